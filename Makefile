@@ -1,0 +1,44 @@
+# Export Lab. `make` lists what there is; each target sets up what it needs.
+PYTHON ?= python3.11
+BIN := .venv/bin
+READY := .venv/.ready
+JOBS ?= auto
+SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
+export MPLBACKEND := agg
+
+.DEFAULT_GOAL := help
+.PHONY: help site test notebooks lab bench lint clean constraints
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(READY): requirements.txt constraints.txt pyproject.toml setup.sh
+	@PYTHON=$(PYTHON) sh setup.sh
+
+site: $(READY)  ## execute every recipe and page, render the site to build/site/
+	@$(SPHINX) $(SPHINXOPTS)
+	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
+
+test: $(READY)  ## run every notebook with nbval and compare its outputs, then pytest
+	@$(BIN)/python tests/to_notebooks.py gallery benchmarks build/notebooks
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg tutorials
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-current-env build/notebooks
+	@$(BIN)/pytest -n $(JOBS) tests
+
+notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
+	@$(BIN)/python tests/store_pairs.py
+
+lab: $(READY)  ## open the lessons in JupyterLab
+	@$(BIN)/jupyter lab tutorials
+
+bench: $(READY)  ## run the benchmarks, quick
+	@for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
+
+lint: $(READY)  ## check the style
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+constraints: $(READY)  ## pin what the requirements bring along, after changing one
+	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.new && mv constraints.new constraints.txt
+
+clean:  ## remove what was built, the environment included
+	rm -rf .venv build generated

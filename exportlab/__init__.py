@@ -1,0 +1,11 @@
+"""Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures."""
+
+from . import show, zoo
+from .comparison import compare
+from .exporters import export
+from .failures import expect_failure
+from .quiet import quiet
+from .verify import VerificationError, verify
+from .zoo import Sample, case, tensor
+
+__all__ = ["Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "show", "tensor", "verify", "zoo"]

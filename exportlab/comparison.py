@@ -1,0 +1,113 @@
+"""One model, several exporters, side by side. Not here: many models, times, or records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from . import show
+from .exporters import Artifact, Exporter, get
+from .failures import first_line, muffled, root
+from .verify import Report, fresh, verify
+from .zoo import Sample
+
+EXPORTERS = ("torch.export", "dynamo", "torchscript")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of one exporter's attempt: its outcome, and as far as it came, the artifact, the report, the error."""
+
+    exporter: str
+    outcome: str
+    artifact: Artifact | None = None
+    report: Report | None = None
+    error: Exception | None = None
+    warnings: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """Its line in the table."""
+        return {
+            "exporter": self.exporter,
+            "outcome": self.outcome,
+            "nodes": self.artifact.stats().nodes if self.artifact else "",
+            "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in ("ok", "wrong") else "",
+            "what was seen": self._seen(),
+        }
+
+    def _seen(self) -> str:
+        if self.error is not None:
+            return first_line(root(self.error))
+        failed = [c for c in self.report.checks if c.outcome == self.outcome != "ok"] if self.report else []
+        return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Attempts by exporter; prints as a table, renders as HTML."""
+
+    attempts: Mapping[str, Attempt]
+
+    def __getitem__(self, exporter: str) -> Attempt:
+        return self.attempts[exporter]
+
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each exporter."""
+        return {name: attempt.outcome for name, attempt in self.attempts.items()}
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> show.Table:
+        return show.table([attempt.row() for attempt in self.attempts.values()])
+
+
+def compare(
+    module: nn.Module,
+    samples: Sequence[Any],
+    *,
+    dynamic_shapes: Any = None,
+    exporters: Sequence[str] = EXPORTERS,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Comparison:
+    """Exports `module` with the first sample by each exporter, and verifies each result on all samples.
+
+    Args:
+        options: further arguments of `export`, by exporter.
+
+    Raises:
+        ValueError: an exporter is unknown or cannot run here. Whatever `module` itself raises; never what an exporter raises.
+    """
+    given, further = [Sample.of(s) for s in samples], options or {}
+    return Comparison({name: attempt(get(name), module, given, dynamic_shapes, **further.get(name, {})) for name in exporters})
+
+
+def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: Any = None, **options: Any) -> Attempt:
+    """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
+    first = copy.deepcopy(samples[0])
+    with muffled() as said:
+        tried = _tried(exporter, lambda: exporter.export(fresh(module), first.args, first.kwargs, dynamic_shapes=dynamic_shapes, **options))
+    tried = replace(tried, warnings=tuple(said))
+    if tried.artifact is None or tried.error is not None:
+        return tried
+    report = verify(tried.artifact, module, samples)
+    return replace(tried, outcome=report.outcome, report=report)
+
+
+def _tried(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
+    try:
+        artifact = export()
+    except Exception as error:  # whatever an exporter raises is what is to be reported
+        return Attempt(exporter.name, exporter.stage(error), error=error)
+    try:
+        artifact.load()
+    except Exception as error:  # likewise for the runtime
+        return Attempt(exporter.name, "load", artifact, error=error)
+    return Attempt(exporter.name, "ok", artifact)

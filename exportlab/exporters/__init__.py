@@ -1,0 +1,94 @@
+"""How a module becomes an artifact: one file per exporter behind one protocol. Not here: whether the artifact is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .artifact import Artifact, Asked, Stats
+from .calling import by_example
+from .dynamo import Dynamo, from_program
+from .onnx_artifact import OnnxArtifact
+from .protocol import Exporter, discover, names_of
+from .torch_export import ProgramArtifact, TorchExport
+from .torchscript import TorchScript
+
+__all__ = ["Artifact", "Asked", "Exporter", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get"]
+
+BUILT_IN: tuple[Exporter, ...] = (TorchExport(), Dynamo(), TorchScript())
+
+
+def available() -> dict[str, Exporter]:
+    """Every exporter by name: the built-in ones first, then those of installed packages. Some may be `missing()`."""
+    return {exporter.name: exporter for exporter in BUILT_IN} | discover()
+
+
+def get(name: str) -> Exporter:
+    """The exporter of this name.
+
+    Raises:
+        ValueError: there is none, or what it needs is not installed.
+    """
+    known = available()
+    if name not in known:
+        raise ValueError(f"no exporter {name!r}: there are {names_of(list(known.values()))}")
+    reason = known[name].missing()
+    if reason:
+        raise ValueError(f"exporter {name} cannot run here: {reason}")
+    return known[name]
+
+
+def export(
+    exporter: str,
+    module: nn.Module,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    **options: Any,
+) -> Artifact:
+    """Exports `module`, called with `args` and `kwargs`, by the exporter of this name.
+
+    Args:
+        dynamic_shapes: as `torch.onnx.export` takes it: the axes that move, of each input, named by strings or `torch.export.Dim`.
+        options: what the exporter takes besides: `input_names`, `output_names`, `opset_version`, `strict`, …
+
+    Raises:
+        ValueError: there is no such exporter here. What the exporter raises is raised as it is.
+    """
+    return get(exporter).export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+
+
+def artifact_of(exported: Any) -> Artifact:
+    """`exported` as an artifact: one already, a `torch.onnx.ONNXProgram`, or a `torch.export.ExportedProgram`.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    if isinstance(exported, Artifact):
+        return exported
+    if isinstance(exported, torch.onnx.ONNXProgram):
+        return from_program(exported, "torch.onnx.export")
+    if isinstance(exported, torch.export.ExportedProgram):
+        return ProgramArtifact(exported)
+    raise TypeError(f"cannot run a {type(exported).__name__}: pass an Artifact, an ONNXProgram or an ExportedProgram")
+
+
+def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any) -> OnnxArtifact:
+    """An ONNX file as an artifact; one call of the module (its arguments, what it returned) tells how the file is called.
+
+    Raises:
+        OSError: the file cannot be read. ValueError: it holds no ONNX model.
+    """
+    import onnx_ir as ir
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = ir.load(path)
+    except DecodeError as error:
+        raise ValueError(f"{path} is not an ONNX model") from error
+    return OnnxArtifact(model, by_example(args, kwargs, returned), Path(path).name)

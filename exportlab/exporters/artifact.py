@@ -1,0 +1,87 @@
+"""What an exporter leaves behind: something that can be called, saved and measured. Not here: how it came to be."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import show
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller asked the file to look like; `verify` holds the file against it."""
+
+    input_names: tuple[str, ...] | None = None
+    output_names: tuple[str, ...] | None = None
+    opset_version: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        opset_version: int | None = None,
+    ) -> Asked:
+        """The same from any sequences."""
+        return cls(input_names and tuple(input_names), output_names and tuple(output_names), opset_version)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The size of an artifact: of the saved file in bytes, and its nodes, subgraphs and functions included."""
+
+    bytes: int
+    ops: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return sum(self.ops.values())
+
+
+class Artifact(ABC):
+    """An exported model. Calling it takes the arguments the module takes and returns outputs of the same structure."""
+
+    exporter: str
+    asked: Asked
+    model: Any  # what show.graph draws
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs it."""
+
+    @abstractmethod
+    def save(self, path: str | Path) -> Path:
+        """Writes the file, whole or not at all, and returns its path."""
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Bytes, nodes and ops."""
+
+    def load(self) -> None:
+        """Makes it ready to run, which the first call does otherwise."""
+        return None
+
+    def fresh(self) -> Callable[..., Any]:
+        """Something to call that no earlier call has changed; the artifact itself where it holds no state."""
+        return self
+
+    def got(self) -> Asked:
+        """The names and the opset that the file has; None where it has no such thing."""
+        return Asked()
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> show.Table:
+        stats = self.stats()
+        most = ", ".join(f"{op} {n}" for op, n in stats.ops.most_common(6))
+        return show.table([{"exporter": self.exporter, "nodes": stats.nodes, "bytes": f"{stats.bytes:,}", "most used": most}])

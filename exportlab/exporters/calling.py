@@ -1,0 +1,112 @@
+"""The calling convention of a flat file: which argument feeds which input, which output stands where. Not here: running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A leaf that the export burnt in: it is no input (or output) of the file."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Flat:
+    """One leaf that the file takes or gives; `python` says that the caller's side is an int, float or bool."""
+
+    python: bool = False
+
+
+Leaf = Constant | Flat
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How the arguments of a `forward` become the inputs of a file, and its outputs the return value."""
+
+    inputs: tuple[Leaf, ...]
+    in_spec: pytree.TreeSpec
+    outputs: tuple[Leaf, ...]
+    out_spec: pytree.TreeSpec
+
+    def feed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The leaves that the file takes, in its order.
+
+        Raises:
+            TypeError: the arguments are not structured as they were at export.
+            ValueError: an argument differs from the value that the export burnt in.
+        """
+        leaves, spec = pytree.tree_flatten((args, _ordered_like(self.in_spec, kwargs)))
+        if spec != self.in_spec:
+            raise TypeError(f"exported for arguments like {_shape_of(self.in_spec)}, called with {_shape_of(spec)}")
+        for position, (leaf, slot) in enumerate(zip(leaves, self.inputs, strict=True)):
+            _check_constant(position, leaf, slot)
+        return [leaf for leaf, slot in zip(leaves, self.inputs, strict=True) if isinstance(slot, Flat)]
+
+    def assemble(self, values: Sequence[torch.Tensor]) -> Any:
+        """The return value, rebuilt of the outputs of the file.
+
+        Raises:
+            ValueError: the file gives more or fewer outputs than the module.
+        """
+        wanted = sum(isinstance(slot, Flat) for slot in self.outputs)
+        if wanted != len(values):
+            raise ValueError(f"the module returns {wanted} values, the file {len(values)}")
+        rest = iter(values)
+        return pytree.tree_unflatten([_returned(slot, rest) for slot in self.outputs], self.out_spec)
+
+
+def by_example(args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any, *, scalars: bool = False) -> Calling:
+    """The convention of a file that takes and gives every tensor of one call, in order, and its Python numbers if `scalars`."""
+    given, in_spec = pytree.tree_flatten((args, dict(kwargs)))
+    results, out_spec = pytree.tree_flatten(returned)
+    taken = (torch.Tensor, int, float, bool) if scalars else torch.Tensor
+    inputs = tuple(Flat() if isinstance(leaf, taken) else Constant(leaf) for leaf in given)
+    outputs = tuple(Flat() if isinstance(leaf, torch.Tensor) else Constant(leaf) for leaf in results)
+    return Calling(inputs, in_spec, outputs, out_spec)
+
+
+def by_signature(program: torch.export.ExportedProgram) -> Calling:
+    """The convention that an `ExportedProgram` documents in its graph signature."""
+    from torch.export.graph_signature import InputKind, OutputKind
+
+    signature = program.graph_signature
+    given = [spec.arg for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    results = [spec.arg for spec in signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    calls = program.call_spec
+    return Calling(tuple(map(_declared, given)), calls.in_spec, tuple(map(_declared, results)), calls.out_spec)
+
+
+def _declared(argument: Any) -> Leaf:
+    if hasattr(argument, "value"):
+        return Constant(argument.value)
+    return Flat(python=type(argument).__name__ != "TensorArgument")
+
+
+def _returned(slot: Leaf, values: Any) -> Any:
+    if isinstance(slot, Constant):
+        return slot.value
+    return next(values).item() if slot.python else next(values)
+
+
+def _check_constant(position: int, leaf: Any, slot: Leaf) -> None:
+    if isinstance(slot, Constant) and isinstance(leaf, (int, float, bool, str)) and leaf != slot.value:
+        raise ValueError(f"argument leaf {position} was exported as the constant {slot.value!r}, called with {leaf!r}")
+    if isinstance(slot, Constant) and isinstance(leaf, torch.Tensor) != isinstance(slot.value, torch.Tensor):
+        raise ValueError(f"argument leaf {position} was exported as the constant {slot.value!r}, called with a tensor")
+
+
+def _ordered_like(in_spec: pytree.TreeSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    order = in_spec.child(1).context or []
+    return {key: kwargs[key] for key in order} if set(order) == set(kwargs) else dict(kwargs)
+
+
+def _shape_of(spec: pytree.TreeSpec) -> str:
+    return str(pytree.tree_unflatten(["*"] * spec.num_leaves, spec)).replace("'*'", "*")

@@ -1,0 +1,57 @@
+"""The protocol that every exporter keeps, and the list of those there are. Not here: any exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any, Protocol, runtime_checkable
+
+from torch import nn
+
+from .artifact import Artifact
+
+GROUP = "exportlab.exporters"
+
+
+@runtime_checkable
+class Exporter(Protocol):
+    """How a module becomes an artifact. Third parties register an instance under the entry-point group `exportlab.exporters`."""
+
+    name: str
+
+    def missing(self) -> str | None:
+        """Why it cannot run here (a package that is not installed), in one line; None when it can."""
+
+    def stage(self, error: Exception) -> str:
+        """Where `error`, raised by `export`, came from: `capture` (torch.export or a trace) or `convert` (whatever follows)."""
+
+    def export(
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        **options: Any,
+    ) -> Artifact:
+        """Exports; `dynamic_shapes` may name its axes by strings, as `torch.onnx.export` allows. Raises what the exporter raises."""
+
+
+def discover() -> dict[str, Exporter]:
+    """The exporters that installed packages register, by name.
+
+    Raises:
+        TypeError: one that registers is no `Exporter`; the message names the entry point.
+    """
+    found = {}
+    for entry in entry_points(group=GROUP):
+        exporter = entry.load()
+        if not isinstance(exporter, Exporter):
+            raise TypeError(f"entry point {entry.name} = {entry.value} in group {GROUP} is not an Exporter")
+        found[exporter.name] = exporter
+    return found
+
+
+def names_of(exporters: Sequence[Exporter]) -> str:
+    """Their names in one line, for messages."""
+    return ", ".join(exporter.name for exporter in exporters)

@@ -1,0 +1,85 @@
+"""`torch.export`: the floor that the other exporters stand on. Not here: anything ONNX."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..files import written_whole
+from ..show.text import op_name
+from .artifact import Artifact, Asked, Stats
+
+
+class ProgramArtifact(Artifact):
+    """A `torch.export.ExportedProgram`; its file is a `.pt2`."""
+
+    exporter = "torch.export"
+
+    def __init__(self, program: torch.export.ExportedProgram) -> None:
+        self.model = program
+        self.asked = Asked()
+        self._module = program.module()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the graph, guards included; buffers that it changes stay changed until `fresh`."""
+        return self._module(*args, **kwargs)
+
+    def fresh(self) -> Callable[..., Any]:
+        """A copy with buffers of its own, as exported; weights are shared."""
+        module = self.model.module()
+        shared = {id(p): p for p in module.parameters()}
+        return copy.deepcopy(module, shared)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the `.pt2`."""
+        with written_whole(path) as draft:
+            torch.export.save(self.model, draft)
+        return Path(path)
+
+    def stats(self) -> Stats:
+        """Bytes of the `.pt2`, and how often each op is called."""
+        file = io.BytesIO()
+        torch.export.save(self.model, file)
+        calls = (op_name(node) for node in self.model.graph.nodes if node.op == "call_function")
+        return Stats(file.getbuffer().nbytes, Counter(calls))
+
+
+class TorchExport:
+    """`torch.export.export`, non-strict unless asked."""
+
+    name = "torch.export"
+
+    def missing(self) -> str | None:
+        """It comes with torch."""
+        return None
+
+    def stage(self, error: Exception) -> str:
+        """All it does is capture."""
+        return "capture"
+
+    def export(
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        strict: bool = False,
+    ) -> ProgramArtifact:
+        """Captures the module; an axis named by a string is `Dim.DYNAMIC`, as it is for `torch.onnx.export`."""
+        torch._dynamo.reset()  # an earlier static export of the same code can make this one static
+        shapes = dims_from_names(dynamic_shapes)
+        return ProgramArtifact(torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict))
+
+
+def dims_from_names(dynamic_shapes: Any) -> Any:
+    """`dynamic_shapes` with every string replaced by `Dim.DYNAMIC`."""
+    return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim, dynamic_shapes)

@@ -1,0 +1,106 @@
+"""`torch.onnx.export(dynamo=False)`: the older exporter, which records one run. Not here: scripting."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import torch
+from torch import nn
+from torch.export.dynamic_shapes import _tree_map_with_path
+from torch.utils import _pytree as pytree
+
+from ..zoo.case import bound
+from .artifact import Asked
+from .calling import by_example
+from .onnx_artifact import OnnxArtifact
+
+
+class TorchScript:
+    """The tracing exporter; it knows `dynamic_axes` by input name, so `dynamic_shapes` is translated."""
+
+    name = "torchscript"
+
+    def missing(self) -> str | None:
+        """It comes with torch."""
+        return None
+
+    def stage(self, error: Exception) -> str:
+        """What torch.onnx raises itself is conversion; all else happens while tracing."""
+        return "convert" if isinstance(error, torch.onnx.errors.OnnxExporterError) else "capture"
+
+    def export(
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        opset_version: int | None = None,
+        **options: Any,
+    ) -> OnnxArtifact:
+        """Traces one call; `options` go to `torch.onnx.export` as they are."""
+        kwargs = dict(kwargs or {})
+        names = list(input_names or leaf_names(module, args, kwargs))
+        file = io.BytesIO()
+        torch.onnx.export(
+            module,
+            copy.deepcopy(args),
+            file,
+            kwargs=copy.deepcopy(kwargs),
+            input_names=names,
+            output_names=output_names and list(output_names),
+            opset_version=opset_version,
+            dynamic_axes=dynamic_axes(module, args, kwargs, dynamic_shapes, names),
+            dynamo=False,
+            **options,
+        )
+        model = ir.from_proto(onnx.load_model_from_string(file.getvalue()))
+        scalars = len(model.graph.inputs) > len([leaf for leaf in _leaves(args, kwargs) if isinstance(leaf, torch.Tensor)])
+        calling = by_example(args, kwargs, _returned(module, args, kwargs), scalars=scalars)
+        return OnnxArtifact(model, calling, self.name, Asked.of(input_names, output_names, opset_version))
+
+
+def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    """A name for each leaf among the arguments but None: its parameter's name, with its place in a container appended."""
+    leaves, _ = pytree.tree_flatten_with_path(bound(module, args, kwargs))
+    return [_name(path) for path, leaf in leaves if leaf is not None]
+
+
+def dynamic_axes(
+    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, names: Sequence[str]
+) -> dict[str, dict[int, str]]:
+    """`dynamic_shapes` as `dynamic_axes`: axis names by input name. Axes that are not named are called after input and axis."""
+    if dynamic_shapes is None:
+        return {}
+    arguments = bound(module, args, kwargs)
+    shapes = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes, strict=True))
+    found: list[Any] = []
+    _tree_map_with_path(lambda _, leaf, axes: None if leaf is None else found.append(axes), arguments, shapes)
+    return {name: _named(name, axes) for name, axes in zip(names, found, strict=False) if axes}
+
+
+def _leaves(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    return pytree.tree_leaves((args, dict(kwargs)))
+
+
+def _named(name: str, axes: Any) -> dict[int, str]:
+    pairs = axes.items() if isinstance(axes, dict) else enumerate(axes)
+    return {axis: dim if isinstance(dim, str) else f"{name}_{axis}" for axis, dim in pairs if dim is not None}
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    keys = (getattr(key, "key", getattr(key, "idx", getattr(key, "name", None))) for key in path)
+    return "_".join(map(str, keys))
+
+
+def _returned(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What one call returns, for its structure; on copies, so that the module and the inputs stay as they are."""
+    with torch.inference_mode():
+        return copy.deepcopy(module)(*copy.deepcopy(args), **copy.deepcopy(dict(kwargs)))

@@ -1,0 +1,23 @@
+"""Silencing what torch says and the reader cannot act on, in one place. Not here: any warning about the reader's own model."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+LOGGERS = (
+    "torch.onnx._internal.exporter._registration",  # "torchvision is not installed"
+)
+WARNINGS = (
+    (FutureWarning, r".*isinstance\(treespec, LeafSpec\)"),  # raised by torch, about torch
+    (DeprecationWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),  # said on the pages instead
+    (FutureWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),
+)
+
+
+def quiet() -> None:
+    """Hides, for the rest of this process, the messages listed in this module; notebooks and the command line call it first."""
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    for category, message in WARNINGS:
+        warnings.filterwarnings("ignore", message=message, category=category)

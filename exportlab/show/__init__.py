@@ -1,0 +1,8 @@
+"""Tables and pictures from plain rows and graphs, for notebook, terminal and page alike. Not here: any noun of the other modules."""
+
+from .drawing import Drawing, Edge, Node
+from .graph import graph
+from .table import OUTCOME_COLORS, Table, table
+from .text import program, summary
+
+__all__ = ["OUTCOME_COLORS", "Drawing", "Edge", "Node", "Table", "graph", "program", "summary", "table"]

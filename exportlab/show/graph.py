@@ -1,0 +1,97 @@
+"""A captured (FX) or exported (ONNX) graph as a picture. Not here: the drawing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .drawing import Drawing, Edge, Node
+from .text import fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
+
+MOST = 80  # a picture of more boxes than this cannot be read
+
+
+def graph(source: Any, *, title: str = "", save: str | Path | None = None, most: int = MOST) -> None:
+    """Draws the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of anything with one as `.model`.
+
+    Weights and constants are left out; a subgraph is listed inside its node. The figure is matplotlib's current one,
+    so notebooks and pages show it. `save` also writes it to a .svg or .png file.
+
+    Raises:
+        TypeError: `source` is none of these.
+        ValueError: the graph has more than `most` boxes.
+    """
+    drawing = from_fx(source) if is_fx(source) else from_ir(ir_model(source))
+    if len(drawing.nodes) > most:
+        raise ValueError(f"the graph has {len(drawing.nodes)} boxes, a picture holds {most}: draw a part of it, or pass most=")
+    drawing.draw(title, save)
+
+
+def from_fx(program: Any) -> Drawing:
+    """The boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
+    inputs = fx_inputs(program)
+    shown = [n for n in program.graph.nodes if n.op == "call_function" or n.name in inputs]
+    nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op") for n in shown]
+    known = {n.name for n in shown}
+    edges = [Edge(a.name, n.name) for n in shown for a in n.all_input_nodes if a.name in known]
+    results = next(n for n in program.graph.nodes if n.op == "output").all_input_nodes
+    outputs = [Node(f"out:{n.name}", n.name, "output") for n in results]
+    answers = [Edge(n.name, f"out:{n.name}") for n in results if n.name in known]
+    return Drawing((*nodes, *outputs), (*edges, *answers))
+
+
+def _fx_label(node: Any) -> str:
+    shape = fx_annotation(node)
+    name = node.name if node.op == "placeholder" else op_name(node)
+    bodies = [f"{a.target}: {_fx_body(a)}" for a in node.all_input_nodes if a.op == "get_attr" and _fx_body(a)]
+    return "\n".join(filter(None, [name, *bodies, shape]))
+
+
+def _fx_body(node: Any) -> str:
+    body = getattr(node.graph.owning_module, str(node.target), None)
+    if not hasattr(body, "graph"):
+        return ""
+    return _shortened([op_name(n) for n in body.graph.nodes if n.op == "call_function"])
+
+
+def from_ir(model: Any) -> Drawing:
+    """The boxes of an onnx-ir model: its inputs, nodes (constants left out) and outputs."""
+    main = model.graph
+    shown = [n for n in main if n.op_type != "Constant"]
+    keys = {id(node): f"node:{i}" for i, node in enumerate(shown)}
+    sources = {id(v): f"in:{v.name}" for v in main.inputs} | {id(v): keys[id(n)] for n in shown for v in n.outputs}
+    inputs = [Node(f"in:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "input") for v in main.inputs]
+    ops = [Node(keys[id(n)], _ir_label(n), "op" if n.domain in ("", "ai.onnx") else "function") for n in shown]
+    outputs = [Node(f"out:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "output") for v in main.outputs]
+    edges = [Edge(s, keys[id(n)]) for n in shown for s in _distinct(sources.get(id(v)) for v in _read_by(n))]
+    results = [Edge(sources[id(v)], f"out:{v.name}") for v in main.outputs if id(v) in sources]
+    return Drawing((*inputs, *ops, *outputs), (*edges, *results))
+
+
+def _ir_label(node: Any) -> str:
+    bodies = [f"{name}: {_shortened([n.op_type for n in body])}" for name, body in _subgraphs(node)]
+    return "\n".join([node.op_type, *bodies])
+
+
+def _subgraphs(node: Any) -> Iterator[tuple[str, Any]]:
+    for attribute in node.attributes.values():
+        if attribute.type.name == "GRAPH":
+            yield attribute.name, attribute.value
+
+
+def _read_by(node: Any) -> Iterator[Any]:
+    """The values a node reads, those that its subgraphs take from outside included."""
+    yield from (v for v in node.inputs if v is not None)
+    for _, body in _subgraphs(node):
+        for inner in body:
+            yield from _read_by(inner)
+
+
+def _distinct(keys: Iterator[str | None]) -> list[str]:
+    return list(dict.fromkeys(k for k in keys if k is not None))
+
+
+def _shortened(names: list[str], most: int = 5) -> str:
+    kept = ", ".join(names[:most])
+    return kept if len(names) <= most else f"{kept}, … ({len(names)} nodes)"

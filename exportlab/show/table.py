@@ -1,0 +1,67 @@
+"""Rows as a table: aligned text in a terminal, HTML in a notebook or on a page. Not here: what the rows mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+# Okabe-Ito, which stays apart under the common forms of colour blindness; the word stands in the cell all the same.
+OUTCOME_COLORS: Mapping[str, str] = {
+    "ok": "#009E73",
+    "wrong": "#D55E00",
+    "frozen": "#E69F00",
+    "capture": "#56B4E9",
+    "convert": "#0072B2",
+    "load": "#CC79A7",
+    "run": "#CC79A7",
+    "timeout": "#999999",
+    "crash": "#999999",
+    "skipped": "#999999",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title and rows of the same keys; prints as text and renders as HTML."""
+
+    rows: tuple[Mapping[str, Any], ...]
+    title: str = ""
+
+    def __repr__(self) -> str:
+        columns = self._columns()
+        widths = {c: max(len(c), *(len(str(r[c])) for r in self.rows)) for c in columns}
+        lines = [
+            "  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip()
+            for row in (dict(zip(columns, columns, strict=True)), *self.rows)
+        ]
+        return "\n".join([self.title, *lines] if self.title else lines)
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+        body = "".join(f"<tr>{''.join(_cell(row[c]) for c in columns)}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        return f'<table class="exportlab">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+    def _columns(self) -> list[str]:
+        return list(self.rows[0]) if self.rows else []
+
+
+def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
+    """A table of `rows`, which all have the keys of the first; a cell that holds an outcome is coloured.
+
+    Raises:
+        ValueError: a row has other keys than the first.
+    """
+    for row in rows:
+        if list(row) != list(rows[0]):
+            raise ValueError(f"every row needs the keys {list(rows[0])}, this one has {list(row)}")
+    return Table(tuple(rows), title)
+
+
+def _cell(value: Any) -> str:
+    color = OUTCOME_COLORS.get(value) if isinstance(value, str) else None
+    style = f' style="border-left: 6px solid {color}; font-weight: 600"' if color else ""
+    return f"<td{style}>{escape(str(value))}</td>"

@@ -1,0 +1,139 @@
+"""A graph in a few lines of text, FX and ONNX, each far shorter than its library's own print. Not here: pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+
+SHORT_DTYPE = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "b8", "int64": "i64",
+    "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+
+
+def is_fx(source: Any) -> bool:
+    """Whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
+    return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
+
+
+def ir_model(source: Any) -> Any:
+    """The onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
+
+    Raises:
+        TypeError: `source` is none of these.
+    """
+    import onnx
+    import onnx_ir as ir
+
+    if isinstance(source, ir.Model):
+        return source
+    if isinstance(source, onnx.ModelProto):
+        return ir.from_proto(source)
+    if isinstance(source, (str, Path)):
+        return ir.load(source)
+    if hasattr(source, "model"):
+        return ir_model(source.model)
+    raise TypeError(f"no graph in a {type(source).__name__}: pass an ExportedProgram, a GraphModule or an ONNX model")
+
+
+def op_name(node: Any) -> str:
+    """The name of what an FX node calls: `aten.add.Tensor` is shown as `add`, anything else in full but for its library."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        namespace, name = target._schema.name.split("::")
+        return name if namespace == "aten" else f"{namespace}.{name}"
+    return getattr(target, "__name__", str(target))
+
+
+def fx_annotation(node: Any) -> str:
+    """Dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor):
+        return ""
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, value.shape))}]"
+
+
+def value_annotation(value: Any) -> str:
+    """Dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
+    if value.shape is None or value.dtype is None:
+        return ""
+    dtype = value.dtype.numpy().name
+    dims = [d if isinstance(d, int) else (d.value or "?") for d in value.shape]
+    return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
+
+
+def fx_inputs(program: Any) -> set[str]:
+    """Names of the placeholders that are the user's inputs, not weights."""
+    if isinstance(program, torch.export.ExportedProgram):
+        return set(program.graph_signature.user_inputs)
+    return {n.name for n in program.graph.nodes if n.op == "placeholder"}
+
+
+def program(source: Any) -> None:
+    """Prints an `ExportedProgram` or `GraphModule` as one line a node, with shapes; ranges of symbols come last.
+
+    Raises:
+        TypeError: `source` is neither.
+    """
+    if not is_fx(source):
+        raise TypeError(f"a {type(source).__name__} is not an FX program: show.summary prints ONNX models")
+    inputs = fx_inputs(source)
+    for node in source.graph.nodes:
+        if node.op == "call_function" or node.name in inputs:
+            print(_fx_line(node))
+        elif node.op == "output":
+            print(f"return {_fx_argument(node.args[0])}")
+    for symbol, values in getattr(source, "range_constraints", {}).items():
+        print(f"{symbol} in [{values.lower}, {values.upper}]")
+
+
+def _fx_line(node: Any) -> str:
+    name = f"{node.name}: {fx_annotation(node)}" if fx_annotation(node) else node.name
+    if node.op == "placeholder":
+        return f"{name} = input"
+    arguments = [_fx_argument(a) for a in node.args] + [f"{k}={_fx_argument(v)}" for k, v in node.kwargs.items()]
+    return f"{name} = {op_name(node)}({', '.join(arguments)})"
+
+
+def _fx_argument(value: Any) -> str:
+    if isinstance(value, torch.fx.Node):
+        return str(value.name)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_fx_argument, value))}]"
+    return repr(value)
+
+
+def summary(source: Any) -> None:
+    """Prints an ONNX model in a few lines: opset, inputs, outputs, ops with their counts, weights.
+
+    Takes what `show.graph` takes of ONNX.
+
+    Raises:
+        TypeError: `source` holds no ONNX model.
+    """
+    model = ir_model(source)
+    weights = [v.const_value for v in model.graph.initializers.values() if v.const_value is not None]
+    domains = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in model.opset_imports.items())
+    print(f"opset    {domains}")
+    for kind, values in (("input", model.graph.inputs), ("output", model.graph.outputs)):
+        for value in values:
+            print(f"{kind:<8} {value.name}: {value_annotation(value)}")
+    print(f"nodes    {_histogram(model)}")
+    print(f"weights  {len(weights)} tensors, {sum(w.nbytes for w in weights):,} bytes")
+
+
+def _histogram(model: Any) -> str:
+    counts = op_counts(model)
+    return f"{sum(counts.values())}: " + ", ".join(f"{op} {n}" for op, n in counts.most_common())
+
+
+def op_counts(model: Any) -> Counter[str]:
+    """How often each op type occurs in an onnx-ir model, subgraphs and functions included."""
+    counts = Counter(node.op_type for node in model.graph.all_nodes())
+    for function in model.functions.values():
+        counts.update(node.op_type for node in function.all_nodes())
+    return counts

@@ -1,0 +1,48 @@
+"""What is exported: every scenario, one file per family. Not here: how, nor whether it worked."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .case import Case, Sample, case
+from .specs import built, flags, integers, ones, tensor
+
+FAMILIES = (
+    "basics",
+    "shapes",
+    "branches",
+    "loops",
+    "inplace",
+    "custom_ops",
+    "submodules",
+    "signatures",
+    "vision",
+    "transformers",
+)
+
+__all__ = ["FAMILIES", "Case", "Sample", "built", "case", "cases", "flags", "get", "integers", "ones", "tensor"]
+
+
+def cases(family: str | None = None, topic: str | None = None) -> list[Case]:
+    """The cases of one family or all, about one topic or all, in the order of the files.
+
+    Raises:
+        ValueError: there is no such family.
+    """
+    if family is not None and family not in FAMILIES:
+        raise ValueError(f"no family {family!r}: there are {', '.join(FAMILIES)}")
+    chosen = (family,) if family else FAMILIES
+    found = [value for name in chosen for value in vars(import_module(f".{name}", __name__)).values() if isinstance(value, Case)]
+    return [c for c in found if topic is None or topic in c.topics]
+
+
+def get(name: str) -> Case:
+    """The case of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for found in cases():
+        if found.name == name:
+            return found
+    raise KeyError(f"no case {name!r}: exportlab.zoo.cases() lists them")

@@ -1,0 +1,108 @@
+"""Inputs declared by named dimensions, and what is made of them. Not here: modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+Dimension = int | str
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSpec:
+    """A tensor to be made once the sizes are known: `dims` are ints, names, or sums of both (`"past+seq"`)."""
+
+    dims: tuple[Dimension, ...]
+    fill: Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
+
+    def axes(self) -> dict[int, str]:
+        """Its dynamic axes by position, as `dynamic_shapes` wants them."""
+        return {axis: dim for axis, dim in enumerate(self.dims) if isinstance(dim, str)}
+
+    def make(self, sizes: Sizes, generator: torch.Generator) -> torch.Tensor:
+        """The tensor at these sizes."""
+        return self.fill(tuple(size_of(dim, sizes) for dim in self.dims), generator)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltSpec:
+    """An object (a cache, a dataclass) that `build` makes of further specs."""
+
+    build: Callable[..., Any]
+    parts: tuple[Any, ...]
+
+
+def tensor(*dims: Dimension, dtype: torch.dtype = torch.float32) -> TensorSpec:
+    """Standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice."""
+    return TensorSpec(dims, lambda shape, generator: torch.randn(shape, generator=generator).to(dtype))
+
+
+def integers(*dims: Dimension, low: int = 0, high: int = 10, dtype: torch.dtype = torch.int64) -> TensorSpec:
+    """Integers from `low` up to, not including, `high`."""
+    return TensorSpec(dims, lambda shape, generator: torch.randint(low, high, shape, generator=generator, dtype=dtype))
+
+
+def flags(*dims: Dimension) -> TensorSpec:
+    """Booleans, true three times in four."""
+    return TensorSpec(dims, lambda shape, generator: torch.rand(shape, generator=generator) < 0.75)
+
+
+def ones(*dims: Dimension, dtype: torch.dtype = torch.int64) -> TensorSpec:
+    """Ones, as in an attention mask that masks nothing."""
+    return TensorSpec(dims, lambda shape, _: torch.ones(shape, dtype=dtype))
+
+
+def built(build: Callable[..., Any], *parts: Any) -> BuiltSpec:
+    """What `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes."""
+    return BuiltSpec(build, parts)
+
+
+def size_of(dim: Dimension, sizes: Sizes) -> int:
+    """The size of a dimension: itself, or the sum of the sizes named in `"past+seq"`.
+
+    Raises:
+        KeyError: the case declares no such dimension.
+    """
+    if isinstance(dim, int):
+        return dim
+    return sum(int(term) if term.isdigit() else sizes[term] for term in dim.split("+"))
+
+
+class Maker:
+    """Turns one tree of specs into values at one set of sizes, and remembers which tensor has which dynamic axes."""
+
+    def __init__(self, sizes: Sizes, seed: int) -> None:
+        self.sizes = sizes
+        self.generator = torch.Generator().manual_seed(seed)
+        self.made: dict[int, torch.Tensor] = {}
+        self.axes: dict[int, dict[int, str]] = {}
+
+    def make(self, tree: Any) -> Any:
+        """The tree with every spec replaced by its value; whatever is no spec stays."""
+        return pytree.tree_map(self._leaf, tree)
+
+    def dynamic_shapes(self, value: Any) -> Any:
+        """The `dynamic_shapes` of a value made here; a registered class becomes the list of its children, as torch wants it."""
+        if isinstance(value, dict):
+            return {key: self.dynamic_shapes(child) for key, child in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.dynamic_shapes(child) for child in value)
+        if type(value) in pytree.SUPPORTED_NODES:
+            return [self.dynamic_shapes(child) for child in pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]]
+        return self.axes.get(id(value)) or None
+
+    def _leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, BuiltSpec):
+            return leaf.build(*self.make(leaf.parts))
+        return self._tensor(leaf) if isinstance(leaf, TensorSpec) else leaf
+
+    def _tensor(self, spec: TensorSpec) -> torch.Tensor:
+        if id(spec) not in self.made:
+            self.made[id(spec)] = spec.make(self.sizes, self.generator)
+            self.axes[id(self.made[id(spec)])] = spec.axes()
+        return self.made[id(spec)]
