@@ -4,7 +4,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
-export MPLBACKEND := agg
 
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench lint clean constraints

@@ -104,10 +104,10 @@ def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dy
 def _tried(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     try:
         artifact = export()
-    except Exception as error:  # whatever an exporter raises is what is to be reported
+    except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
         return Attempt(exporter.name, exporter.stage(error), error=error)
     try:
         artifact.load()
-    except Exception as error:  # likewise for the runtime
+    except Exception as error:  # noqa: BLE001 - likewise for the runtime
         return Attempt(exporter.name, "load", artifact, error=error)
     return Attempt(exporter.name, "ok", artifact)

@@ -11,6 +11,7 @@ LOGGERS = (
 WARNINGS = (
     (FutureWarning, r".*isinstance\(treespec, LeafSpec\)"),  # raised by torch, about torch
     (DeprecationWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),  # said on the pages instead
+    (DeprecationWarning, r"The feature will be removed"),  # the same exporter, about its own logging
     (FutureWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),
 )
 

@@ -90,7 +90,8 @@ def verify(exported: Any, module: nn.Module, samples: Sequence[Any], *, toleranc
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
     checks follow: other values (signs flipped, integers and masks moved along), separate tensors where one was given
-    twice, and the same call twice. Names and opset are held against what was asked for. The module and the samples are copied, never changed.
+    twice, and the same call twice. Names and opset are held against what was asked for. The module and the samples
+    are copied, never changed.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
@@ -141,7 +142,7 @@ def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tole
 def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> Check:
     try:
         actual = _last(artifact.fresh(), probe.calls)
-    except Exception as error:  # whatever the runtime raises is what this check is to report
+    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
         return Check("", "", "frozen" if probe.failure == "frozen" else "run", detail=first_line(error))
     difference = compare(expected, actual, tolerances)
     return Check("", "", probe.failure if difference.problem else "ok", *_told(difference))
@@ -156,6 +157,11 @@ def _last(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
     with torch.inference_mode():
         results = [callee(*s.args, **s.kwargs) for s in (copy.deepcopy(call) for call in calls)]
     return results[-1]
+
+
+def called_once(module: nn.Module, sample: Sample) -> Any:
+    """What a copy of the module returns for copies of these arguments, in inference mode."""
+    return _last(fresh(module), (sample,))
 
 
 def fresh(module: nn.Module) -> nn.Module:
@@ -184,7 +190,7 @@ def _listed(value: Any) -> str:
 
 
 def _other_values(sample: Sample) -> Sample:
-    return _mapped(sample, lambda _, tensor: _moved(tensor))
+    return _mapped(sample, _moved)
 
 
 def _moved(tensor: torch.Tensor) -> torch.Tensor:
@@ -205,7 +211,7 @@ def _separated(sample: Sample) -> Sample:
     """Every tensor its own: the i-th occurrence of one is scaled (floats) or rolled i times."""
     seen: Counter[int] = Counter()
 
-    def separate(_: int, tensor: torch.Tensor) -> torch.Tensor:
+    def separate(tensor: torch.Tensor) -> torch.Tensor:
         seen[id(tensor)] += 1
         times = seen[id(tensor)] - 1
         return tensor * (1 + 0.5 * times) if tensor.is_floating_point() else tensor.roll(times)
@@ -213,10 +219,8 @@ def _separated(sample: Sample) -> Sample:
     return _mapped(sample, separate)
 
 
-def _mapped(sample: Sample, change: Callable[[int, torch.Tensor], torch.Tensor]) -> Sample:
-    leaves, spec = pytree.tree_flatten((sample.args, dict(sample.kwargs)))
-    changed = [change(i, leaf) if isinstance(leaf, torch.Tensor) else leaf for i, leaf in enumerate(leaves)]
-    return Sample(*pytree.tree_unflatten(changed, spec))
+def _mapped(sample: Sample, change: Callable[[torch.Tensor], torch.Tensor]) -> Sample:
+    return Sample(*pytree.tree_map_only(torch.Tensor, change, (sample.args, dict(sample.kwargs))))
 
 
 def _tensors(sample: Sample) -> list[torch.Tensor]:
@@ -236,7 +240,6 @@ def _described(leaf: Any) -> str:
     return f"{show.text.SHORT_DTYPE.get(dtype, dtype)}{list(leaf.shape)}"
 
 
-
 def _tolerance_of(module: nn.Module, sample: Sample, tolerances: Tolerances) -> str:
-    dtypes = {leaf.dtype for leaf in pytree.tree_leaves(_last(fresh(module), (sample,))) if isinstance(leaf, torch.Tensor)}
+    dtypes = {leaf.dtype for leaf in pytree.tree_leaves(called_once(module, sample)) if isinstance(leaf, torch.Tensor)}
     return "; ".join(f"{str(dtype).removeprefix('torch.')} {tolerance_text(dtype, tolerances)}" for dtype in sorted(dtypes, key=str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -50,6 +51,7 @@ class Artifact(ABC):
     exporter: str
     asked: Asked
     model: Any  # what show.graph draws
+    suffix: str = ".onnx"
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -60,8 +62,15 @@ class Artifact(ABC):
         """Writes the file, whole or not at all, and returns its path."""
 
     @abstractmethod
+    def ops(self) -> Counter[str]:
+        """How often each op occurs, subgraphs and functions included."""
+
     def stats(self) -> Stats:
         """Bytes, nodes and ops."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(Path(folder) / f"model{self.suffix}")
+            size = sum(file.stat().st_size for file in Path(folder).iterdir())
+        return Stats(size, self.ops())
 
     def load(self) -> None:
         """Makes it ready to run, which the first call does otherwise."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from ..files import written_whole
 from ..show.text import op_counts
-from .artifact import Artifact, Asked, Stats
+from .artifact import Artifact, Asked
 from .calling import Calling
 
 EXTERNAL_DATA_ABOVE = 1_500_000_000  # bytes of weights; one protobuf file holds at most 2 GiB
@@ -66,12 +67,9 @@ class OnnxArtifact(Artifact):
             ir.save(self.model, draft, external_data=f"{draft.name}.data" if weights > EXTERNAL_DATA_ABOVE else None)
         return Path(path)
 
-    def stats(self) -> Stats:
-        """Bytes of the saved files, and how often each op type occurs."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.save(Path(folder) / "model.onnx")
-            size = sum(file.stat().st_size for file in Path(folder).iterdir())
-        return Stats(size, op_counts(self.model))
+    def ops(self) -> Counter[str]:
+        """How often each op type occurs."""
+        return op_counts(self.model)
 
     def got(self) -> Asked:
         """Names and opset as they stand in the model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,13 +14,14 @@ from torch.utils import _pytree as pytree
 
 from ..files import written_whole
 from ..show.text import op_name
-from .artifact import Artifact, Asked, Stats
+from .artifact import Artifact, Asked
 
 
 class ProgramArtifact(Artifact):
     """A `torch.export.ExportedProgram`; its file is a `.pt2`."""
 
     exporter = "torch.export"
+    suffix = ".pt2"
 
     def __init__(self, program: torch.export.ExportedProgram) -> None:
         self.model = program
@@ -44,12 +44,9 @@ class ProgramArtifact(Artifact):
             torch.export.save(self.model, draft)
         return Path(path)
 
-    def stats(self) -> Stats:
-        """Bytes of the `.pt2`, and how often each op is called."""
-        file = io.BytesIO()
-        torch.export.save(self.model, file)
-        calls = (op_name(node) for node in self.model.graph.nodes if node.op == "call_function")
-        return Stats(file.getbuffer().nbytes, Counter(calls))
+    def ops(self) -> Counter[str]:
+        """How often each op is called."""
+        return Counter(op_name(node) for node in self.model.graph.nodes if node.op == "call_function")
 
 
 class TorchExport:

@@ -84,8 +84,7 @@ def _layout(drawing: Drawing) -> tuple[dict[str, Point], list[list[Point]]]:
     layout = graph.layout_sugiyama(hgap=widest + 0.3, vgap=tallest + 0.32, maxiter=400)
     places = {node.key: (layout.coords[i][0], layout.coords[i][1]) for i, node in enumerate(drawing.nodes)}
     routes = [
-        _route(drawing, edge, places, [tuple(p) for p in bends])
-        for edge, bends in zip(drawing.edges, layout.edge_routing, strict=True)
+        _route(drawing, edge, places, [tuple(p) for p in bends]) for edge, bends in zip(drawing.edges, layout.edge_routing, strict=True)
     ]
     return places, routes
 
@@ -122,9 +121,7 @@ def _draw_edge(axes: Axes, edge: Edge, route: list[Point]) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path as Outline
 
-    axes.add_patch(
-        FancyArrowPatch(path=Outline(route), arrowstyle="-|>", mutation_scale=9, lw=0.9, color="#777777", fill=False, zorder=1)
-    )
+    axes.add_patch(FancyArrowPatch(path=Outline(route), arrowstyle="-|>", mutation_scale=9, lw=0.9, color="#777777", fill=False, zorder=1))
     if edge.label:
         x, y = ((a + b) / 2 for a, b in zip(route[0], route[1], strict=True))
         axes.text(x, y, edge.label, fontsize=7, color="#555555", ha="center", va="center", zorder=4)

@@ -1,0 +1,161 @@
+"""Times that can be compared: taken in interleaved rounds, read as paired ratios, kept in pyperf's format. Not here: what is timed."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .files import written_whole
+
+Round = Mapping[str, float]
+Make = Callable[[], Callable[[], object]]
+
+# What pyperf finds out by itself and may leave the machine; its host name, paths and boot time stay.
+KEPT = ("cpu_count", "cpu_model_name", "date", "perf_version", "python_implementation", "python_version", "timer")
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Quotients of seconds; prints as their median with the lowest and the highest, or says that no difference was seen."""
+
+    seen: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The quotient in the middle."""
+        return statistics.median(self.seen)
+
+    @property
+    def low(self) -> float:
+        """The lowest."""
+        return min(self.seen)
+
+    @property
+    def high(self) -> float:
+        """The highest."""
+        return max(self.seen)
+
+    @property
+    def differs(self) -> bool:
+        """Whether all lie on one side of 1."""
+        return not self.low <= 1 <= self.high
+
+    def __str__(self) -> str:
+        spread = f"({_short(self.low)}–{_short(self.high)})"
+        return f"{_short(self.median)}x {spread}" if self.differs else f"no difference seen {spread}"
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds by name, one mapping a round; the first rounds, discarded, are kept apart."""
+
+    discarded: tuple[Round, ...]
+    rounds: tuple[Round, ...]
+
+    def of(self, name: str) -> tuple[float, ...]:
+        """The seconds of one name, round by round."""
+        return tuple(seconds[name] for seconds in self.rounds)
+
+    def median(self, name: str) -> float:
+        """The seconds of one name in its middle round."""
+        return statistics.median(self.of(name))
+
+    def ratio(self, name: str, base: str) -> Ratio:
+        """The seconds of `name` over those of `base`, paired: both of the same round."""
+        return Ratio(tuple(seconds[name] / seconds[base] for seconds in self.rounds))
+
+    def growth(self, name: str, start: Timings) -> Ratio:
+        """The seconds of `name` over those that it took in `start`, every round over every round, since these are not paired."""
+        return Ratio(tuple(a / b for a, b in itertools.product(self.of(name), start.of(name))))
+
+
+def interleaved(
+    makers: Mapping[str, Make],
+    rounds: int,
+    *,
+    discard: int = 1,
+    budget: float = math.inf,
+    least: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timings:
+    """Times what each maker makes, once a round; every round begins with the next name, so that none is always first.
+
+    Args:
+        makers: by name, a function that prepares one call and returns it; only the call is timed.
+        discard: rounds before the first that counts.
+        budget: seconds after which no further round begins, provided that `least` rounds counted.
+    """
+    names, done, start = list(makers), [], clock()
+    while len(done) < discard + rounds and (len(done) < discard + least or clock() - start < budget):
+        first = len(done) % len(names)
+        done.append({name: seconds(makers[name], clock) for name in names[first:] + names[:first]})
+    return Timings(tuple(done[:discard]), tuple(done[discard:]))
+
+
+def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:
+    """How long one call takes; it is prepared, and the garbage of earlier calls collected, before the clock starts."""
+    call = make()
+    gc.collect()
+    start = clock()
+    call()
+    return clock() - start
+
+
+def environment(packages: Iterable[str]) -> dict[str, Any]:
+    """What the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
+    import pyperf
+
+    found = pyperf.Run([1.0]).get_metadata()
+    return {
+        **{key: found[key] for key in KEPT if key in found},
+        "system": f"{platform.system()} {platform.machine()}",
+        "torch_threads": torch.get_num_threads(),
+        **{f"{package}_version": version(package) for package in packages},
+    }
+
+
+def machine(packages: Iterable[str]) -> str:
+    """The environment in one line."""
+    versions = ", ".join(f"{package} {version(package)}" for package in packages)
+    return f"{os.cpu_count()} cores, {torch.get_num_threads()} torch threads, Python {platform.python_version()}, {versions}"
+
+
+def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str, Any]) -> Path:
+    """Writes one pyperf benchmark for each name in each of `timings`; `python -m pyperf compare_to` reads two such files.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    import pyperf
+
+    benchmarks = [
+        pyperf.Benchmark([_run(timing, name, {**metadata, "name": f"{title}, {name}", "unit": "second"})])
+        for title, timing in timings.items()
+        for name in timing.rounds[0]
+    ]
+    with written_whole(path) as draft:
+        pyperf.BenchmarkSuite(benchmarks).dump(str(draft))
+    return Path(path)
+
+
+def _run(timing: Timings, name: str, metadata: Mapping[str, Any]) -> Any:
+    import pyperf
+
+    discarded = [(1, seconds[name]) for seconds in timing.discarded]
+    return pyperf.Run(timing.of(name), warmups=discarded, metadata=dict(metadata), collect_metadata=False)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

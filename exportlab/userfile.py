@@ -1,0 +1,73 @@
+"""A case in a file of the user's own, `FILE.py:factory`, and the line of that file an error came from. Not here: what is done with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from .failures import first_line
+from .zoo import Case
+
+T = TypeVar("T")
+
+
+class BadInput(Exception):
+    """What the user gave cannot be used; the message is one line that says what, where, and what to do."""
+
+
+def load_case(target: str) -> Case:
+    """The case that `FILE.py:factory` names: a function decorated by `@case`, or one that returns `(module, args[, kwargs])`.
+
+    Raises:
+        BadInput: no such file or name, or the file or the factory raises, or the factory returns something else.
+    """
+    path, colon, name = target.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        raise BadInput(f"{target!r} is not FILE.py:factory, as in mymodel.py:build")
+    found = getattr(_module(Path(path)), name, None)
+    if found is None:
+        raise BadInput(f"{path} has no {name!r}: it must be a function that returns (module, args) or (module, args, kwargs)")
+    if not isinstance(found, Case) and not callable(found):
+        raise BadInput(f"{path}:{name} is a {type(found).__name__}, not a function that returns (module, args)")
+    declared = found if isinstance(found, Case) else Case(name, found)
+    guarded(lambda: (declared.module(), declared.samples()), f"{path}:{name}", Path(path))
+    return declared
+
+
+def guarded(call: Callable[[], T], what: str, path: Path) -> T:
+    """What `call` returns.
+
+    Raises:
+        BadInput: it raised; the message names the error and the line of the user's file.
+    """
+    try:
+        return call()
+    except (Exception, SystemExit) as error:
+        raise BadInput(f"{what} raised {first_line(error)}{user_line(error, path)}") from error
+
+
+def user_line(error: BaseException, path: Path) -> str:
+    """` (at FILE:LINE)`, the deepest line of that file in the traceback of the error or its causes; empty where there is none."""
+    while error is not None:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
+        if frames:
+            return f" (at {path}:{frames[-1].lineno})"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _module(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickles look their module up
+    guarded(lambda: spec.loader.exec_module(module), str(path), path)
+    return module

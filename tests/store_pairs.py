@@ -1,0 +1,46 @@
+"""Executes each lesson (tutorials/NNN_name.md) and stores its pair (.ipynb) beside it, outputs included.
+
+usage: store_pairs.py [NAME ...]      names as 101_module_to_file; all lessons without one
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+from exportlab.files import written_whole
+
+LESSONS = Path(__file__).parent.parent / "tutorials"
+
+
+def executed(lesson: Path) -> nbformat.NotebookNode:
+    """The lesson as a notebook with its outputs; a cell that raises stops it.
+
+    Cell ids are counted and timings dropped, so that only what changed shows in a diff.
+    """
+    notebook = jupytext.read(lesson)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False, resources={"metadata": {"path": LESSONS}}).execute()
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+    notebook.metadata.pop("language_info", None)
+    return notebook
+
+
+def store(lesson: Path) -> None:
+    """Writes the pair of one lesson."""
+    pair = lesson.with_suffix(".ipynb")
+    print(f"{lesson.name} → {pair.name}", flush=True)
+    notebook = executed(lesson)
+    with written_whole(pair) as draft:
+        nbformat.write(notebook, draft)
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:]
+    for path in sorted(LESSONS.glob("[0-9]*.md")):
+        if not wanted or path.stem in wanted:
+            store(path)

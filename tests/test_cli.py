@@ -1,0 +1,140 @@
+"""The command line: its exit codes, its one-line errors, and that a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exportlab import cli
+
+MODELS = '''
+import sys
+import torch
+from torch import nn
+from exportlab import case, tensor
+
+@case(dims={"n": (4, 1, 0, 9)})
+def good():
+    """A layer."""
+    return nn.Linear(3, 2), (tensor("n", 3),)
+
+@case(dims={"batch": (6, 3)})
+def frozen():
+    class ByBatch(nn.Module):
+        def forward(self, x):
+            return x * 2 if x.shape[0] > 4 else x * 3
+    return ByBatch(), (tensor("batch", 3),)
+
+def plain():
+    return nn.Linear(3, 2), (torch.ones(4, 3),)
+
+class OnValue(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else x + 1  # here
+
+def on_value():
+    return OnValue(), (torch.ones(3),)
+
+def raises():
+    raise RuntimeError("no weights here\\nsecond line")
+
+def exits():
+    sys.exit(3)
+
+def garbage():
+    return 3
+
+class Bad(nn.Module):
+    def forward(self, x):
+        return x.reshape(7)
+
+def eager_fails():
+    return Bad(), (torch.ones(3),)
+
+number = 3
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models.py").write_text(MODELS)
+    (tmp_path / "broken.py").write_text("import torch\ndef broken(:\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["exportlab", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if p.suffix != ".py" and p.name != "__pycache__")
+
+
+def test_export_then_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx") == 0
+    assert "wrote good.onnx" in capsys.readouterr().out
+    assert run(monkeypatch, "verify", "good.onnx", "models.py:good") == 0
+    assert capsys.readouterr().out.count("unseen size") == 3
+    assert files(folder) == ["good.onnx"]
+
+
+def test_what_is_not_right_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "export", "models.py:frozen", "-o", "out.onnx") == 1
+    assert "the outcome is frozen, so out.onnx was not written" in capsys.readouterr().err
+    assert files(folder) == []
+    assert run(monkeypatch, "export", "models.py:frozen", "-o", "out.onnx", "--force") == 0
+    assert run(monkeypatch, "verify", "out.onnx", "models.py:frozen") == 1
+    assert run(monkeypatch, "export", "models.py:frozen", "-o", "static.onnx", "--static") == 0
+
+
+def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "export", "models.py:on_value", "-o", "out.onnx") == 1
+    line = next(i for i, text in enumerate(MODELS.splitlines(), 1) if "# here" in text)
+    error = capsys.readouterr().err.strip()
+    assert f"(at models.py:{line})" in error
+    assert "GuardOnDataDependentSymNode" in error
+    assert files(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "output", "said"),
+    [
+        ("nothing.py:f", "o.onnx", "there is no file nothing.py"),
+        ("models.py", "o.onnx", "'models.py' is not FILE.py:factory"),
+        ("models.py:nothing", "o.onnx", "models.py has no 'nothing'"),
+        ("models.py:number", "o.onnx", "models.py:number is a int"),
+        ("models.py:raises", "o.onnx", "models.py:raises raised RuntimeError: no weights here (at models.py:"),
+        ("models.py:exits", "o.onnx", "models.py:exits raised SystemExit: 3 (at models.py:"),
+        ("models.py:garbage", "o.onnx", "garbage must return (module, args)"),
+        ("broken.py:f", "o.onnx", "broken.py raised SyntaxError"),
+        ("models.py:good", "missing/o.onnx", "cannot write missing/o.onnx: there is no folder missing"),
+        ("models.py:good", ".", "cannot write .: it is a folder"),
+        ("models.py:eager_fails", "o.onnx", "raised RuntimeError"),
+    ],
+)
+def test_bad_input_to_export(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, output: str, said: str
+) -> None:
+    code = run(monkeypatch, "export", target, "-o", output)
+    error = capsys.readouterr().err.strip()
+    assert code == 2
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert files(folder) == []
+
+
+def test_unknown_exporter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "o.onnx", "--exporter", "nope") == 2
+    assert "no exporter 'nope'" in capsys.readouterr().err
+
+
+def test_bad_input_to_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "verify", "nothing.onnx", "models.py:good") == 2
+    assert capsys.readouterr().err.strip() == "exportlab: there is no file nothing.onnx"
+    assert run(monkeypatch, "verify", "models.py", "models.py:good") == 2
+    assert "models.py is not an ONNX model" in capsys.readouterr().err

@@ -1,0 +1,118 @@
+"""Pictures and tables: what they hold, not how they look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from matplotlib import pyplot
+from torch import nn
+
+from exportlab import show
+from exportlab.exporters import export
+from exportlab.show.graph import from_fx, from_ir
+
+
+class Branch(nn.Module):
+    """A cond, so that there are subgraphs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: (x - 1).relu(), (x,))
+        return self.linear(y)
+
+
+@pytest.fixture(scope="module")
+def program() -> torch.export.ExportedProgram:
+    return export("torch.export", Branch().eval(), (torch.ones(2, 3),), dynamic_shapes=({0: "n"},)).model
+
+
+@pytest.fixture(scope="module")
+def model() -> object:
+    return export("dynamo", Branch().eval(), (torch.ones(2, 3),), dynamic_shapes=({0: "n"},)).model
+
+
+def test_fx_drawing_shows_data_not_weights(program: torch.export.ExportedProgram) -> None:
+    drawing = from_fx(program)
+    assert [n.label.split("\n")[0] for n in drawing.nodes if n.kind == "input"] == ["x"]
+    assert not [n for n in drawing.nodes if "weight" in n.label]
+    assert any("true_graph_0: mul" in n.label for n in drawing.nodes)
+
+
+def test_onnx_drawing_lists_branches(model: object) -> None:
+    drawing = from_ir(model)
+    branch = next(n for n in drawing.nodes if n.label.startswith("If"))
+    assert "then_branch: Mul" in branch.label
+    assert "else_branch: Sub, Relu" in branch.label
+    assert any(e.target == branch.key and e.source.startswith("in:") for e in drawing.edges), "what a branch reads from outside is an edge"
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_graph_is_saved(program: torch.export.ExportedProgram, model: object, tmp_path: Path, suffix: str) -> None:
+    for source in (program, model):
+        path = tmp_path / f"graph.{suffix}"
+        show.graph(source, title="A graph", save=path)
+        assert path.stat().st_size > 1000
+    pyplot.close("all")
+
+
+def test_boxes_do_not_overlap(program: torch.export.ExportedProgram) -> None:
+    from exportlab.show.drawing import _layout
+
+    drawing = from_fx(program)
+    places, _ = _layout(drawing)
+    boxes = [(*places[n.key], *n.size) for n in drawing.nodes]
+    for i, (x, y, w, h) in enumerate(boxes):
+        for x2, y2, w2, h2 in boxes[i + 1 :]:
+            assert abs(x - x2) >= (w + w2) / 2 or abs(y - y2) >= (h + h2) / 2
+
+
+def test_too_large_a_graph_is_refused(program: torch.export.ExportedProgram) -> None:
+    with pytest.raises(ValueError, match="a picture holds 3"):
+        show.graph(program, most=3)
+
+
+def test_no_graph_in_it() -> None:
+    with pytest.raises(TypeError, match="no graph in a int"):
+        show.graph(3)
+    with pytest.raises(TypeError, match=r"show\.summary prints ONNX models"):
+        show.program(3)
+
+
+def test_program_is_concise(program: torch.export.ExportedProgram, capsys: pytest.CaptureFixture[str]) -> None:
+    show.program(program)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(", 3] = input")
+    assert lines[-1].startswith("s") and " in [" in lines[-1]  # noqa: PT018
+    assert len(lines) <= 8
+
+
+def test_summary_is_concise(model: object, capsys: pytest.CaptureFixture[str]) -> None:
+    show.summary(model)
+    out = capsys.readouterr().out
+    assert "input    x: f32[n, 3]" in out
+    assert "If 1" in out
+    assert len(out.splitlines()) <= 6
+
+
+def test_summary_reads_files(model: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    artifact = export("dynamo", nn.ReLU().eval(), (torch.ones(2),))
+    show.summary(artifact.save(tmp_path / "m.onnx"))
+    assert "Relu 1" in capsys.readouterr().out
+
+
+def test_table_escapes_and_colours() -> None:
+    made = show.table([{"a": "<b>", "outcome": "wrong"}], title="<i>")
+    assert "&lt;b&gt;" in made._repr_html_()
+    assert "&lt;i&gt;" in made._repr_html_()
+    assert show.OUTCOME_COLORS["wrong"] in made._repr_html_()
+    assert repr(made).splitlines() == ["<i>", "a    outcome", "<b>  wrong"]
+
+
+def test_table_needs_equal_keys() -> None:
+    with pytest.raises(ValueError, match="every row needs the keys"):
+        show.table([{"a": 1}, {"b": 1}])

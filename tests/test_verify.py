@@ -1,0 +1,250 @@
+"""`verify` names every silence: one deliberately wrong artifact for each. Not here: real exporters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from exportlab import Sample, VerificationError, verify
+from exportlab.exporters import Artifact, Asked
+
+
+class Pretender(Artifact):
+    """An artifact that answers with any function."""
+
+    exporter = "pretender"
+
+    def __init__(self, function: Callable[..., Any], asked: Asked | None = None, got: Asked | None = None) -> None:
+        self.function = function
+        self.asked = asked or Asked()
+        self._got = got or Asked()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def save(self, path: str | Path) -> Path:
+        raise NotImplementedError
+
+    def ops(self) -> Counter[str]:
+        return Counter()
+
+    def got(self) -> Asked:
+        return self._got
+
+
+class Module(nn.Module):
+    """A module around any function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+class Calls(nn.Module):
+    """Adds how often it was called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return x + self.calls
+
+
+def double(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+def failures(wrong: Callable[..., Any], right: nn.Module, *samples: Any) -> dict[str, str]:
+    """The outcome of each check that is neither ok nor skipped, by name."""
+    report = verify(Pretender(wrong), right, samples)
+    with pytest.raises(VerificationError):
+        report.check()
+    return {check.name: check.outcome for check in report.checks if check.outcome not in ("ok", "skipped")}
+
+
+four, seven = torch.arange(1.0, 5.0), torch.arange(1.0, 8.0)
+
+
+def test_right_artifact_is_ok() -> None:
+    report = verify(Pretender(double), Module(double), [(four,), (seven,), (torch.ones(0),)])
+    assert report.outcome == "ok"
+    assert report.check() is report
+
+
+def test_another_size_with_other_numbers() -> None:
+    def frozen(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if len(x) == 4 else x * 3
+
+    assert failures(frozen, Module(double), (four,), (seven,)) == {"unseen size": "frozen"}
+
+
+def test_another_size_refused() -> None:
+    def refuses(x: torch.Tensor) -> torch.Tensor:
+        if len(x) != 4:
+            raise RuntimeError("Got invalid dimensions")
+        return x * 2
+
+    report = verify(Pretender(refuses), Module(double), [(four,), (seven,)])
+    assert [c.detail for c in report.checks if c.outcome == "frozen"] == ["RuntimeError: Got invalid dimensions"]
+
+
+def test_branch_on_a_value() -> None:
+    assert failures(lambda x: x * 2, Module(lambda x: x * 2 if x.sum() > 0 else x * 3), (four,)) == {"other values": "wrong"}
+
+
+def test_branch_on_one_flag() -> None:
+    right = Module(lambda x, flag: x if flag else -x)
+    assert failures(lambda x, flag: x, right, (torch.zeros(1) + 1, torch.tensor(True))) == {"other values": "wrong"}
+
+
+def test_same_tensor_given_twice() -> None:
+    assert failures(lambda x, y: y + 2 * y, Module(lambda x, y: x + 2 * y), (four, four)) == {"separate tensors": "wrong"}
+
+
+def test_state_that_is_lost() -> None:
+    assert failures(lambda x: x + 1, Calls(), (four,)) == {"called twice": "wrong"}
+
+
+def test_module_keeps_its_state() -> None:
+    counter = Calls()
+    verify(Pretender(lambda x: x + 1), counter, [(four,)])
+    assert counter.calls.item() == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "seen"),
+    [
+        (lambda x: (x * 2).double(), "dtype torch.float64 where eager has torch.float32"),
+        (lambda x: (x * 2).unsqueeze(0), "shape [1, 4] where eager has [4]"),
+        (lambda x: [x * 2], "structure differs: expected tensor[4], got [tensor[4]]"),
+        (lambda x: None, "a NoneType where eager has a Tensor"),
+    ],
+    ids=["dtype", "shape", "structure", "none"],
+)
+def test_outputs_of_another_kind(wrong: Callable[..., Any], seen: str) -> None:
+    report = verify(Pretender(wrong), Module(double), [(four,)])
+    assert report.outcome == "wrong"
+    assert seen in report.checks[0].detail
+
+
+def test_keys_and_python_values() -> None:
+    right = Module(lambda x: {"y": x, "n": 3})
+    assert "structure differs" in verify(Pretender(lambda x: {"z": x, "n": 3}), right, [(four,)]).checks[0].detail
+    assert "['n']: 4 where eager has 3" in verify(Pretender(lambda x: {"y": x, "n": 4}), right, [(four,)]).checks[0].detail
+
+
+@pytest.mark.parametrize(
+    ("asked", "got", "name", "seen"),
+    [
+        (Asked(input_names=("a", "b")), Asked(input_names=("b", "a")), "input names", "asked for a, b, got b, a"),
+        (Asked(output_names=("y",)), Asked(output_names=("mul",)), "output names", "asked for y, got mul"),
+        (Asked(opset_version=13), Asked(opset_version=18), "opset", "asked for 13, got 18"),
+    ],
+    ids=["input names", "output names", "opset"],
+)
+def test_not_as_asked(asked: Asked, got: Asked, name: str, seen: str) -> None:
+    report = verify(Pretender(double, asked, got), Module(double), [(four,)])
+    assert [(c.name, c.outcome, c.detail) for c in report.checks if c.outcome != "ok"] == [(name, "wrong", seen)]
+
+
+def test_as_asked_is_ok() -> None:
+    names = Asked(("a",), ("y",), 20)
+    assert verify(Pretender(double, names, names), Module(double), [(four,)]).outcome == "ok"
+
+
+def test_nan_equals_nan_only() -> None:
+    right = Module(lambda x: x / x)
+    zeros = torch.zeros(3)
+    assert verify(Pretender(lambda x: x / x), right, [(zeros,)]).outcome == "ok"
+    assert failures(lambda x: torch.ones_like(x), right, (zeros,))["export inputs"] == "wrong"
+
+
+def test_infinities_have_a_sign() -> None:
+    assert verify(Pretender(lambda x: x / 0), Module(lambda x: x / 0), [(four,)]).outcome == "ok"
+    assert failures(lambda x: -x / 0, Module(lambda x: x / 0), (four,))["export inputs"] == "wrong"
+
+
+@pytest.mark.parametrize("value", [2**60, -1, 0])
+def test_integers_are_exact(value: int) -> None:
+    x = torch.tensor([value])
+    assert failures(lambda x: x + 1, Module(lambda x: x), (x,))["export inputs"] == "wrong"
+
+
+def test_booleans_are_exact() -> None:
+    x = torch.tensor([True, False, True])
+    assert failures(lambda x: ~x, Module(lambda x: x), (x,))["export inputs"] == "wrong"
+
+
+def test_tolerance_depends_on_dtype_and_is_printed() -> None:
+    def near(x: torch.Tensor) -> torch.Tensor:
+        return x * (1 + 5e-4)
+
+    assert "wrong" in verify(Pretender(near), Module(lambda x: x), [(four,)]).outcome
+    half = verify(Pretender(near), Module(lambda x: x), [(four.half(),)])
+    assert half.outcome == "ok"
+    assert "float16 rtol 0.01, atol 0.001" in repr(half)
+
+
+def test_check_raises_with_the_worst_element() -> None:
+    def wrong(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        y[0, 1] += 1
+        y[1, 2] += 5
+        return y
+
+    report = verify(Pretender(wrong), Module(lambda x: x), [(torch.zeros(2, 3),)])
+    with pytest.raises(VerificationError, match=r"output\[1, 2\]: 5 where eager has 0 \(2 of 6 elements differ\)"):
+        report.check()
+
+
+def test_values_that_eager_refuses_are_skipped_with_the_reason() -> None:
+    def positive(x: torch.Tensor) -> torch.Tensor:
+        if x.min() < 0:
+            raise ValueError("negative")
+        return x
+
+    report = verify(Pretender(positive), Module(positive), [(four,)])
+    assert ("other values", "skipped", "eager refuses these values: ValueError: negative") in [
+        (c.name, c.outcome, c.detail) for c in report.checks
+    ]
+    assert report.outcome == "ok"
+
+
+def test_the_most_serious_outcome_wins() -> None:
+    def both(x: torch.Tensor) -> torch.Tensor:
+        return x * 3 if len(x) == 7 else x.abs() * 2
+
+    assert verify(Pretender(both), Module(double), [(four,), (seven,)]).outcome == "wrong"
+
+
+def test_inputs_are_not_changed() -> None:
+    x = four.clone()
+    verify(Pretender(lambda x: x.add_(1)), Module(lambda x: x.add_(1)), [(x,)])
+    assert torch.equal(x, four)
+
+
+def test_report_renders_as_text_and_html() -> None:
+    report = verify(Pretender(lambda x: x), Module(double), [Sample((four,))])
+    assert repr(report).splitlines()[0] == "pretender: wrong (float32 rtol 0.0001, atol 1e-05)"
+    assert "<table" in report._repr_html_()
+    assert "#D55E00" in report._repr_html_()
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="at least one sample"):
+        verify(Pretender(double), Module(double), [])
+    with pytest.raises(TypeError, match="a sample is a tuple of arguments"):
+        verify(Pretender(double), Module(double), ["x"])
+    with pytest.raises(TypeError, match="cannot run a function"):
+        verify(double, Module(double), [(four,)])
