@@ -1,16 +1,12 @@
 """How the site is rendered: Sphinx at the root of the repository, executing gallery/ and benchmarks/. Not here: any text."""
 
-import base64
-import hashlib
-import json
-import shutil
 import sys
-import warnings
 from pathlib import Path
 
-from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
+sys.path.insert(0, str(Path(__file__).parent / "docs"))
 
-ROOT = Path(__file__).parent
+import pages
+
 project = "Export Lab"
 author = "the Export Lab authors"
 copyright = "2026, " + author
@@ -46,34 +42,15 @@ myst_heading_anchors = 3
 copybutton_exclude = ".linenos, .gp, .go"
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-nitpicky = False
-
-
-def fresh_page(gallery_conf: dict, script: str) -> None:
-    """Every recipe starts as a new process would: a seed, no warnings that the reader cannot act on."""
-    import torch
-
-    import exportlab
-
-    warnings.resetwarnings()
-    exportlab.quiet()
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-
-
-def page_arguments(gallery_conf: dict, script_vars: dict) -> list[str]:
-    """Benchmarks run quick on the site."""
-    return ["--quick"] if "benchmarks" in script_vars["src_file"] else []
-
 
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery", "benchmarks"],
     "gallery_dirs": ["generated/gallery", "generated/benchmarks"],
     "filename_pattern": r"\.py$",
-    "subsection_order": ExplicitOrder(["gallery/torch_export", "gallery/torch_onnx"]),
-    "within_subsection_order": FileNameSortKey,
-    "reset_modules": ("matplotlib", fresh_page),
-    "reset_argv": page_arguments,
+    "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
+    "within_subsection_order": "FileNameSortKey",
+    "reset_modules": ("matplotlib", "pages.fresh_page"),
+    "reset_argv": "pages.page_arguments",
     "first_notebook_cell": "from exportlab import quiet\n\nquiet()",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -82,31 +59,5 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
 }
 
-
-def forget_stale_pages() -> None:
-    """Recipes are run again when the package or a pin changed, not only when the script itself did."""
-    sources = sorted([*(ROOT / "exportlab").rglob("*.py"), ROOT / "requirements.txt", ROOT / "constraints.txt", ROOT / "conf.py"])
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    stamp = ROOT / "generated" / "sources.sha256"
-    if stamp.exists() and stamp.read_text() == digest:
-        return
-    shutil.rmtree(ROOT / "generated", ignore_errors=True)
-    stamp.parent.mkdir()
-    stamp.write_text(digest)
-
-
-def store_lesson_thumbnails() -> None:
-    """Writes the last picture of each lesson's stored pair to generated/thumbnails/, for the cards that link to it."""
-    folder = ROOT / "generated" / "thumbnails"
-    folder.mkdir(exist_ok=True)
-    for path in sorted((ROOT / "tutorials").glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        pictures = [o["data"]["image/png"] for c in cells for o in c.get("outputs", []) if "image/png" in o.get("data", {})]
-        if not pictures:
-            raise ValueError(f"{path.name} has no picture: every lesson needs one for its card")
-        (folder / f"{path.stem}.png").write_bytes(base64.b64decode(pictures[-1]))
-
-
-if "sphinx" in Path(sys.argv[0]).name:
-    forget_stale_pages()
-    store_lesson_thumbnails()
+pages.forget_stale_pages()
+pages.store_lesson_thumbnails()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-# (rtol, atol) by dtype: about a hundred roundings of it, since runtimes sum in another order. Integers and booleans are exact.
+#: ``(rtol, atol)`` by dtype: some hundred roundings, since runtimes sum in another order. Integers and booleans are exact.
 TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-9, 1e-10),
     torch.float32: (1e-4, 1e-5),

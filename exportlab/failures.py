@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -39,6 +40,11 @@ def muffled() -> Iterator[list[str]]:
         said.extend(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
 
 
+def _folded(line: str) -> str:
+    """A line of a message at the width of a page, further lines indented."""
+    return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
+
+
 @contextmanager
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
     """Runs a block that must raise `kind` with a message in which `match` is found; prints the message's first lines.
@@ -53,6 +59,6 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
         message = "\n".join(line for line in ANSI.sub("", str(error)).splitlines() if line.strip())
         if not re.search(match, message):
             raise AssertionError(f"a {kind.__name__} was raised as expected, but its message lacks {match!r}: {message}") from error
-        print("\n".join([f"{type(error).__name__}:", *message.splitlines()[:lines]]))
+        print("\n".join([f"{type(error).__name__}:", *map(_folded, message.splitlines()[:lines])]))
         return
     raise AssertionError(f"this was expected to raise {kind.__name__}, and it did not: the page is out of date")

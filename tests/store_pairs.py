@@ -23,7 +23,15 @@ def executed(lesson: Path) -> nbformat.NotebookNode:
     Cell ids are counted and timings dropped, so that only what changed shows in a diff.
     """
     notebook = jupytext.read(lesson)
-    NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False, resources={"metadata": {"path": LESSONS}}).execute()
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": LESSONS}},
+    )
+    client.execute()
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
     notebook.metadata.pop("language_info", None)

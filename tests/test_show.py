@@ -116,3 +116,17 @@ def test_table_escapes_and_colours() -> None:
 def test_table_needs_equal_keys() -> None:
     with pytest.raises(ValueError, match="every row needs the keys"):
         show.table([{"a": 1}, {"b": 1}])
+
+
+def test_graphs_of_torchdynamo_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """They call methods, and keep shapes elsewhere than torch.export does."""
+    seen: list[torch.fx.GraphModule] = []
+
+    def keep(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> torch.fx.GraphModule:
+        seen.append(graph)
+        return graph
+
+    torch.compile(lambda x: x.sum() + 1, backend=keep)(torch.ones(3))
+    show.program(seen[0])
+    assert "sum_1: f32[] = sum(l_x_)" in capsys.readouterr().out
+    assert len(from_fx(seen[0]).edges) == 3

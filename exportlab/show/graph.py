@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .drawing import Drawing, Edge, Node
-from .text import fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
+from .text import CALLS, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
 
 MOST = 80  # a picture of more boxes than this cannot be read
 
@@ -31,7 +31,7 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
 def from_fx(program: Any) -> Drawing:
     """The boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
     inputs = fx_inputs(program)
-    shown = [n for n in program.graph.nodes if n.op == "call_function" or n.name in inputs]
+    shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
     nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op") for n in shown]
     known = {n.name for n in shown}
     edges = [Edge(a.name, n.name) for n in shown for a in n.all_input_nodes if a.name in known]
@@ -52,7 +52,7 @@ def _fx_body(node: Any) -> str:
     body = getattr(node.graph.owning_module, str(node.target), None)
     if not hasattr(body, "graph"):
         return ""
-    return _shortened([op_name(n) for n in body.graph.nodes if n.op == "call_function"])
+    return _shortened([op_name(n) for n in body.graph.nodes if n.op in CALLS])
 
 
 def from_ir(model: Any) -> Drawing:

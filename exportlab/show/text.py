@@ -14,6 +14,9 @@ SHORT_DTYPE = {
 }  # fmt: skip
 
 
+CALLS = ("call_function", "call_method", "call_module")
+
+
 def is_fx(source: Any) -> bool:
     """Whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
     return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
@@ -50,7 +53,7 @@ def op_name(node: Any) -> str:
 
 def fx_annotation(node: Any) -> str:
     """Dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
-    value = node.meta.get("val")
+    value = node.meta.get("val", node.meta.get("example_value"))  # torch.export writes the one, TorchDynamo the other
     if not isinstance(value, torch.Tensor):
         return ""
     dtype = str(value.dtype).removeprefix("torch.")
@@ -83,7 +86,7 @@ def program(source: Any) -> None:
         raise TypeError(f"a {type(source).__name__} is not an FX program: show.summary prints ONNX models")
     inputs = fx_inputs(source)
     for node in source.graph.nodes:
-        if node.op == "call_function" or node.name in inputs:
+        if node.op in CALLS or node.name in inputs:
             print(_fx_line(node))
         elif node.op == "output":
             print(f"return {_fx_argument(node.args[0])}")

@@ -1,0 +1,69 @@
+"""What the site does besides rendering: a fresh start for each page, forgetting stale ones, pictures for cards. Not here: settings."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+GENERATED = ROOT / "generated"
+SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")
+
+
+def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
+    """Every recipe starts as a new process would: a seed, and no warnings that the reader cannot act on."""
+    import torch
+
+    import exportlab
+
+    exportlab.quiet()
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+
+
+def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
+    """Benchmarks run quick on the site."""
+    return ["--quick"] if "benchmarks" in script_vars["src_file"] else []
+
+
+def forget_stale_pages() -> None:
+    """Recipes are run again when the package or a pin changed, not only when the script itself did."""
+    sources = [*sorted((ROOT / "exportlab").rglob("*.py")), *(ROOT / name for name in SOURCES)]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    stamp = GENERATED / "sources.sha256"
+    if stamp.exists() and stamp.read_text() == digest:
+        return
+    shutil.rmtree(GENERATED, ignore_errors=True)
+    GENERATED.mkdir()
+    stamp.write_text(digest)
+
+
+def store_lesson_thumbnails() -> None:
+    """Writes the last picture of each lesson's stored pair to generated/thumbnails/, for the cards that link to it.
+
+    Raises:
+        ValueError: a lesson has no picture.
+    """
+    folder = GENERATED / "thumbnails"
+    folder.mkdir(exist_ok=True)
+    for path in sorted((ROOT / "tutorials").glob("*.ipynb")):
+        picture = last_picture(json.loads(path.read_text(encoding="utf-8")))
+        if picture is None:
+            raise ValueError(f"{path.name} has no picture: every lesson needs one for its card")
+        target = folder / f"{path.stem}.png"
+        if not target.exists() or target.read_bytes() != picture:
+            target.write_bytes(picture)
+
+
+def last_picture(notebook: dict[str, Any]) -> bytes | None:
+    """The last PNG among the outputs; exercises come after the lesson and do not count."""
+    cells = notebook["cells"]
+    titles = ["".join(cell["source"]) if cell["cell_type"] == "markdown" else "" for cell in cells]
+    end = next((i for i, title in enumerate(titles) if title.startswith("## Exercises")), len(cells))
+    data = [output.get("data", {}) for cell in cells[:end] for output in cell.get("outputs", [])]
+    pictures = [d["image/png"] for d in data if "image/png" in d]
+    return base64.b64decode(pictures[-1]) if pictures else None

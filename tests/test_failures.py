@@ -1,0 +1,73 @@
+"""Errors in one line, claims that something fails, and files that are whole or absent."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from exportlab import expect_failure
+from exportlab.failures import first_line, muffled, root
+from exportlab.files import written_whole
+
+
+def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_failure(ValueError, match="second", lines=2):
+        raise ValueError("\x1b[96mfirst\x1b[0m\n\nsecond\nthird")
+    assert capsys.readouterr().out == "ValueError:\nfirst\nsecond\n"
+
+
+def test_long_lines_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_failure(ValueError):
+        raise ValueError("word " * 60)
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+
+
+def test_no_failure_is_a_failure() -> None:
+    with pytest.raises(AssertionError, match="expected to raise ValueError, and it did not"), expect_failure(ValueError):
+        pass
+
+
+def test_another_message_is_a_failure() -> None:
+    with pytest.raises(AssertionError, match="lacks 'cause'"), expect_failure(ValueError, match="cause"):
+        raise ValueError("effect")
+
+
+def test_another_type_passes_through() -> None:
+    with pytest.raises(KeyError), expect_failure(ValueError):
+        raise KeyError("x")
+
+
+def test_first_line_and_root() -> None:
+    error = ValueError("\n\n outer\nmore")
+    error.__cause__ = KeyError("inner")
+    assert first_line(error) == "ValueError: outer"
+    assert root(error) is error.__cause__
+    assert first_line(ValueError()) == "ValueError: no message"
+
+
+def test_muffled_keeps_warnings_and_restores_logging(capsys: pytest.CaptureFixture[str]) -> None:
+    with muffled() as said:
+        warnings.warn("careful", UserWarning, stacklevel=1)
+        logging.getLogger("torch").warning("chatter")
+        print("chatter", file=sys.stderr)
+    assert said == ["UserWarning: careful"]
+    assert capsys.readouterr().err == ""
+    assert logging.root.manager.disable == logging.NOTSET
+
+
+def test_files_are_whole_or_absent(tmp_path: Path) -> None:
+    target = tmp_path / "a.bin"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), written_whole(target) as draft:  # noqa: PT012 - the block is what is tested
+        draft.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    with written_whole(target) as draft:
+        draft.write_text("new")
+        draft.with_name("a.bin.data").write_text("companion")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bin", "a.bin.data"]
+    assert target.read_text() == "new"

@@ -1,0 +1,77 @@
+"""Pages keep their form: the README, each lesson and its stored pair, each recipe. Not here: running recipes, which nbval does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from check_links import broken
+from jupytext.compare import compare_notebooks
+
+ROOT = Path(__file__).parent.parent
+LESSONS = sorted((ROOT / "tutorials").glob("[0-9]*.md"))
+RECIPES = sorted((ROOT / "gallery").rglob("*.py"))
+
+
+def test_readme_prints_what_it_says() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, said = (re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL).group(1) for kind in ("python", "text"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line.rstrip() for line in done.stdout.splitlines()] == [line.rstrip() for line in said.splitlines()]
+    assert len([line for line in code.splitlines() if line.strip()]) == 8
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_lesson_and_stored_pair_agree(lesson: Path) -> None:
+    stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
+    compare_notebooks(stored, jupytext.read(lesson), fmt="md:myst")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_stored_pair_is_clean(lesson: Path) -> None:
+    stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
+    assert all(cell.execution_count for cell in stored.cells if cell.cell_type == "code")
+    outputs = [output for cell in stored.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"]
+    text = "\n".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in outputs)
+    assert not re.search(r"(?<![\w.])/(tmp|root|home|work)/", text)
+    assert max(map(len, text.splitlines())) <= 160
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_lesson_has_a_promise_a_check_and_solved_exercises(lesson: Path) -> None:
+    text = lesson.read_text(encoding="utf-8")
+    for needed in ("**You will**", "**You need**", "**Time**", "## Check yourself", "## Exercises", "## Where next"):
+        assert needed in text
+    assert text.count("Show a solution") >= 2
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
+def test_recipe_has_a_title_a_check_and_a_way_on(recipe: Path) -> None:
+    text = recipe.read_text(encoding="utf-8")
+    title, underline = text.split("\n")[1:3]
+    assert set(underline) == {"="}
+    assert len(underline) == len(title)
+    assert re.search(r"^assert |\.check\(\)|expect_failure\(", text, re.MULTILINE)
+    assert ":doc:`" in text.rsplit("# %%", 1)[1]
+    assert 40 <= len(text.splitlines()) <= 190
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
+def test_recipe_draws(recipe: Path) -> None:
+    assert re.search(r"show\.graph\(|pyplot|plt\.", recipe.read_text(encoding="utf-8"))
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<a href="b.html#there">x</a><a href="b.html#gone">x</a><a href="c.html">x</a><img src="d.png">')
+    (tmp_path / "b.html").write_text('<p id="there"><a href="https://elsewhere.example/">x</a>')
+    assert sorted(broken(tmp_path)) == [
+        "index.html: b.html#gone: no such anchor",
+        "index.html: c.html: no such file",
+        "index.html: d.png: no such file",
+    ]
