@@ -98,7 +98,8 @@ def case(
     """Declares a case: decorates a function that returns `(module, args)` or `(module, args, kwargs)`.
 
     Args:
-        dims: the sizes of each named dimension, the one used to export first. Sizes 0 and 1 belong among the others wherever eager takes them.
+        dims: the sizes of each named dimension, the one used to export first. Sizes 0 and 1 belong among the others
+            wherever eager takes them.
         topics: words by which cases are found.
         training: whether the module is exported in training mode.
 

@@ -81,6 +81,7 @@ class Maker:
         self.generator = torch.Generator().manual_seed(seed)
         self.made: dict[int, torch.Tensor] = {}
         self.axes: dict[int, dict[int, str]] = {}
+        self.built: list[Any] = []  # kept alive, since `axes` goes by id
 
     def make(self, tree: Any) -> Any:
         """The tree with every spec replaced by its value; whatever is no spec stays."""
@@ -91,15 +92,28 @@ class Maker:
         if isinstance(value, dict):
             return {key: self.dynamic_shapes(child) for key, child in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(self.dynamic_shapes(child) for child in value)
+            children = map(self.dynamic_shapes, value)
+            return type(value)(*children) if hasattr(value, "_fields") else type(value)(children)
         if type(value) in pytree.SUPPORTED_NODES:
             return [self.dynamic_shapes(child) for child in pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)[0]]
         return self.axes.get(id(value)) or None
 
     def _leaf(self, leaf: Any) -> Any:
         if isinstance(leaf, BuiltSpec):
-            return leaf.build(*self.make(leaf.parts))
+            return self._built(leaf)
         return self._tensor(leaf) if isinstance(leaf, TensorSpec) else leaf
+
+    def _built(self, spec: BuiltSpec) -> Any:
+        parts = self.make(spec.parts)
+        self.built.append(spec.build(*parts))
+        for leaf in filter(torch.is_tensor, pytree.tree_leaves(self.built[-1])):
+            self.axes.setdefault(id(leaf), self._axes_of_equal(leaf, parts))
+        return self.built[-1]
+
+    def _axes_of_equal(self, copied: torch.Tensor, parts: tuple[Any, ...]) -> dict[int, str]:
+        """The axes of the part that `copied` equals: a cache copies what it is given."""
+        known = (part for part in pytree.tree_leaves(parts) if id(part) in self.axes)
+        return next((self.axes[id(part)] for part in known if part.dtype == copied.dtype and torch.equal(part, copied)), {})
 
     def _tensor(self, spec: TensorSpec) -> torch.Tensor:
         if id(spec) not in self.made:
