@@ -1,0 +1,174 @@
+"""
+Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which do I write?
+==========================================================
+
+Every way to say that an axis moves, tried on three models at five sizes, one and zero among them. You get a table of what is refused,
+frozen or accepted, the same for ``torch.onnx.export``, which keeps fewer promises, and one rule for each.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.export import Dim
+
+from exportlab import compare, expect_failure, show
+
+# %%
+# Three models that differ in what they do with the number of rows: nothing, branch on it, loop over it. The first is ``nn.ReLU``.
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) if x.shape[0] > 4 else -x
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        return sum(row for row in x) + torch.zeros(3)
+
+
+torch.manual_seed(0)
+relu, branch, loop = (model.eval() for model in (nn.ReLU(), Branch(), Loop()))
+six, UserError = torch.randn(6, 3), torch._dynamo.exc.UserError
+
+# %%
+# What goes wrong
+# ---------------
+# You ask for a dynamic axis, the export succeeds, and the axis is static:
+
+program = torch.export.export(loop, (six,), dynamic_shapes=({0: Dim.AUTO},))
+with expect_failure(AssertionError, match=r"Guard failed: x.size\(\)\[0\] == 6"):
+    program.module()(torch.randn(7, 3))
+
+# %%
+# ``Dim.AUTO`` means *dynamic if possible*. ``Dim.DYNAMIC`` insists that the axis moves, and refuses this loop. A named ``Dim`` insists on
+# every size of its range, from 0 up unless you say more. It refuses the loop, and the branch as well:
+
+with expect_failure(UserError, match=r"your code specialized it to be a constant \(6\)", lines=2):
+    torch.export.export(loop, (six,), dynamic_shapes=({0: Dim.DYNAMIC},))
+with expect_failure(UserError, match=r"Suggested fixes:\s+batch = Dim\('batch', min=5\)", lines=4):
+    torch.export.export(branch, (six,), dynamic_shapes=({0: Dim("batch")},))
+
+# %%
+# All of them, on all three models
+# --------------------------------
+# Export at 6 rows, verify at 20, 3, 1 and 0. Eager takes them all. ``capture`` means refused at export, ``frozen`` refused at the call,
+# ``wrong`` that it ran and the numbers differ.
+
+SIZES = (6, 20, 3, 1, 0)
+KINDS = {
+    'Dim("batch")': Dim("batch"),
+    'Dim("batch", min=3, max=16)': Dim("batch", min=3, max=16),
+    "Dim.DYNAMIC": Dim.DYNAMIC,
+    "Dim.AUTO": Dim.AUTO,
+    "None": None,
+}
+
+
+def by_size(exporter, model, dim):
+    samples = [(six,), *((torch.randn(rows, 3),) for rows in SIZES[1:])]
+    attempt = compare(model, samples, dynamic_shapes=({0: dim},), exporters=(exporter,))[exporter]
+    if attempt.report is None:
+        return [attempt.outcome] * len(SIZES)
+    checks = [check for check in attempt.report.checks if check.name in ("export inputs", "unseen size")]
+    return ["wrong" if check.outcome != "ok" and check.worst is not None else check.outcome for check in checks]
+
+
+def tried(exporter, kinds):
+    return {(type(model).__name__, kind): by_size(exporter, model, dim) for model in (relu, branch, loop) for kind, dim in kinds.items()}
+
+
+exported = tried("torch.export", KINDS)
+columns = [f"{rows} rows" for rows in SIZES]
+show.table([{"model": m, "you write": k, **dict(zip(columns, found, strict=True))} for (m, k), found in exported.items()])
+
+# %%
+# Nothing is wrong here, and what does not work says so. ``Dim.DYNAMIC`` is the one to watch: on the branch it narrows its range and does
+# not tell. Ask the program. (The 2 that it reports elsewhere is not enforced: 1 and 0 pass.)
+
+assert not any("wrong" in found for found in exported.values())
+assert set(exported["ReLU", "Dim.DYNAMIC"]) == {"ok"}
+for model, lower in ((relu, 2), (branch, 5)):
+    program = torch.export.export(model, (six,), dynamic_shapes=({0: Dim.DYNAMIC},))
+    assert [r.lower for r in program.range_constraints.values()] == [lower]
+
+# %%
+# An example of one row is a trap of its own, since torch.export takes sizes 0 and 1 for constants:
+
+with expect_failure(ValueError, match="export 0/1 specialized due to hint of 1", lines=2):
+    torch.export.export(relu, (six[:1],), dynamic_shapes=({0: Dim.DYNAMIC},))
+
+# %%
+# One name for two axes
+# ---------------------
+# Axes that share a ``Dim`` have to be equal at every call, even where the model has no need of it. Give each its own, or a hint.
+
+
+class Concat(nn.Module):
+    def forward(self, x, y):
+        return torch.cat([x, y])
+
+
+concat, pair, uneven, x, y = Concat().eval(), (six, six + 1), (six, six[:5]), {0: Dim("x")}, {0: Dim("y")}
+shared = torch.export.export(concat, pair, dynamic_shapes=(x, x))
+with expect_failure(AssertionError, match=r"Guard failed: y.size\(\)\[0\] == x.size\(\)\[0\]"):
+    shared.module()(*uneven)
+for free in ((x, y), ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})):
+    assert torch.export.export(concat, pair, dynamic_shapes=free).module()(*uneven).shape == (11, 3)
+
+# %%
+# The same words for torch.onnx.export
+# ------------------------------------
+# It takes a string as well, which is ``Dim.DYNAMIC`` with a name for the file. Three promises are lost on the way:
+#
+# - An ONNX file has no guards. The branch answers 3 rows with the formula for many.
+# - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word. The loop becomes static.
+# - Under ``Dim.AUTO`` the loop adds six of 20 rows, in a file that calls the axis dynamic.
+
+onnx = tried("dynamo", {'"batch"': "batch"} | {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")})
+assert all(onnx[model, '"batch"'] == onnx[model, "Dim.DYNAMIC"] for model, _ in onnx)
+assert onnx["Branch", '"batch"'] == onnx["Branch", 'Dim("batch")'] == ["ok", "ok", "wrong", "wrong", "ok"]
+assert onnx["Loop", 'Dim("batch")'] == ["ok", "frozen", "frozen", "frozen", "frozen"]
+assert onnx["Loop", "Dim.AUTO"] == ["ok", "wrong", "frozen", "frozen", "frozen"]
+assert set(onnx["Loop", '"batch"']) == {"capture"}
+
+# %%
+# To have a promise kept, make it to torch.export, and hand its program on:
+
+program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
+file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
+assert str(file.model.graph.inputs[0].shape[0]) == "batch"
+
+# %%
+# Which to write
+# --------------
+# - ``Dim("batch")``, with ``min`` and ``max`` where you have them: the sizes that you promise. Refused unless all of them work.
+# - ``Dim.DYNAMIC``: it has to move, you do not know how far. Read ``range_constraints`` afterwards.
+# - ``Dim.AUTO``: to find out what can move at all. Read the shapes afterwards.
+# - ``None``: it does not move.
+# - ``"batch"``, for ``torch.onnx.export``: it has to move. Then verify at other sizes, since the file will not refuse them.
+
+
+def paint(axes, found, model):
+    kinds = {kind: outcomes for (name, kind), outcomes in found.items() if name == model}
+    for y, outcomes in enumerate(kinds.values()):
+        for x, outcome in enumerate(outcomes):
+            axes.add_patch(plt.Rectangle((x, y), 1, 1, fc=show.OUTCOME_COLORS[outcome], ec="white", lw=2))
+            axes.text(x + 0.5, y + 0.5, outcome, ha="center", va="center", fontsize=8)
+    axes.set(xlim=(0, len(SIZES)), ylim=(len(kinds), 0))
+    axes.set_xticks([x + 0.5 for x in range(len(SIZES))], SIZES)
+    axes.set_yticks([y + 0.5 for y in range(len(kinds))], kinds if model == "ReLU" else [""] * len(kinds))
+    axes.tick_params(length=0)
+
+
+figure, grid = plt.subplots(2, 3, figsize=(10, 5.2), height_ratios=(5, 4), layout="constrained")
+for line, (exporter, found) in zip(grid, {"torch.export": exported, "torch.onnx.export": onnx}.items(), strict=True):
+    for axes, model in zip(line, ("ReLU", "Branch", "Loop"), strict=True):
+        paint(axes, found, model)
+        axes.set_title(f"{exporter}: {model}", fontsize=10)
+figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
+plt.show()
+
+# %%
+# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither. Next: :doc:`strict or not <strict_or_not>`, or the
+# lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
