@@ -29,7 +29,7 @@ html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc", "sg_download_links"],
+    "secondary_sidebar_items": {"**": ["page-toc", "sg_download_links"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -11,7 +11,7 @@ from torch import nn
 
 from . import show
 from .exporters import Artifact, Exporter, get
-from .failures import first_line, muffled, root
+from .failures import first_line, muffled, native_output_dropped, root
 from .verify import Report, fresh, verify
 from .zoo import Sample
 
@@ -92,7 +92,7 @@ def compare(
 def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: Any = None, **options: Any) -> Attempt:
     """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
     first = copy.deepcopy(samples[0])
-    with muffled() as said:
+    with muffled() as said, native_output_dropped():
         tried = _tried(exporter, lambda: exporter.export(fresh(module), first.args, first.kwargs, dynamic_shapes=dynamic_shapes, **options))
     tried = replace(tried, warnings=tuple(said))
     if tried.artifact is None or tried.error is not None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import re
+import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -19,11 +21,17 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
-def root(error: BaseException) -> BaseException:
-    """The error that started the chain of `raise … from …`."""
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those it was raised from, the first cause last."""
+    yield error
     while error.__cause__ is not None:
         error = error.__cause__
-    return error
+        yield error
+
+
+def root(error: BaseException) -> BaseException:
+    """The error that started the chain of `raise … from …`."""
+    return list(chain(error))[-1]
 
 
 @contextmanager
@@ -40,6 +48,26 @@ def muffled() -> Iterator[list[str]]:
         said.extend(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
 
 
+@contextmanager
+def native_output_dropped() -> Iterator[None]:
+    """Drops what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up."""
+    sys.stdout.flush()
+    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
+    with open(os.devnull, "wb") as nowhere:
+        for descriptor in kept:
+            os.dup2(nowhere.fileno(), descriptor)
+    try:
+        yield
+    finally:
+        for descriptor, copy in kept.items():
+            os.dup2(copy, descriptor)
+            os.close(copy)
+
+
+def _message(error: BaseException) -> str:
+    return "\n".join(line for line in ANSI.sub("", str(error)).splitlines() if line.strip())
+
+
 def _folded(line: str) -> str:
     """A line of a message at the width of a page, further lines indented."""
     return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
@@ -47,7 +75,7 @@ def _folded(line: str) -> str:
 
 @contextmanager
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
-    """Runs a block that must raise `kind` with a message in which `match` is found; prints the message's first lines.
+    """Runs a block that must raise `kind` with `match` found in its message or that of a cause; prints the message's first lines.
 
     Raises:
         AssertionError: nothing was raised, or the message is another. An error of another type passes through.
@@ -56,8 +84,8 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
         with muffled():
             yield
     except kind as error:
-        message = "\n".join(line for line in ANSI.sub("", str(error)).splitlines() if line.strip())
-        if not re.search(match, message):
+        message = _message(error)
+        if not any(re.search(match, _message(cause)) for cause in chain(error)):
             raise AssertionError(f"a {kind.__name__} was raised as expected, but its message lacks {match!r}: {message}") from error
         print("\n".join([f"{type(error).__name__}:", *map(_folded, message.splitlines()[:lines])]))
         return

@@ -134,6 +134,7 @@ def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tole
         expected = _last(fresh(module), probe.calls)
     except Exception as error:
         if probe.required:
+            error.add_note(f"raised by the module itself, in eager, on {inputs}: {probe.name}")
             raise
         return Check(probe.name, inputs, "skipped", detail=f"eager refuses these values: {first_line(error)}")
     return replace(_compared(probe, artifact, expected, tolerances), name=probe.name, inputs=inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exportlab import expect_failure
-from exportlab.failures import first_line, muffled, root
+from exportlab.failures import first_line, muffled, native_output_dropped, root
 from exportlab.files import written_whole
 
 
@@ -57,6 +58,14 @@ def test_muffled_keeps_warnings_and_restores_logging(capsys: pytest.CaptureFixtu
     assert said == ["UserWarning: careful"]
     assert capsys.readouterr().err == ""
     assert logging.root.manager.disable == logging.NOTSET
+
+
+def test_output_from_below_python_is_dropped_and_then_comes_back(capfd: pytest.CaptureFixture[str]) -> None:
+    with native_output_dropped():
+        os.write(1, b"graph")
+        os.write(2, b"graph")
+    os.write(1, b"back")
+    assert capfd.readouterr() == ("back", "")
 
 
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:

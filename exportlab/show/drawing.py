@@ -20,6 +20,7 @@ LINE = 0.17  # height of one line of text, inches
 PADDING = 0.12  # inches
 MARGIN = 0.1  # inches
 TITLE = 0.35  # height of the title, inches
+TITLE_CHARACTER = 0.095  # width of one of its characters, inches
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Drawing:
 
         places, routes = _layout(self)
         left, right, top, bottom = _bounds(self.nodes, places, routes)
-        head = TITLE if title else 0.0
+        head, right = (TITLE, max(right, left + len(title) * TITLE_CHARACTER + 0.2)) if title else (0.0, right)
         figure = pyplot.figure(figsize=(right - left, bottom - top + head))
         axes = figure.add_axes((0, 0, 1, 1), xlim=(left, right), ylim=(bottom, top - head))
         axes.axis("off")

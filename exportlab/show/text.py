@@ -105,6 +105,8 @@ def _fx_line(node: Any) -> str:
 def _fx_argument(value: Any) -> str:
     if isinstance(value, torch.fx.Node):
         return str(value.name)
+    if isinstance(value, torch._ops.OpOverload):
+        return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_fx_argument, value))}]"
     return repr(value)
