@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
     exportlab.quiet()
     torch.manual_seed(0)
     torch._dynamo.reset()
+    for module in list(sys.modules.values()):  # where TorchDynamo keeps the page before as what it calls __main__
+        vars(module).pop("__import___main__", None)
 
 
 def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:

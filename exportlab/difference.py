@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
 #: ``(rtol, atol)`` by dtype: some hundred roundings, since runtimes sum in another order. Integers and booleans are exact.
@@ -53,6 +54,8 @@ def tolerance_text(dtype: torch.dtype, tolerances: Tolerances = TOLERANCES) -> s
 def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances) -> Difference:
     if not isinstance(expected, torch.Tensor) or not isinstance(actual, torch.Tensor):
         return _objects(where, expected, actual)
+    if isinstance(actual, FakeTensor):
+        return Difference(problem=f"output{where}: a tensor without data, left from the capture")
     for what, a, b in (("dtype", expected.dtype, actual.dtype), ("shape", list(expected.shape), list(actual.shape))):
         if a != b:
             return Difference(problem=f"output{where}: {what} {b} where eager has {a}")

@@ -10,6 +10,8 @@ LOGGERS = (
 )
 WARNINGS = (
     (FutureWarning, r".*isinstance\(treespec, LeafSpec\)"),  # raised by torch, about torch
+    (UserWarning, r"# The axis name: .* will not be used"),  # two axes were found equal, and one name is kept
+    (UserWarning, r"torch\.compile is ignored when called inside"),  # torch calls it itself
     (DeprecationWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),  # said on the pages instead
     (DeprecationWarning, r"The feature will be removed"),  # the same exporter, about its own logging
     (FutureWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import math
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from .files import written_whole
 
+Group = TypeVar("Group", bound=Hashable)
 Round = Mapping[str, float]
 Make = Callable[[], Callable[[], object]]
 
@@ -77,31 +78,55 @@ class Timings:
         return Ratio(tuple(seconds[name] / seconds[base] for seconds in self.rounds))
 
     def growth(self, name: str, start: Timings) -> Ratio:
-        """The seconds of `name` over those that it took in `start`, every round over every round, since these are not paired."""
-        return Ratio(tuple(a / b for a, b in itertools.product(self.of(name), start.of(name))))
+        """The seconds of `name` over those that it took in `start`, paired likewise: both were measured in the same rounds."""
+        return Ratio(tuple(now / then for now, then in zip(self.of(name), start.of(name), strict=True)))
 
 
 def interleaved(
-    makers: Mapping[str, Make],
+    groups: Mapping[Group, Mapping[str, Make]],
     rounds: int,
     *,
     discard: int = 1,
     budget: float = math.inf,
     least: int = 3,
+    tell: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Timings:
-    """Times what each maker makes, once a round; every round begins with the next name, so that none is always first.
+) -> dict[Group, Timings]:
+    """Times what every maker of every group makes, once a round; each round begins a group with its next name, so none is always first.
 
     Args:
-        makers: by name, a function that prepares one call and returns it; only the call is timed.
+        groups: what is to be compared stands in one group, and is timed close together: by name, a function that prepares one
+            call and returns it. Only the call is timed.
         discard: rounds before the first that counts.
         budget: seconds after which no further round begins, provided that `least` rounds counted.
+        tell: takes a line after each round.
     """
-    names, done, start = list(makers), [], clock()
-    while len(done) < discard + rounds and (len(done) < discard + least or clock() - start < budget):
-        first = len(done) % len(names)
-        done.append({name: seconds(makers[name], clock) for name in names[first:] + names[:first]})
-    return Timings(tuple(done[:discard]), tuple(done[discard:]))
+    done, start = [], clock()
+    with frozen():
+        while len(done) < discard + rounds and (len(done) < discard + least or clock() - start < budget):
+            done.append({group: one_round(makers, len(done), clock) for group, makers in groups.items()})
+            tell(f"round {len(done)} of {discard + rounds}, {clock() - start:.0f} s")
+    taken = {group: tuple(seen[group] for seen in done) for group in groups}
+    return {group: Timings(seen[:discard], seen[discard:]) for group, seen in taken.items()}
+
+
+def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float] = time.perf_counter) -> Round:
+    """The seconds of each maker's call, beginning with the `first`, counted around."""
+    names = list(makers)
+    begin = first % len(names)
+    took = {name: seconds(makers[name], clock) for name in names[begin:] + names[:begin]}
+    return {name: took[name] for name in names}
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """What is alive now is not looked at by the garbage collector, which still collects what the block leaves."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -158,4 +183,5 @@ def _run(timing: Timings, name: str, metadata: Mapping[str, Any]) -> Any:
 
 
 def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+    digits = 2 if value < 2 else 1 if value < 10 else 0  # more of them near 1, where they decide
+    return f"{value:.{digits}f}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 from exportlab import Sample, VerificationError, verify
 from exportlab.exporters import Artifact, Asked
@@ -226,6 +227,13 @@ def test_the_most_serious_outcome_wins() -> None:
         return x * 3 if len(x) == 7 else x.abs() * 2
 
     assert verify(Pretender(both), Module(double), [(four,), (seven,)]).outcome == "wrong"
+
+
+def test_a_tensor_without_data_is_wrong() -> None:
+    with FakeTensorMode():
+        fake = torch.empty(4)
+    report = verify(Pretender(lambda x: fake), Module(double), [(four,)])
+    assert "a tensor without data" in report.checks[0].detail
 
 
 def test_inputs_are_not_changed() -> None:

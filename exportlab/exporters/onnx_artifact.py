@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,11 @@ class OnnxArtifact(Artifact):
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
+        start = partial(onnxruntime.InferenceSession, sess_options=options, providers=["CPUExecutionProvider"])
+        if not self._is_large():
+            return start(ir.to_proto(self.model).SerializeToString())
         with tempfile.TemporaryDirectory() as folder:
-            path = self.save(Path(folder) / "model.onnx")
-            return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            return start(self.save(Path(folder) / "model.onnx"))
 
     def load(self) -> None:
         """Makes the session."""
@@ -62,10 +64,13 @@ class OnnxArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Writes one file, or a file and its external data when the weights are too large for one."""
-        weights = sum(v.const_value.nbytes for v in self.model.graph.initializers.values() if v.const_value is not None)
         with written_whole(path) as draft:
-            ir.save(self.model, draft, external_data=f"{draft.name}.data" if weights > EXTERNAL_DATA_ABOVE else None)
+            ir.save(self.model, draft, external_data=f"{draft.name}.data" if self._is_large() else None)
         return Path(path)
+
+    def _is_large(self) -> bool:
+        weights = (value.const_value for value in self.model.graph.initializers.values())
+        return sum(weight.nbytes for weight in weights if weight is not None) > EXTERNAL_DATA_ABOVE
 
     def ops(self) -> Counter[str]:
         """How often each op type occurs."""

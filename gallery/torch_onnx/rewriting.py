@@ -127,7 +127,7 @@ def maker(artifact):
 
 
 makers = {"export": maker(program), "same file": maker(program), "rewritten": maker(fused)}
-timings = interleaved(makers, rounds=1000, discard=50)
+timings = interleaved({"latency": makers}, rounds=1000, discard=50)["latency"]
 fastest = {name: np.array(timings.of(name)).reshape(200, 5).min(axis=1) for name in makers}
 same_file, fused_file = fastest["same file"] / fastest["export"], fastest["rewritten"] / fastest["export"]
 
