@@ -5,6 +5,9 @@ READY := .venv/.ready
 JOBS ?= auto
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
+# One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
+site test notebooks bench: export OMP_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench lint clean constraints
 

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
@@ -24,8 +25,17 @@ def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
     exportlab.quiet()
     torch.manual_seed(0)
     torch._dynamo.reset()
-    for module in list(sys.modules.values()):  # where TorchDynamo keeps the page before as what it calls __main__
-        vars(module).pop("__import___main__", None)
+    forget_main()
+
+
+def forget_main() -> None:
+    """Makes TorchDynamo look `__main__` up again: each page has its own, and it remembers that of the page before."""
+    from torch._dynamo import symbolic_convert
+
+    symbolic_convert._import_module.cache_clear()
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType):
+            vars(module).pop("__import___main__", None)
 
 
 def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:

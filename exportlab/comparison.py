@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from .failures import first_line, muffled, native_output_dropped, root
 from .verify import Report, fresh, verify
 from .zoo import Sample
 
+MESSAGE = 120  # characters of a message that a table shows
 EXPORTERS = ("torch.export", "dynamo", "torchscript")
 
 
@@ -34,9 +36,9 @@ class Attempt:
         return {
             "exporter": self.exporter,
             "outcome": self.outcome,
-            "nodes": self.artifact.stats().nodes if self.artifact else "",
+            "nodes": self.artifact.ops().total() if self.artifact else "",
             "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in ("ok", "wrong") else "",
-            "what was seen": self._seen(),
+            "what was seen": textwrap.shorten(self._seen(), MESSAGE, placeholder=" …"),
         }
 
     def _seen(self) -> str:

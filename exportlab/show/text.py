@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,7 @@ def _fx_argument(value: Any) -> str:
         return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_fx_argument, value))}]"
-    return repr(value)
+    return textwrap.shorten(repr(value), 40, placeholder="…")
 
 
 def summary(source: Any) -> None:

@@ -42,7 +42,7 @@ with expect_failure(AssertionError, match=r"Guard failed: x.size\(\)\[0\] == 6")
 
 # %%
 # ``Dim.AUTO`` means *dynamic if possible*. ``Dim.DYNAMIC`` insists that the axis moves, and refuses this loop. A named ``Dim`` insists on
-# every size of its range, from 0 up unless you say more. It refuses the loop, and the branch as well:
+# its whole range, from 0 up unless you say more. It refuses the loop, and the branch as well:
 
 with expect_failure(UserError, match=r"your code specialized it to be a constant \(6\)", lines=2):
     torch.export.export(loop, (six,), dynamic_shapes=({0: Dim.DYNAMIC},))
@@ -142,7 +142,8 @@ assert str(file.model.graph.inputs[0].shape[0]) == "batch"
 # %%
 # Which to write
 # --------------
-# - ``Dim("batch")``, with ``min`` and ``max`` where you have them: the sizes that you promise. Refused unless all of them work.
+# - ``Dim("batch")``, with ``min`` and ``max`` where you have them: the sizes that you promise. Refused when a guard forbids one of them;
+#   an ``if`` on a size of 0 or 1 leaves no guard, as :doc:`lesson 103 </tutorials/103_shapes_that_move>` shows.
 # - ``Dim.DYNAMIC``: it has to move, you do not know how far. Read ``range_constraints`` afterwards.
 # - ``Dim.AUTO``: to find out what can move at all. Read the shapes afterwards.
 # - ``None``: it does not move.
