@@ -48,7 +48,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["generated/gallery", "generated/benchmarks"],
     "filename_pattern": r"\.py$",
     "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "pages.ReadingOrder",
     "reset_modules": ("matplotlib", "pages.fresh_page"),
     "reset_argv": "pages.page_arguments",
     "first_notebook_cell": "from exportlab import quiet\n\nquiet()",

@@ -10,10 +10,8 @@ one goes to 64 layers and takes about 20 minutes; pyperf compares its file with 
     python -m pyperf compare_to before.json after.json --table
 """
 
-import argparse
 import copy
 import itertools
-import os
 import sys
 import tempfile
 import textwrap
@@ -32,37 +30,7 @@ from exportlab import compare, exporters, show, timing
 from exportlab.failures import muffled
 from exportlab.files import written_whole
 
-
-def new_file(name: str) -> Path:
-    """A path that can be written: better to know before the measurement than after it."""
-    path = Path(name)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"cannot write {name}: no such folder, or no right to write there")
-    return path
-
-
-def new_plot(name: str) -> Path:
-    """The same for a picture, whose format is in its name."""
-    if not name.endswith((".png", ".svg", ".pdf")):
-        raise argparse.ArgumentTypeError(f"cannot write {name}: a plot ends in .png, .svg or .pdf")
-    return new_file(name)
-
-
-def arguments() -> argparse.Namespace:
-    """The command line; a notebook has none of its own and runs quick."""
-    notebook = "ipykernel" in sys.modules
-    parser = argparse.ArgumentParser(description="How does export time grow with depth?", allow_abbrev=False)
-    parser.add_argument("--quick", action="store_true", help="8 layers at most, 3 rounds: about a minute")
-    parser.add_argument("--json", type=new_file, metavar="FILE", help="write the times to FILE, in pyperf's format")
-    parser.add_argument("--plot", type=new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
-    given, unknown = parser.parse_known_args()
-    if unknown and not notebook:
-        parser.error(f"unknown: {' '.join(unknown)}")
-    given.quick = given.quick or notebook
-    return given
-
-
-asked = arguments()
+asked = timing.arguments("How does export time grow with depth?", quick="8 layers at most, 3 rounds: about a minute")
 depths = [1, 2, 4, 8] if asked.quick else [1, 2, 4, 8, 16, 32, 64]
 rounds = 3 if asked.quick else 15
 seconds = 900  # after which no further round begins; three there are always
@@ -206,7 +174,7 @@ def set_scales(axes: plt.Axes) -> None:
 
 def draw() -> None:
     """One panel for each model."""
-    figure, panels = plt.subplots(1, len(models), figsize=(10, 4), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, len(models), figsize=(8, 3.6), sharey=True, layout="constrained")
     figure.suptitle("Export time, as a multiple of what torch.export takes")
     for axes, model in zip(panels, models, strict=True):
         axes.set(title=model, xlabel="layers")

@@ -13,6 +13,11 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
+ORDER = (
+    *("first_graph", "dynamic_shapes", "strict_or_not", "scan", "inplace_index", "kwargs_and_caches"),
+    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "custom_op_inplace"),
+    *("submodules", "rewriting"),
+)
 SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")
 
 
@@ -41,6 +46,18 @@ def forget_main() -> None:
 def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
     """Benchmarks run quick on the site."""
     return ["--quick"] if "benchmarks" in script_vars["src_file"] else []
+
+
+class ReadingOrder:
+    """The order of recipes within a chapter: those of `ORDER` first, new ones after them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> tuple[int, str]:
+        """A key to sort by."""
+        name = Path(file).stem
+        return (ORDER.index(name) if name in ORDER else len(ORDER)), name
 
 
 def forget_stale_pages() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import math
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -173,6 +175,38 @@ def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str
     with written_whole(path) as draft:
         pyperf.BenchmarkSuite(benchmarks).dump(str(draft))
     return Path(path)
+
+
+def arguments(question: str, quick: str) -> argparse.Namespace:
+    """The command line that every benchmark has: `quick`, `json`, `plot`. A notebook has none of its own and runs quick.
+
+    Args:
+        question: what the benchmark answers; `quick`: what its quick run leaves out.
+    """
+    notebook = "ipykernel" in sys.modules
+    parser = argparse.ArgumentParser(description=question, allow_abbrev=False)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the times to FILE, in pyperf's format")
+    parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
+    given, unknown = parser.parse_known_args()
+    if unknown and not notebook:
+        parser.error(f"unknown: {' '.join(unknown)}")
+    given.quick = given.quick or notebook
+    return given
+
+
+def _new_file(name: str) -> Path:
+    """A path that can be written: better to know before the measurement than after it."""
+    path = Path(name)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"cannot write {name}: no such folder, or no right to write there")
+    return path
+
+
+def _new_plot(name: str) -> Path:
+    if not name.endswith((".png", ".svg", ".pdf")):
+        raise argparse.ArgumentTypeError(f"cannot write {name}: a plot ends in .png, .svg or .pdf")
+    return _new_file(name)
 
 
 def _run(timing: Timings, name: str, metadata: Mapping[str, Any]) -> Any:

@@ -113,6 +113,11 @@ def test_table_escapes_and_colours() -> None:
     assert repr(made).splitlines() == ["<i>", "a    outcome", "<b>  wrong"]
 
 
+def test_empty_columns_are_left_out() -> None:
+    assert repr(show.table([{"a": 0, "b": "", "c": ""}, {"a": "", "b": "", "c": "x"}])).splitlines() == ["a  c", "0", "   x"]
+    assert repr(show.table([])) == ""
+
+
 def test_table_needs_equal_keys() -> None:
     with pytest.raises(ValueError, match="every row needs the keys"):
         show.table([{"a": 1}, {"b": 1}])

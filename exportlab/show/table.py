@@ -24,7 +24,7 @@ OUTCOME_COLORS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Table:
-    """A title and rows of the same keys; prints as text and renders as HTML."""
+    """A title and rows of the same keys; prints as text and renders as HTML. A column that is empty throughout is left out."""
 
     rows: tuple[Mapping[str, Any], ...]
     title: str = ""
@@ -46,7 +46,8 @@ class Table:
         return f'<table class="exportlab">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def _columns(self) -> list[str]:
-        return list(self.rows[0]) if self.rows else []
+        """The keys under which any row has something."""
+        return [key for key in (self.rows[0] if self.rows else ()) if any(row[key] != "" for row in self.rows)]
 
 
 def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
