@@ -30,7 +30,9 @@ from exportlab import compare, exporters, show, timing
 from exportlab.failures import muffled
 from exportlab.files import written_whole
 
-asked = timing.arguments("How does export time grow with depth?", quick="8 layers at most, 3 rounds: about a minute")
+asked = timing.arguments(
+    "How does export time grow with depth?", quick="8 layers at most, 3 rounds: about a minute"
+)
 depths = [1, 2, 4, 8] if asked.quick else [1, 2, 4, 8, 16, 32, 64]
 rounds = 3 if asked.quick else 15
 seconds = 900  # after which no further round begins; three there are always
@@ -55,7 +57,9 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 32))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = (t.unflatten(-1, (4, 8)).transpose(1, 2) for t in self.qkv(self.before(x)).chunk(3, -1))
+        q, k, v = (
+            t.unflatten(-1, (4, 8)).transpose(1, 2) for t in self.qkv(self.before(x)).chunk(3, -1)
+        )
         x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
         return x + self.mlp(self.between(x))
 
@@ -104,7 +108,9 @@ assert all({"torch.export", "dynamo", "torchscript"} <= set(names) for names in 
 # no file and no session.
 
 
-def maker(exporter: str, module: nn.Module, args: tuple[torch.Tensor]) -> Callable[[], Callable[[], object]]:
+def maker(
+    exporter: str, module: nn.Module, args: tuple[torch.Tensor]
+) -> Callable[[], Callable[[], object]]:
     """What is timed, one export, prepared anew for each round."""
 
     def make() -> Callable[[], object]:
@@ -133,13 +139,23 @@ with muffled():
 
 folder = tempfile.TemporaryDirectory()
 titled = {f"{model}, depth {depth}": found for (model, depth), found in times.items()}
-written = timing.save(asked.json or Path(folder.name) / "export_time.json", titled, timing.environment(PACKAGES))
+written = timing.save(
+    asked.json or Path(folder.name) / "export_time.json", titled, timing.environment(PACKAGES)
+)
 
 # %%
 # What was seen
 # -------------
 
-COLORS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe-Ito, for every form of colour vision
+COLORS = (
+    "#000000",
+    "#D55E00",
+    "#0072B2",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)  # Okabe-Ito, for every form of colour vision
 colors = dict(zip(here, itertools.cycle(COLORS), strict=False))
 first, last = depths[0], depths[-1]
 
@@ -148,14 +164,23 @@ def draw_line(axes: plt.Axes, model: str, exporter: str) -> None:
     """One exporter: the median of its ratios, in a band from the lowest to the highest."""
     ratios = [times[model, depth].ratio(exporter, "torch.export") for depth in depths]
     axes.plot(depths, [r.median for r in ratios], color=colors[exporter], marker="o", markersize=4)
-    axes.fill_between(depths, [r.low for r in ratios], [r.high for r in ratios], color=colors[exporter], alpha=0.2, linewidth=0)
+    axes.fill_between(
+        depths,
+        [r.low for r in ratios],
+        [r.high for r in ratios],
+        color=colors[exporter],
+        alpha=0.2,
+        linewidth=0,
+    )
 
 
 def label_lines(axes: plt.Axes, model: str) -> None:
     """The names at the ends of the lines, moved up where two would overlap."""
     low, high = np.log(axes.get_ylim())
     place = -1.0
-    for end, name in sorted((times[model, last].ratio(name, "torch.export").median, name) for name in timed[model]):
+    for end, name in sorted(
+        (times[model, last].ratio(name, "torch.export").median, name) for name in timed[model]
+    ):
         place = max((np.log(end) - low) / (high - low), place + 0.06)
         axes.text(0.98, place, name, transform=axes.transAxes, va="center", color=colors[name])
 
@@ -174,7 +199,9 @@ def set_scales(axes: plt.Axes) -> None:
 
 def draw() -> None:
     """One panel for each model."""
-    figure, panels = plt.subplots(1, len(models), figsize=(8, 3.6), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(
+        1, len(models), figsize=(8, 3.6), sharey=True, layout="constrained"
+    )
     figure.suptitle("Export time, as a multiple of what torch.export takes")
     for axes, model in zip(panels, models, strict=True):
         axes.set(title=model, xlabel="layers")
@@ -187,14 +214,24 @@ def draw() -> None:
 
 def grown(start: int) -> dict[str, timing.Ratio]:
     """What the last depth takes over an earlier one, by exporter and model."""
-    return {f"{name} on the {m}": times[m, last].growth(name, times[m, start]) for m in models for name in timed[m]}
+    return {
+        f"{name} on the {m}": times[m, last].growth(name, times[m, start])
+        for m in models
+        for name in timed[m]
+    }
 
 
 def answer() -> str:
     """The question's answer: how the time grows from the first depth to the last, over all models and exporters."""
     found, times_deeper = grown(first).values(), last // first
-    medians, low, high = [r.median for r in found], min(r.low for r in found), max(r.high for r in found)
-    verdict = "less than in proportion" if high < times_deeper else "not always less than in proportion"
+    medians, low, high = (
+        [r.median for r in found],
+        min(r.low for r in found),
+        max(r.high for r in found),
+    )
+    verdict = (
+        "less than in proportion" if high < times_deeper else "not always less than in proportion"
+    )
     return f"{times_deeper} times the layers take {min(medians):.1f} to {max(medians):.1f} times as long ({low:.1f}–{high:.1f}): {verdict}."
 
 
@@ -206,7 +243,11 @@ def steepest() -> str:
 
 def against_torch_export(model: str) -> str:
     """How the exporters stand to `torch.export` at the last depth."""
-    told = [f"{name} {times[model, last].ratio(name, 'torch.export')}" for name in timed[model] if name != "torch.export"]
+    told = [
+        f"{name} {times[model, last].ratio(name, 'torch.export')}"
+        for name in timed[model]
+        if name != "torch.export"
+    ]
     return textwrap.fill(f"{model}, {last} layers, against torch.export: {', '.join(told)}.", 100)
 
 
@@ -229,13 +270,20 @@ def row(model: str, depth: int, exporter: str) -> dict[str, object]:
         "layers": depth,
         "exporter": exporter,
         "seconds": f"{found.median(exporter):.3f}",
-        "to torch.export": "" if exporter == "torch.export" else found.ratio(exporter, "torch.export"),
+        "to torch.export": ""
+        if exporter == "torch.export"
+        else found.ratio(exporter, "torch.export"),
         "to half the layers": found.growth(exporter, half) if half else "",
     }
 
 
 counted = len(times["MLP", first].rounds)
-print(show.table([row(model, depth, name) for model, depth in times for name in timed[model]], f"Medians of {counted} rounds"))
+print(
+    show.table(
+        [row(model, depth, name) for model, depth in times for name in timed[model]],
+        f"Medians of {counted} rounds",
+    )
+)
 
 # %%
 # How far to trust it
@@ -243,7 +291,9 @@ print(show.table([row(model, depth, name) for model, depth in times for name in 
 # Few rounds can differ by chance, and another machine gives other times. ``torchscript`` records a real run of the model, on all threads,
 # which wait for each other when the machine is busy: its band is the widest then, and ``OMP_NUM_THREADS=1`` narrows it.
 
-print(f"By chance alone, {counted} rounds make two equally fast exporters look different 1 time in {2 ** (counted - 1)}.")
+print(
+    f"By chance alone, {counted} rounds make two equally fast exporters look different 1 time in {2 ** (counted - 1)}."
+)
 print(timing.machine(PACKAGES))
 
 # %%
@@ -254,7 +304,9 @@ print(timing.machine(PACKAGES))
 suite = pyperf.BenchmarkSuite.load(str(written))
 folder.cleanup()
 assert len(suite) == sum(len(found.rounds[0]) for found in titled.values())
-print(f"{written.name}: {len(suite)} benchmarks, from {suite.get_benchmark_names()[0]!r} to {suite.get_benchmark_names()[-1]!r}")
+print(
+    f"{written.name}: {len(suite)} benchmarks, from {suite.get_benchmark_names()[0]!r} to {suite.get_benchmark_names()[-1]!r}"
+)
 
 # %%
 # Compare exporters at the depth of your own model: at one layer, much of what you measure is paid only once. Next, a loop that is

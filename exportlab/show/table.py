@@ -21,6 +21,8 @@ OUTCOME_COLORS: Mapping[str, str] = {
     "skipped": "#999999",
 }
 
+SHORT = 14  # characters that stay on one line, however narrow the page
+
 
 @dataclass(frozen=True)
 class Table:
@@ -63,6 +65,7 @@ def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
 
 
 def _cell(value: Any) -> str:
-    color = OUTCOME_COLORS.get(value) if isinstance(value, str) else None
+    text = str(value)
+    color = OUTCOME_COLORS.get(text)
     style = f' style="border-left: 6px solid {color}; font-weight: 600"' if color else ""
-    return f"<td{style}>{escape(str(value))}</td>"
+    return f"<td{' class=short' if len(text) <= SHORT else ''}{style}>{escape(text)}</td>"

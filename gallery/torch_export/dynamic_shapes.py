@@ -70,17 +70,31 @@ def by_size(exporter, model, dim):
     attempt = compare(model, samples, dynamic_shapes=({0: dim},), exporters=(exporter,))[exporter]
     if attempt.report is None:
         return [attempt.outcome] * len(SIZES)
-    checks = [check for check in attempt.report.checks if check.name in ("export inputs", "unseen size")]
-    return ["wrong" if check.outcome != "ok" and check.worst is not None else check.outcome for check in checks]
+    checks = [
+        check for check in attempt.report.checks if check.name in ("export inputs", "unseen size")
+    ]
+    return [
+        "wrong" if check.outcome != "ok" and check.worst is not None else check.outcome
+        for check in checks
+    ]
 
 
 def tried(exporter, kinds):
-    return {(type(model).__name__, kind): by_size(exporter, model, dim) for model in (relu, branch, loop) for kind, dim in kinds.items()}
+    return {
+        (type(model).__name__, kind): by_size(exporter, model, dim)
+        for model in (relu, branch, loop)
+        for kind, dim in kinds.items()
+    }
 
 
 exported = tried("torch.export", KINDS)
 columns = [f"{rows} rows" for rows in SIZES]
-show.table([{"model": m, "you write": k, **dict(zip(columns, found, strict=True))} for (m, k), found in exported.items()])
+show.table(
+    [
+        {"model": m, "you write": k, **dict(zip(columns, found, strict=True))}
+        for (m, k), found in exported.items()
+    ]
+)
 
 # %%
 # Nothing is wrong here, and what does not work says so. ``Dim.DYNAMIC`` is the one to watch: on the branch it narrows its range and does
@@ -109,7 +123,13 @@ class Concat(nn.Module):
         return torch.cat([x, y])
 
 
-concat, pair, uneven, x, y = Concat().eval(), (six, six + 1), (six, six[:5]), {0: Dim("x")}, {0: Dim("y")}
+concat, pair, uneven, x, y = (
+    Concat().eval(),
+    (six, six + 1),
+    (six, six[:5]),
+    {0: Dim("x")},
+    {0: Dim("y")},
+)
 shared = torch.export.export(concat, pair, dynamic_shapes=(x, x))
 with expect_failure(AssertionError, match=r"Guard failed: y.size\(\)\[0\] == x.size\(\)\[0\]"):
     shared.module()(*uneven)
@@ -125,9 +145,17 @@ for free in ((x, y), ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})):
 # - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word. The loop becomes static.
 # - Under ``Dim.AUTO`` the loop adds six of 20 rows, in a file that calls the axis dynamic.
 
-onnx = tried("dynamo", {'"batch"': "batch"} | {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")})
+onnx = tried(
+    "dynamo",
+    {'"batch"': "batch"}
+    | {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")},
+)
 assert all(onnx[model, '"batch"'] == onnx[model, "Dim.DYNAMIC"] for model, _ in onnx)
-assert onnx["Branch", '"batch"'] == onnx["Branch", 'Dim("batch")'] == ["ok", "ok", "wrong", "wrong", "ok"]
+assert (
+    onnx["Branch", '"batch"']
+    == onnx["Branch", 'Dim("batch")']
+    == ["ok", "ok", "wrong", "wrong", "ok"]
+)
 assert onnx["Loop", 'Dim("batch")'] == ["ok", "frozen", "frozen", "frozen", "frozen"]
 assert onnx["Loop", "Dim.AUTO"] == ["ok", "wrong", "frozen", "frozen", "frozen"]
 assert set(onnx["Loop", '"batch"']) == {"capture"}
@@ -154,16 +182,22 @@ def paint(axes, found, model):
     kinds = {kind: outcomes for (name, kind), outcomes in found.items() if name == model}
     for y, outcomes in enumerate(kinds.values()):
         for x, outcome in enumerate(outcomes):
-            axes.add_patch(plt.Rectangle((x, y), 1, 1, fc=show.OUTCOME_COLORS[outcome], ec="white", lw=2))
+            axes.add_patch(
+                plt.Rectangle((x, y), 1, 1, fc=show.OUTCOME_COLORS[outcome], ec="white", lw=2)
+            )
             axes.text(x + 0.5, y + 0.5, outcome, ha="center", va="center", fontsize=8)
     axes.set(xlim=(0, len(SIZES)), ylim=(len(kinds), 0))
     axes.set_xticks([x + 0.5 for x in range(len(SIZES))], SIZES)
-    axes.set_yticks([y + 0.5 for y in range(len(kinds))], kinds if model == "ReLU" else [""] * len(kinds))
+    axes.set_yticks(
+        [y + 0.5 for y in range(len(kinds))], kinds if model == "ReLU" else [""] * len(kinds)
+    )
     axes.tick_params(length=0)
 
 
 figure, grid = plt.subplots(2, 3, figsize=(10, 5.2), height_ratios=(5, 4), layout="constrained")
-for line, (exporter, found) in zip(grid, {"torch.export": exported, "torch.onnx.export": onnx}.items(), strict=True):
+for line, (exporter, found) in zip(
+    grid, {"torch.export": exported, "torch.onnx.export": onnx}.items(), strict=True
+):
     for axes, model in zip(line, ("ReLU", "Branch", "Loop"), strict=True):
         paint(axes, found, model)
         axes.set_title(f"{exporter}: {model}", fontsize=10)

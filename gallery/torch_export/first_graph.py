@@ -35,10 +35,14 @@ class Scorer(nn.Module):
 
 torch.manual_seed(0)
 model = Scorer().eval()
-samples = [Sample((torch.randn(rows, 8),), {"scale": torch.tensor(2.0 + rows)}) for rows in (4, 7, 1, 0)]
+samples = [
+    Sample((torch.randn(rows, 8),), {"scale": torch.tensor(2.0 + rows)}) for rows in (4, 7, 1, 0)
+]
 args, kwargs = samples[0].args, dict(samples[0].kwargs)
 
-program = torch.export.export(model, args, kwargs, dynamic_shapes={"x": {0: torch.export.Dim("batch")}, "scale": None})
+program = torch.export.export(
+    model, args, kwargs, dynamic_shapes={"x": {0: torch.export.Dim("batch")}, "scale": None}
+)
 show.program(program)
 
 # %%
@@ -56,7 +60,9 @@ parts = {
     "graph_signature.buffers": signature.buffers,
     "graph_signature.user_inputs": signature.user_inputs,
     "state_dict": program.state_dict,
-    "range_constraints": [f"{symbol} in [{r.lower}, {r.upper}]" for symbol, r in program.range_constraints.items()],
+    "range_constraints": [
+        f"{symbol} in [{r.lower}, {r.upper}]" for symbol, r in program.range_constraints.items()
+    ],
 }
 assert set(program.state_dict) == set(model.state_dict())
 show.table([{"part": part, "holds": ", ".join(names)} for part, names in parts.items()])
@@ -72,7 +78,12 @@ def calls(program):
 def origin(node):
     path, kind = list(node.meta["nn_module_stack"].values())[-1]
     line = node.meta["stack_trace"].strip().splitlines()[-1].strip()
-    return {"operation": node.name, "module": path or "(the model)", "class": kind.rpartition(".")[2], "line": line}
+    return {
+        "operation": node.name,
+        "module": path or "(the model)",
+        "class": kind.rpartition(".")[2],
+        "line": line,
+    }
 
 
 show.table([origin(node) for node in calls(program)])
@@ -108,7 +119,9 @@ torch.save(program.module()(*args, **kwargs).detach(), sys.argv[2])
 with tempfile.TemporaryDirectory() as folder:
     file, answer = Path(folder, "scorer.pt2"), Path(folder, "answer.pt")
     torch.export.save(program, file)
-    subprocess.run([sys.executable, "-c", ELSEWHERE, str(file), str(answer)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, str(file), str(answer)], check=True, capture_output=True
+    )
     torch.testing.assert_close(torch.load(answer), model(*args, **kwargs).detach())
 
 # %%
@@ -122,11 +135,20 @@ with tempfile.TemporaryDirectory() as folder:
 
 def lowered(layer):
     captured = torch.export.export(layer.eval(), (torch.randn(4, 8),))
-    before, after = ([show.text.op_name(node) for node in calls(p)] for p in (captured, captured.run_decompositions()))
-    return {"layer": type(layer).__name__, "captured": ", ".join(before), "decomposed": ", ".join(after)}
+    before, after = (
+        [show.text.op_name(node) for node in calls(p)]
+        for p in (captured, captured.run_decompositions())
+    )
+    return {
+        "layer": type(layer).__name__,
+        "captured": ", ".join(before),
+        "decomposed": ", ".join(after),
+    }
 
 
-show.table([lowered(layer) for layer in (nn.Linear(8, 4), nn.LayerNorm(8), nn.BatchNorm1d(8), nn.GELU())])
+show.table(
+    [lowered(layer) for layer in (nn.Linear(8, 4), nn.LayerNorm(8), nn.BatchNorm1d(8), nn.GELU())]
+)
 
 # %%
 # The answers stay the same:

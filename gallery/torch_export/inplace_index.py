@@ -24,7 +24,11 @@ class Update(nn.Module):
 
 
 def call(batch, index, dtype=torch.int64):
-    return torch.randn(batch, 4, 10), torch.randn(batch, 1, len(index)), torch.tensor(index, dtype=dtype)
+    return (
+        torch.randn(batch, 4, 10),
+        torch.randn(batch, 1, len(index)),
+        torch.tensor(index, dtype=dtype),
+    )
 
 
 torch.manual_seed(0)
@@ -64,7 +68,9 @@ compared
 
 for strict in (False, True):
     for moving in (axes, None):
-        captured = export("torch.export", model, call(4, [7, 2]), dynamic_shapes=moving, strict=strict)
+        captured = export(
+            "torch.export", model, call(4, [7, 2]), dynamic_shapes=moving, strict=strict
+        )
         assert list(captured.stats().ops) == ["clone", "index_put_"]
 
 functional = captured.model.run_decompositions()
@@ -82,7 +88,14 @@ show.graph(program, title="x[..., index] = update")
 # Other batches and counts, none at all, and negative positions are right. So is one position written twice: the last one wins on either
 # side here, which PyTorch does not promise.
 
-unseen = [call(7, [0, 9, 5]), call(1, [3]), call(0, [1, 2]), call(4, []), call(3, [-1, -10, 4]), call(2, [3, 3, -7, 3])]
+unseen = [
+    call(7, [0, 9, 5]),
+    call(1, [3]),
+    call(0, [1, 2]),
+    call(4, []),
+    call(3, [-1, -10, 4]),
+    call(2, [3, 3, -7, 3]),
+]
 verify(program, model, [call(4, [7, 2]), *unseen]).check()
 
 # %%

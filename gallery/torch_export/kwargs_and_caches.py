@@ -43,7 +43,9 @@ rows = {0: "batch"}
 # ``dynamic_shapes`` has an entry for every argument of the call, those that are no tensors too.
 
 entries = {"scale": None, "mask": None, "y": rows}
-compared = compare(model, [four, blend(7), blend(1), blend(0)], dynamic_shapes={"x": rows, **entries})
+compared = compare(
+    model, [four, blend(7), blend(1), blend(0)], dynamic_shapes={"x": rows, **entries}
+)
 assert compared.outcomes() == {"torch.export": "ok", "dynamo": "ok", "torchscript": "capture"}
 compared
 
@@ -59,18 +61,33 @@ assert any("axes will not be renamed" in warning for warning in compared["dynamo
 captured = compared["torch.export"].artifact
 with expect_failure(AssertionError, match="Guard failed: scale == 3.0"):
     captured(*four.args, **{**four.kwargs, "scale": 5.0})
-assert torch.equal(captured(*four.args, **{**four.kwargs, "mask": torch.zeros(4, 3)}), model(*four.args, **four.kwargs))
+assert torch.equal(
+    captured(*four.args, **{**four.kwargs, "mask": torch.zeros(4, 3)}),
+    model(*four.args, **four.kwargs),
+)
 
 # %%
 # So give a tensor for whatever is to stay an input. Inputs stand in the order of your call; write the entries in that order, since the
 # official exporter hands out the names of axes by position. In another order, it looks for the batch of a scalar:
 
 tensors = blend(4, torch.rand(4, 3), torch.tensor(3.0))
-named = export("dynamo", model, tensors.args, tensors.kwargs, dynamic_shapes={"x": rows, "scale": None, "mask": rows, "y": rows})
+named = export(
+    "dynamo",
+    model,
+    tensors.args,
+    tensors.kwargs,
+    dynamic_shapes={"x": rows, "scale": None, "mask": rows, "y": rows},
+)
 verify(named, model, [tensors, blend(7, torch.rand(7, 3), torch.tensor(5.0))]).check()
 assert named.got().input_names == ("x", "scale", "mask", "y")
 with expect_failure(IndexError, match="tuple index out of range"):
-    export("dynamo", model, tensors.args, tensors.kwargs, dynamic_shapes={"x": rows, "y": rows, "mask": rows, "scale": None})
+    export(
+        "dynamo",
+        model,
+        tensors.args,
+        tensors.kwargs,
+        dynamic_shapes={"x": rows, "y": rows, "mask": rows, "scale": None},
+    )
 show.graph(named, title="Four tensors, four inputs")
 
 # %%
@@ -85,10 +102,24 @@ class Anything(Blend):
         return super().forward(x, **kwargs)
 
 
-with expect_failure(torch._dynamo.exc.UserError, match=r"must be the arg names \['x', 'kwargs'\]", lines=1):
-    export("torch.export", Anything().eval(), four.args, four.kwargs, dynamic_shapes={"x": rows, **entries})
+with expect_failure(
+    torch._dynamo.exc.UserError, match=r"must be the arg names \['x', 'kwargs'\]", lines=1
+):
+    export(
+        "torch.export",
+        Anything().eval(),
+        four.args,
+        four.kwargs,
+        dynamic_shapes={"x": rows, **entries},
+    )
 with expect_failure(AssertionError, match="Must provide a tree_name"):
-    export("torch.export", Anything().eval(), four.args, four.kwargs, dynamic_shapes={"x": rows, "kwargs": entries})
+    export(
+        "torch.export",
+        Anything().eval(),
+        four.args,
+        four.kwargs,
+        dynamic_shapes={"x": rows, "kwargs": entries},
+    )
 
 # %%
 # ``Blend`` is the way out: it spells the names. Where the ``forward`` is not yours, do so in a module around it.
@@ -97,12 +128,21 @@ with expect_failure(AssertionError, match="Must provide a tree_name"):
 # -----------------------
 # Two layers with random weights. For each, the cache holds the keys and the values of ``past`` tokens, in two heads of eight.
 
-config = LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+config = LlamaConfig(
+    vocab_size=64,
+    hidden_size=32,
+    intermediate_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+)
 llama = LlamaForCausalLM(config).eval()
 
 
 def step(batch, past, new):
-    cache = DynamicCache((torch.randn(batch, 2, past, 8), torch.randn(batch, 2, past, 8)) for _ in range(2))
+    cache = DynamicCache(
+        (torch.randn(batch, 2, past, 8), torch.randn(batch, 2, past, 8)) for _ in range(2)
+    )
     ids, mask = torch.randint(64, (batch, new)), torch.ones(batch, past + new, dtype=torch.int64)
     return {"input_ids": ids, "attention_mask": mask, "past_key_values": cache}
 
@@ -117,10 +157,16 @@ with expect_failure(ValueError, match="Unsupported input type", lines=1):
 
 register_dynamic_cache_export_support()
 layers = [{0: "batch", 2: "past"}] * 2
-shapes = {"input_ids": {0: "batch", 1: "new"}, "attention_mask": {0: "batch", 1: "total"}, "past_key_values": [layers, layers]}
+shapes = {
+    "input_ids": {0: "batch", 1: "new"},
+    "attention_mask": {0: "batch", 1: "total"},
+    "past_key_values": [layers, layers],
+}
 captured = export("torch.export", llama, (), step(2, 5, 3), dynamic_shapes=shapes).model
 assert sum(name.startswith("lifted_tensor") for name in captured.constants) == 4
-with expect_failure(torch._export.verifier.SpecViolationError, match="lifted_tensor_4 is not in the constants"):
+with expect_failure(
+    torch._export.verifier.SpecViolationError, match="lifted_tensor_4 is not in the constants"
+):
     captured.run_decompositions()
 
 # %%
@@ -137,7 +183,9 @@ def start(layer, keys, values):
 
 outputs = ["logits", "keys_0", "keys_1", "values_0", "values_1"]
 with patch("transformers.cache_utils.DynamicLayer.lazy_initialization", start):
-    program = export("dynamo", captured, (), step(2, 5, 3), dynamic_shapes=shapes, output_names=outputs)
+    program = export(
+        "dynamo", captured, (), step(2, 5, 3), dynamic_shapes=shapes, output_names=outputs
+    )
 verify(program, llama, [step(2, 5, 3), step(3, 9, 2), step(1, 1, 1), step(2, 0, 3)]).check()
 
 # %%
@@ -146,8 +194,13 @@ verify(program, llama, [step(2, 5, 3), step(3, 9, 2), step(1, 1, 1), step(2, 0, 
 inputs = program.got().input_names
 arrows = [(f"{a}()", i) for i in inputs for a in shapes if i.startswith(a)]
 arrows += [*((i, "file") for i in inputs), *(("file", o) for o in outputs)]
-boxes = [*(show.Node(f"{a}()", a, "function") for a in shapes), show.Node("file", "Llama, one file")]
-boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inputs] + [show.Node(o, o, "output") for o in outputs]
+boxes = [
+    *(show.Node(f"{a}()", a, "function") for a in shapes),
+    show.Node("file", "Llama, one file"),
+]
+boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inputs] + [
+    show.Node(o, o, "output") for o in outputs
+]
 show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arguments, six inputs")
 
 # %%

@@ -94,7 +94,9 @@ with expect_failure(torch._dynamo.exc.UncapturedHigherOrderOpError, match="impro
 
 class ByClosure(ByLoop):
     def forward(self, x):
-        return torch.ops.higher_order.scan(lambda total, row: apart(total, row, self.keep), [torch.zeros(3)], [x], [])
+        return torch.ops.higher_order.scan(
+            lambda total, row: apart(total, row, self.keep), [torch.zeros(3)], [x], []
+        )
 
 
 empty, _ = torch.export.export(ByClosure().eval(), samples[0]).module()(*samples[0])

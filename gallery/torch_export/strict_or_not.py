@@ -42,7 +42,10 @@ torch.manual_seed(0)
 samples = [(torch.randn(rows, 3),) for rows in (4, 7, 1)]
 batch = ({0: torch.export.Dim.DYNAMIC},)
 model = ByLargest().eval()
-loose, strict = (torch.export.export(model, samples[0], dynamic_shapes=batch, strict=mode) for mode in (False, True))
+loose, strict = (
+    torch.export.export(model, samples[0], dynamic_shapes=batch, strict=mode)
+    for mode in (False, True)
+)
 
 report = verify(loose, model, samples)
 assert report.outcome == "wrong"
@@ -82,7 +85,9 @@ class ByLargestTensor(nn.Module):
 
 
 for mode in (False, True):
-    program = torch.export.export(ByLargestTensor().eval(), samples[0], dynamic_shapes=batch, strict=mode)
+    program = torch.export.export(
+        ByLargestTensor().eval(), samples[0], dynamic_shapes=batch, strict=mode
+    )
     verify(program, model, [*samples, (torch.randn(0, 3),)]).check()
 
 # %%
@@ -127,8 +132,12 @@ def timed(x):
 
 LOGGER = logging.getLogger("scores")
 MODELS = {
-    "type(x) is torch.Tensor": Calling(lambda x: torch.relu(x) if type(x) is torch.Tensor else torch.sin(x)),
-    "isinstance(x, torch.Tensor)": Calling(lambda x: torch.relu(x) if isinstance(x, torch.Tensor) else torch.sin(x)),
+    "type(x) is torch.Tensor": Calling(
+        lambda x: torch.relu(x) if type(x) is torch.Tensor else torch.sin(x)
+    ),
+    "isinstance(x, torch.Tensor)": Calling(
+        lambda x: torch.relu(x) if isinstance(x, torch.Tensor) else torch.sin(x)
+    ),
     'f"{x.mean():.2f}"': Calling(formatted),
     "assert x.max() < 100": Calling(asserted),
     "np.tanh(x.numpy())": Calling(lambda x: torch.from_numpy(np.tanh(x.numpy()))),
@@ -139,13 +148,31 @@ MODELS = {
 
 
 def outcome(model, **options):
-    compared = compare(model.eval(), samples, dynamic_shapes=batch, exporters=("torch.export",), options={"torch.export": options})
+    compared = compare(
+        model.eval(),
+        samples,
+        dynamic_shapes=batch,
+        exporters=("torch.export",),
+        options={"torch.export": options},
+    )
     return compared.outcomes()["torch.export"]
 
 
-rows = [{"python": k, "strict=False": outcome(m), "strict=True": outcome(m, strict=True)} for k, m in MODELS.items()]
+rows = [
+    {"python": k, "strict=False": outcome(m), "strict=True": outcome(m, strict=True)}
+    for k, m in MODELS.items()
+]
 found = [f"{row['strict=False']}/{row['strict=True']}" for row in rows]
-assert found == ["wrong/ok", "ok/ok", "capture/ok", "capture/ok", "capture/ok", "ok/capture", "capture/capture", "wrong/wrong"]
+assert found == [
+    "wrong/ok",
+    "ok/ok",
+    "capture/ok",
+    "capture/ok",
+    "capture/ok",
+    "ok/capture",
+    "capture/capture",
+    "wrong/wrong",
+]
 show.table(rows)
 
 # %%
@@ -162,7 +189,9 @@ assert "strict" not in inspect.signature(torch.onnx.export).parameters
 
 def modes_tried(model):
     with mock.patch("torch.export.export", wraps=torch.export.export) as export:
-        torch.onnx.export(model.eval(), samples[0], dynamic_shapes=batch, dynamo=True, verbose=False)
+        torch.onnx.export(
+            model.eval(), samples[0], dynamic_shapes=batch, dynamo=True, verbose=False
+        )
     return [call.kwargs["strict"] for call in export.call_args_list]
 
 
@@ -172,7 +201,9 @@ assert modes_tried(model) == [False]
 # %%
 # So a silent difference goes into the file. Capture it yourself, and hand the program on:
 
-assert verify(torch.onnx.export(loose, dynamo=True, verbose=False), model, samples).outcome == "wrong"
+assert (
+    verify(torch.onnx.export(loose, dynamo=True, verbose=False), model, samples).outcome == "wrong"
+)
 verify(torch.onnx.export(strict, dynamo=True, verbose=False), model, samples).check()
 
 show.graph(loose, title="strict=False: divided by 1")

@@ -36,7 +36,13 @@ class Gate(nn.Module):
 
 torch.manual_seed(0)
 model = Gate().eval()
-samples = [(torch.rand(5, 4),), (torch.rand(7, 4),), (-torch.rand(3, 4),), (-torch.rand(1, 4),), (torch.zeros(0, 4),)]
+samples = [
+    (torch.rand(5, 4),),
+    (torch.rand(7, 4),),
+    (-torch.rand(3, 4),),
+    (-torch.rand(1, 4),),
+    (torch.zeros(0, 4),),
+]
 assert [bool(x.sum() > 0) for (x,) in samples] == [True, True, False, False, False]
 
 # %%
@@ -45,7 +51,11 @@ assert [bool(x.sum() > 0) for (x,) in samples] == [True, True, False, False, Fal
 
 free = ({0: "batch"},)
 compared = compare(model, samples, dynamic_shapes=free)
-assert compared.outcomes() == {"torch.export": "capture", "dynamo": "capture", "torchscript": "wrong"}
+assert compared.outcomes() == {
+    "torch.export": "capture",
+    "dynamo": "capture",
+    "torchscript": "wrong",
+}
 assert isinstance(compared["torch.export"].error, GuardOnDataDependentSymNode)
 compared
 
@@ -121,7 +131,10 @@ verify(export("dynamo", kept, *samples[:1], dynamic_shapes=free), kept, samples)
 # **Both branches return the same dtype**, and as many dimensions. The reason stands inside a long second line; here it is what ``match``
 # looks for:
 
-for other, reason in ((torch.isnan, "same dtype but got torch.float32 and torch.bool"), (torch.sum, "same dim but got 2 and 0")):
+for other, reason in (
+    (torch.isnan, "same dtype but got torch.float32 and torch.bool"),
+    (torch.sum, "same dim but got 2 and 0"),
+):
     with expect_failure(TorchRuntimeError, match=reason, lines=1):
         torch.export.export(Either(torch.neg, other), *samples[:1])
 

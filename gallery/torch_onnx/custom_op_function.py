@@ -44,7 +44,9 @@ rows = [(torch.randn(n, 4),) for n in (4, 7, 1, 0)]
 # ----------------------------------------
 # Capture runs the model on fake tensors, which have a shape and no values. Numpy can do nothing with those:
 
-with expect_failure(RuntimeError, match=r"no fake impl registered for <CustomOpDef\(lab_fn::bend\)>", lines=1):
+with expect_failure(
+    RuntimeError, match=r"no fake impl registered for <CustomOpDef\(lab_fn::bend\)>", lines=1
+):
     torch.export.export(model, rows[0])
 
 # %%
@@ -62,7 +64,13 @@ show.program(torch.export.export(model, rows[0], dynamic_shapes=({0: torch.expor
 def compared(function=None):
     table = {torch.ops.lab_fn.bend.default: function} if function else {}
     options = {"dynamo": {"custom_translation_table": table}}
-    return compare(model, rows, dynamic_shapes=({0: "batch"},), exporters=("torch.export", "dynamo"), options=options)
+    return compare(
+        model,
+        rows,
+        dynamic_shapes=({0: "batch"},),
+        exporters=("torch.export", "dynamo"),
+        options=options,
+    )
 
 
 untold = compared()
@@ -112,7 +120,10 @@ def InOpset20(x: FLOAT, sharpness: float) -> FLOAT:
 
 
 assert inlined.opset_imports[""] == 20
-errors = {function.name: compared(function)["dynamo"].error.__cause__ for function in (WithoutAnnotation, InOpset20)}
+errors = {
+    function.name: compared(function)["dynamo"].error.__cause__
+    for function in (WithoutAnnotation, InOpset20)
+}
 assert "number of values and replacements must match" in str(errors["WithoutAnnotation"])
 assert "version 18 in the model but version 20 in the function" in str(errors["InOpset20"])
 show.table([{"function": name, "message": str(error)} for name, error in errors.items()])
@@ -129,13 +140,18 @@ class OpaqueLinear(BentLinear):
         if not torch.onnx.is_in_onnx_export():
             return super().forward(x)
         y = self.linear(x)
-        return torch.onnx.ops.symbolic("lab.fn::Bend", (y,), {"sharpness": 2.0}, dtype=y.dtype, shape=y.shape, version=1)
+        return torch.onnx.ops.symbolic(
+            "lab.fn::Bend", (y,), {"sharpness": 2.0}, dtype=y.dtype, shape=y.shape, version=1
+        )
 
 
 opaque = OpaqueLinear().eval()
 opaque.load_state_dict(model.state_dict())
 kept = export("dynamo", opaque, rows[0], dynamic_shapes=({0: "batch"},))
-assert [(node.domain, node.op_type) for node in kept.model.graph] == [("", "Gemm"), ("lab.fn", "Bend")]
+assert [(node.domain, node.op_type) for node in kept.model.graph] == [
+    ("", "Gemm"),
+    ("lab.fn", "Bend"),
+]
 
 # %%
 # ONNX Runtime refuses the file until you register a library with that kernel:

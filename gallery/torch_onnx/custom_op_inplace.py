@@ -78,7 +78,9 @@ def to_clip(x, limit: float):
 
 
 table = {"custom_translation_table": {torch.ops.lab_inplace.clip_.default: to_clip}}
-compared = compare(model, rows, dynamic_shapes=batch, exporters=("dynamo",), options={"dynamo": table})
+compared = compare(
+    model, rows, dynamic_shapes=batch, exporters=("dynamo",), options={"dynamo": table}
+)
 assert isinstance(compared["dynamo"].error.__cause__.__cause__, KeyError)
 
 # %%
@@ -103,7 +105,9 @@ class ClippedByTwin(Clipped):
 by_twin = ClippedByTwin().eval()
 by_twin.load_state_dict(model.state_dict())
 table = {"custom_translation_table": {torch.ops.lab_inplace.clip.default: to_clip}}
-program = torch.onnx.export(by_twin, rows[0], dynamic_shapes=batch, dynamo=True, verbose=False, **table)
+program = torch.onnx.export(
+    by_twin, rows[0], dynamic_shapes=batch, dynamo=True, verbose=False, **table
+)
 verify(program, model, rows).check()
 
 # %%
@@ -117,12 +121,16 @@ verify(program, model, rows).check()
 def with_twins(program, twins):
     assert not any(op._schema.returns for op in twins), "only for operators that return nothing"
     program = program.run_decompositions({})
-    for node in program.graph.find_nodes(op="call_function", target=torch.ops.higher_order.auto_functionalized_v2):
+    for node in program.graph.find_nodes(
+        op="call_function", target=torch.ops.higher_order.auto_functionalized_v2
+    ):
         settings = dict(node.kwargs)
         (tensor,) = settings.pop("_all_bases")
         settings.pop("_x_base_index")
         if any(name.startswith("_x_") for name in settings):
-            raise ValueError(f"{node.args[0]} changes a view of '{tensor}', not all of it: call its twin in the model instead")
+            raise ValueError(
+                f"{node.args[0]} changes a view of '{tensor}', not all of it: call its twin in the model instead"
+            )
         for result in list(node.users):
             result.target, result.args, result.kwargs = twins[node.args[0]], (tensor,), settings
         program.graph.erase_node(node)
@@ -131,7 +139,9 @@ def with_twins(program, twins):
 
 
 twins = {torch.ops.lab_inplace.clip_.default: torch.ops.lab_inplace.clip.default}
-swapped = torch.onnx.export(with_twins(captured, twins), dynamic_shapes=batch, dynamo=True, verbose=False, **table)
+swapped = torch.onnx.export(
+    with_twins(captured, twins), dynamic_shapes=batch, dynamo=True, verbose=False, **table
+)
 assert [node.op_type for node in swapped.model.graph] == ["Gemm", "Clip", "Mul"]
 verify(swapped, model, rows).check()
 
@@ -169,7 +179,13 @@ def _(context, x, limit):
 
 
 for module in (model, two_columns):
-    compared = compare(module, rows, dynamic_shapes=batch, exporters=("torch.export", "dynamo"), options={"dynamo": table})
+    compared = compare(
+        module,
+        rows,
+        dynamic_shapes=batch,
+        exporters=("torch.export", "dynamo"),
+        options={"dynamo": table},
+    )
     assert set(compared.outcomes().values()) == {"ok"}
 compared
 

@@ -26,7 +26,12 @@ from exportlab import compare, expect_failure, export, show, verify
 measured, truth = load_diabetes(return_X_y=True)
 measured = StandardScaler().fit_transform(measured)
 reference = LinearRegression().fit(measured, truth)
-assert (measured.shape, measured.dtype, truth.min(), truth.max()) == ((442, 10), np.float64, 25, 346)
+assert (measured.shape, measured.dtype, truth.min(), truth.max()) == (
+    (442, 10),
+    np.float64,
+    25,
+    346,
+)
 
 # %%
 # The same regression in torch
@@ -36,7 +41,13 @@ assert (measured.shape, measured.dtype, truth.min(), truth.max()) == ((442, 10),
 torch.manual_seed(0)
 rows, target = torch.tensor(measured), torch.tensor(truth)[:, None]
 double = nn.Linear(10, 1, dtype=torch.float64)
-optimizer = torch.optim.LBFGS(double.parameters(), max_iter=200, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0)
+optimizer = torch.optim.LBFGS(
+    double.parameters(),
+    max_iter=200,
+    line_search_fn="strong_wolfe",
+    tolerance_grad=0,
+    tolerance_change=0,
+)
 
 
 def loss():
@@ -101,7 +112,12 @@ pairs = {
 }
 worst = {name: [abs(d).max() for d in pair] for name, pair in pairs.items()}
 assert all(in64 < 1e-8 and 1e-6 < in32 < 1e-4 for in64, in32 in worst.values())
-show.table([{"between": name, "float64": f"{in64:.1e}", "float32": f"{in32:.1e}"} for name, (in64, in32) in worst.items()])
+show.table(
+    [
+        {"between": name, "float64": f"{in64:.1e}", "float32": f"{in32:.1e}"}
+        for name, (in64, in32) in worst.items()
+    ]
+)
 
 # %%
 # In float64, what is left of the training hides all that the file adds. In float32, two neighbours near 300 are 3e-5 apart, so the file

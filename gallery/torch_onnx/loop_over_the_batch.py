@@ -38,7 +38,11 @@ batch = ({0: "batch"},)
 # Export at four rows, ask for a dynamic batch, then verify at seven rows and at one:
 
 compared = compare(model, [(four,), (seven,), (one,)], dynamic_shapes=batch)
-assert compared.outcomes() == {"torch.export": "capture", "dynamo": "capture", "torchscript": "frozen"}
+assert compared.outcomes() == {
+    "torch.export": "capture",
+    "dynamo": "capture",
+    "torchscript": "frozen",
+}
 compared
 
 # %%

@@ -14,7 +14,13 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime
 import torch
-from onnxscript.rewriter import MatchingTracer, MatchResult, RewriteRule, RewriteRuleClassBase, rewrite
+from onnxscript.rewriter import (
+    MatchingTracer,
+    MatchResult,
+    RewriteRule,
+    RewriteRuleClassBase,
+    rewrite,
+)
 from torch import nn
 
 from exportlab import export, show, verify
@@ -28,7 +34,11 @@ from exportlab.timing import interleaved
 class Norm(nn.Module):
     def __init__(self, axis):
         super().__init__()
-        self.axis, self.weight, self.bias = axis, nn.Parameter(torch.rand(256) + 0.5), nn.Parameter(torch.randn(256))
+        self.axis, self.weight, self.bias = (
+            axis,
+            nn.Parameter(torch.rand(256) + 0.5),
+            nn.Parameter(torch.randn(256)),
+        )
 
     def forward(self, x):
         centred = x - x.mean(self.axis, keepdim=True)
@@ -38,7 +48,9 @@ class Norm(nn.Module):
 
 torch.manual_seed(0)
 model = nn.Sequential(Norm(axis=1), Norm(axis=-1), nn.Linear(256, 256), Norm(axis=-1)).eval()
-samples = [(torch.randn(batch, time, 256),) for batch, time in ((4, 6), (7, 3), (1, 1), (0, 6), (2, 0))]
+samples = [
+    (torch.randn(batch, time, 256),) for batch, time in ((4, 6), (7, 3), (1, 1), (0, 6), (2, 0))
+]
 program = export("dynamo", model, samples[0], dynamic_shapes=({0: "batch", 1: "time"},))
 show.summary(program)
 
@@ -67,7 +79,9 @@ class FuseLayerNorm(RewriteRuleClassBase):
         return MatchResult()
 
     def rewrite(self, op, x, axis, epsilon, weight, bias):
-        return op.LayerNormalization(x, weight, bias, axis=-1, epsilon=epsilon.const_value.numpy().item())
+        return op.LayerNormalization(
+            x, weight, bias, axis=-1, epsilon=epsilon.const_value.numpy().item()
+        )
 
 
 # %%
@@ -129,7 +143,10 @@ def maker(artifact):
 makers = {"export": maker(program), "same file": maker(program), "rewritten": maker(fused)}
 timings = interleaved({"latency": makers}, rounds=1000, discard=50)["latency"]
 fastest = {name: np.array(timings.of(name)).reshape(200, 5).min(axis=1) for name in makers}
-same_file, fused_file = fastest["same file"] / fastest["export"], fastest["rewritten"] / fastest["export"]
+same_file, fused_file = (
+    fastest["same file"] / fastest["export"],
+    fastest["rewritten"] / fastest["export"],
+)
 
 
 def verdict(name, ratios):
@@ -140,9 +157,20 @@ def verdict(name, ratios):
 
 labels = [verdict("same file", same_file), verdict("rewritten", fused_file)]
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-axes.boxplot([same_file, fused_file], orientation="horizontal", whis=(5, 95), showfliers=False, widths=0.6, tick_labels=labels)
+axes.boxplot(
+    [same_file, fused_file],
+    orientation="horizontal",
+    whis=(5, 95),
+    showfliers=False,
+    widths=0.6,
+    tick_labels=labels,
+)
 axes.axvline(1, color="#999999", lw=1, zorder=0)
-axes.set(xlim=(0, None), xlabel="time ÷ time of the export (whiskers hold 90 % of 200 ratios)", title="Two norms fused: one node for ten")
+axes.set(
+    xlim=(0, None),
+    xlabel="time ÷ time of the export (whiskers hold 90 % of 200 ratios)",
+    title="Two norms fused: one node for ten",
+)
 plt.show()
 
 # %%

@@ -45,7 +45,15 @@ picture = torch.rand(1, 1, 128, 128)
 folder = tempfile.TemporaryDirectory()
 newer, single, older = (Path(folder.name) / f"{name}.onnx" for name in ("newer", "single", "older"))
 torch.onnx.export(model, (picture,), newer, input_names=["input"], dynamo=True, verbose=False)
-torch.onnx.export(model, (picture,), single, input_names=["input"], dynamo=True, verbose=False, external_data=False)
+torch.onnx.export(
+    model,
+    (picture,),
+    single,
+    input_names=["input"],
+    dynamo=True,
+    verbose=False,
+    external_data=False,
+)
 torch.onnx.export(model, (picture,), older, input_names=["input"], dynamo=False)
 
 # %%
@@ -60,7 +68,10 @@ def row(path):
         "nodes": ", ".join(node.op_type for node in model.graph.node),
         "input": model.graph.input[0].name,
         "output": model.graph.output[0].name,
-        "bytes": " + ".join(f"{file.stat().st_size:,} ({file.suffix})" for file in sorted(path.parent.glob(f"{path.name}*"))),
+        "bytes": " + ".join(
+            f"{file.stat().st_size:,} ({file.suffix})"
+            for file in sorted(path.parent.glob(f"{path.name}*"))
+        ),
     }
 
 
@@ -98,12 +109,16 @@ for session in sessions:
 
 axes = {0: "batch", 2: "height", 3: "width"}
 two = torch.rand(2, 1, 128, 128)
-program = torch.onnx.export(model, (two,), input_names=["input"], dynamic_shapes=(axes,), dynamo=True, verbose=False)
+program = torch.onnx.export(
+    model, (two,), input_names=["input"], dynamic_shapes=(axes,), dynamo=True, verbose=False
+)
 
 # %%
 # Hold it against the model, at sizes that the export never saw, an empty batch among them; then every exporter in the same way:
 
-samples = [(two,)] + [(torch.rand(size),) for size in ((1, 1, 64, 96), (3, 1, 9, 200), (0, 1, 9, 9))]
+samples = [(two,)] + [
+    (torch.rand(size),) for size in ((1, 1, 64, 96), (3, 1, 9, 200), (0, 1, 9, 9))
+]
 verify(program, model, samples).check()
 compared = compare(model, samples, dynamic_shapes=(axes,))
 assert set(compared.outcomes().values()) == {"ok"}
@@ -112,7 +127,12 @@ compared
 # %%
 # Why two pictures? ``torch.export`` by itself takes a size of 1 in the example for a constant, and refuses to move it:
 
-assert compare(model, [(picture,)], dynamic_shapes=(axes,), exporters=["torch.export"])["torch.export"].outcome == "capture"
+assert (
+    compare(model, [(picture,)], dynamic_shapes=(axes,), exporters=["torch.export"])[
+        "torch.export"
+    ].outcome
+    == "capture"
+)
 
 # %%
 # ``dynamic_axes`` or ``dynamic_shapes``?
@@ -120,16 +140,30 @@ assert compare(model, [(picture,)], dynamic_shapes=(axes,), exporters=["torch.ex
 # ``dynamic_axes`` goes by the names of the file's inputs and belongs to ``dynamo=False``; ``dynamic_shapes`` goes by the arguments of
 # ``forward`` and belongs to ``dynamo=True``. The older flavour refuses the newer spelling:
 
-with expect_failure(ValueError, match="only supports dynamic shapes through parameter dynamic_axes"):
-    torch.onnx.export(model, (two,), older, input_names=["input"], dynamic_shapes=(axes,), dynamo=False)
+with expect_failure(
+    ValueError, match="only supports dynamic shapes through parameter dynamic_axes"
+):
+    torch.onnx.export(
+        model, (two,), older, input_names=["input"], dynamic_shapes=(axes,), dynamo=False
+    )
 
 # %%
 # The newer flavour translates the older spelling, and warns:
 
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always", UserWarning)
-    torch.onnx.export(model, (two,), newer, input_names=["input"], dynamic_axes={"input": axes}, dynamo=True, verbose=False)
-(warning,) = [str(w.message) for w in said if "dynamic_axes" in str(w.message) and w.category is UserWarning]
+    torch.onnx.export(
+        model,
+        (two,),
+        newer,
+        input_names=["input"],
+        dynamic_axes={"input": axes},
+        dynamo=True,
+        verbose=False,
+    )
+(warning,) = [
+    str(w.message) for w in said if "dynamic_axes" in str(w.message) and w.category is UserWarning
+]
 print(textwrap.fill(warning, 96))
 folder.cleanup()
 

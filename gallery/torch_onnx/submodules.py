@@ -85,13 +85,20 @@ scopes(next(node for node in file.graph if node.op_type == "Gelu"))
 # %%
 # The last entry is the captured op, the one before it the submodule. Now count the nodes of the two attentions:
 
-first, second = ([node for node in file.graph if f"{name}.attention" in scopes(node)] for name in ("first", "second"))
+first, second = (
+    [node for node in file.graph if f"{name}.attention" in scopes(node)]
+    for name in ("first", "second")
+)
 assert (len(first), len(second)) == (44, 38)
 
 # %%
 # Equal modules, unequal counts. What both need is computed once, and the node stays with the one that came first:
 
-shared = [node.op_type for node in first if {user for value in node.outputs for user in value.consumers()} & set(second)]
+shared = [
+    node.op_type
+    for node in first
+    if {user for value in node.outputs for user in value.consumers()} & set(second)
+]
 assert shared == ["Concat"] * 4
 shared
 
@@ -105,10 +112,19 @@ shared
 ORIGIN = "pkg.onnxscript.optimizer.folded_from"
 weights = model.state_dict()
 stored = file.graph.initializers.values()
-folded = {name: v for v in stored for name in ast.literal_eval(v.metadata_props.get(ORIGIN, "[]")) if name in weights}
+folded = {
+    name: v
+    for v in stored
+    for name in ast.literal_eval(v.metadata_props.get(ORIGIN, "[]"))
+    if name in weights
+}
 assert {v.name for v in stored} & weights.keys() == weights.keys() - folded.keys()
-assert all(torch.equal(torch.tensor(v.const_value.numpy()), weights[name].T) for name, v in folded.items())
-show.table([{"weight": name, "in the file": v.name, "shape": str(v.shape)} for name, v in folded.items()])
+assert all(
+    torch.equal(torch.tensor(v.const_value.numpy()), weights[name].T) for name, v in folded.items()
+)
+show.table(
+    [{"weight": name, "in the file": v.name, "shape": str(v.shape)} for name, v in folded.items()]
+)
 
 # %%
 # Each is the weight of a linear op, transposed once and for all.
@@ -118,10 +134,15 @@ show.table([{"weight": name, "in the file": v.name, "shape": str(v.shape)} for n
 
 layer = nn.Linear(8, 8)
 options = {"dynamic_shapes": moving, "export_modules_as_functions": True}
-twice = torch.onnx.export(nn.Sequential(layer, nn.ReLU(), layer).eval(), samples[0], dynamo=True, verbose=False, **options)
+twice = torch.onnx.export(
+    nn.Sequential(layer, nn.ReLU(), layer).eval(), samples[0], dynamo=True, verbose=False, **options
+)
 assert not twice.model.functions
 assert [scopes(node)[-2] for node in twice.model.graph] == ["0", "0", "1", "2", "2"]
-assert [v.metadata_props.get(ORIGIN, v.name) for v in twice.model.graph.initializers.values()] == ["2.bias", "['2.weight']"]
+assert [v.metadata_props.get(ORIGIN, v.name) for v in twice.model.graph.initializers.values()] == [
+    "2.bias",
+    "['2.weight']",
+]
 
 # %%
 # Modules again
