@@ -18,18 +18,25 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
 ]
-include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**", "tutorials/**", "generated/**"]
+include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
 html_static_path = ["docs/_static"]
+templates_path = ["docs/_templates"]
+html_sourcelink_suffix = ""  # the source of a lesson is its notebook
 html_css_files = ["exportlab.css"]
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": {"**": ["page-toc", "sg_download_links"], "index": []},
+    "secondary_sidebar_items": {
+        "generated/**": ["page-toc", "sg_download_links"],
+        "tutorials/[0-9]*": ["page-toc", "download-lesson"],
+        "docs/**": ["page-toc"],
+        "index": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }

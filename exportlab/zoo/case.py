@@ -40,7 +40,7 @@ class Sample:
         raise TypeError(f"a sample is a tuple of arguments, a dict of keyword arguments or a Sample, not a {type(inputs).__name__}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One scenario. The first value of each dimension is the size at export; the others are only ever used to verify."""
 
