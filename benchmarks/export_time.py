@@ -3,7 +3,8 @@ How does export time grow with depth?
 =====================================
 
 Two models are exported at 1, 2, 4, … layers by every exporter that runs here. You get one curve for each exporter: its time as a
-multiple of what ``torch.export`` alone takes, with the spread that was seen. This page shows the quick run, up to 8 layers. The full
+multiple of what ``torch.export`` alone takes, with the spread that was seen. The plot and the answer are under `What was seen`_,
+after the code that made them. This page shows the quick run, up to 8 layers. The full
 one goes to 64 layers and takes about 20 minutes; pyperf compares its file with that of another machine or another version::
 
     OMP_NUM_THREADS=1 python benchmarks/export_time.py --json before.json --plot before.png

@@ -26,6 +26,12 @@ def test_readme_prints_what_it_says() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) == 8
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_files_that_a_page_links_to_exist(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
 def test_lesson_and_stored_pair_agree(lesson: Path) -> None:
     stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
