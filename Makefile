@@ -3,10 +3,12 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
+PACKAGE := $(shell find exportlab -name '*.py')
+NBVAL := $(BIN)/pytest -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test notebooks bench: export OMP_NUM_THREADS := 1
+site test build/.lessons build/.recipes build/.pytest notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench lint clean constraints
@@ -21,11 +23,21 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
-test: $(READY)  ## run every notebook with nbval and compare its outputs, then pytest
+test: build/.lessons build/.recipes build/.pytest  ## run every notebook and compare its outputs, then pytest; nothing twice
+	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest)"
+
+build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg $(wildcard tutorials/*.ipynb)
+	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg tutorials
+	@touch $@
+
+build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py $(shell find gallery benchmarks -name '*.py')
 	@$(BIN)/python tests/to_notebooks.py gallery benchmarks build/notebooks
-	@$(BIN)/pytest -n $(JOBS) --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg tutorials
-	@$(BIN)/pytest -n $(JOBS) --dist loadfile --nbval-lax --nbval-current-env build/notebooks
+	@$(NBVAL) --nbval-lax build/notebooks
+	@touch $@
+
+build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(wildcard *.* .ci/*) -type f -not -name '*.pyc')
 	@$(BIN)/pytest -n $(JOBS) tests
+	@touch $@
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
 	@$(BIN)/python tests/store_pairs.py
