@@ -35,7 +35,7 @@ build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py $(shell find gallery b
 	@$(NBVAL) --nbval-lax build/notebooks
 	@touch $@
 
-build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(wildcard *.* .ci/*) -type f -not -name '*.pyc')
+build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')
 	@$(BIN)/pytest -n $(JOBS) tests
 	@touch $@
 
