@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .comparison import Attempt, attempt
+from .eager import called_once
 from .exporters import Artifact, from_file, get
-from .failures import first_line, muffled, root
+from .failures import first_line, root
 from .quiet import quiet
 from .userfile import BadInput, guarded, load_case, user_line
-from .verify import Report, called_once, verify
-from .zoo import Case, Sample
+from .verify import Report, verify
+from .zoo import Built
 
 NOT_RIGHT, BAD_INPUT = 1, 2
+LOAD_REFUSED = "ONNX Runtime refuses the file"
 
 app = typer.Typer(help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False)
 Target = Annotated[str, typer.Argument(metavar="FILE.py:FACTORY", help="A function that returns (module, args[, kwargs]), or a @case.")]
@@ -38,8 +41,10 @@ def export(
     _check_exporter(exporter)
     _check_writable(output)
     _check_eager(case, target)
-    artifact = _exported(case, target, exporter, opset_version, static)
-    report = _verified(artifact, case, target, case.samples()[: 1 if static else None])
+    options = {} if opset_version is None else {"opset_version": opset_version}
+    samples, shapes = (case.samples[:1], None) if static else (case.samples, case.dynamic_shapes)
+    tried = guarded(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
+    artifact, report = _succeeded(tried, target)
     print(report)
     if report.outcome != "ok" and not force:
         raise NotRight(f"the outcome is {report.outcome}, so {output} was not written (--force writes it all the same)")
@@ -53,9 +58,10 @@ def verify_file(file: File, target: Target) -> None:
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
     case = load_case(target)
-    first, returned = case.samples()[0], _check_eager(case, target)
+    first, returned = case.samples[0], _check_eager(case, target)
     artifact = _read(lambda: from_file(file, first.args, first.kwargs, returned), file)
-    report = _verified(artifact, case, target, case.samples())
+    _check_loads(artifact)
+    report = guarded(lambda: verify(artifact, case.module, case.samples), f"running {target}", _file(target))
     print(report)
     if report.outcome != "ok":
         raise NotRight(f"{file} is not right: {report.outcome}")
@@ -81,29 +87,31 @@ def _stop(error: Exception, code: int) -> None:
     sys.exit(code)
 
 
-def _exported(case: Case, target: str, name: str, opset_version: int | None, static: bool) -> Artifact:
-    exporter, first = get(name), case.samples()[0]
-    options = {} if opset_version is None else {"opset_version": opset_version}
-    shapes = None if static else case.dynamic_shapes()
-    try:
-        with muffled():
-            return exporter.export(case.module(), first.args, first.kwargs, dynamic_shapes=shapes, **options)
-    except Exception as error:
-        where = user_line(error, _file(target))
-        raise NotRight(f"{name} refuses {target}: {exporter.stage(error)}: {first_line(root(error))}{where}") from error
+def _succeeded(tried: Attempt, target: str) -> tuple[Artifact, Report]:
+    """The artifact and its report.
+
+    Raises:
+        NotRight: the exporter refused the model, or the runtime the file.
+    """
+    if tried.artifact is None or tried.report is None:
+        assert tried.error is not None
+        if tried.outcome == "load":
+            raise NotRight(f"{LOAD_REFUSED}: {first_line(tried.error)}") from tried.error
+        why = f"{tried.outcome}: {first_line(root(tried.error))}{user_line(tried.error, _file(target))}"
+        raise NotRight(f"{tried.exporter} refuses {target}: {why}") from tried.error
+    return tried.artifact, tried.report
 
 
-def _verified(artifact: Artifact, case: Case, target: str, samples: Sequence[Sample]) -> Report:
+def _check_loads(artifact: Artifact) -> None:
     try:
         artifact.load()
     except Exception as error:
-        raise NotRight(f"ONNX Runtime refuses the file: {first_line(error)}") from error
-    return guarded(lambda: verify(artifact, case.module(), samples), f"running {target}", _file(target))
+        raise NotRight(f"{LOAD_REFUSED}: {first_line(error)}") from error
 
 
-def _check_eager(case: Case, target: str) -> object:
+def _check_eager(case: Built, target: str) -> object:
     """What eager returns for the first sample: a model that does not run cannot be exported."""
-    return guarded(lambda: called_once(case.module(), case.samples()[0]), f"running {target}", _file(target))
+    return guarded(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
 
 
 def _file(target: str) -> Path:

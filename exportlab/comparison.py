@@ -11,9 +11,10 @@ from typing import Any
 from torch import nn
 
 from . import show
+from .eager import fresh
 from .exporters import Artifact, Exporter, get
 from .failures import first_line, muffled, native_output_dropped, root
-from .verify import Report, fresh, verify
+from .verify import Report, verify
 from .zoo import Sample
 
 MESSAGE = 120  # characters of a message that a table shows
@@ -48,8 +49,8 @@ class Attempt:
         return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(show.Tabular):
     """Attempts by exporter; prints as a table, renders as HTML."""
 
     attempts: Mapping[str, Attempt]
@@ -60,12 +61,6 @@ class Comparison:
     def outcomes(self) -> dict[str, str]:
         """The outcome of each exporter."""
         return {name: attempt.outcome for name, attempt in self.attempts.items()}
-
-    def __repr__(self) -> str:
-        return repr(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
 
     def _table(self) -> show.Table:
         return show.table([attempt.row() for attempt in self.attempts.values()])

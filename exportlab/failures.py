@@ -17,8 +17,11 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 def first_line(error: BaseException) -> str:
     """The type and the first line of an error that says something, colours removed."""
-    lines = [line.strip() for line in ANSI.sub("", str(error)).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+    return f"{type(error).__name__}: {(_message(error) or 'no message').splitlines()[0].strip()}"
+
+
+def _message(error: BaseException) -> str:
+    return "\n".join(line for line in ANSI.sub("", str(error)).splitlines() if line.strip())
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
@@ -62,10 +65,6 @@ def native_output_dropped() -> Iterator[None]:
         for descriptor, copy in kept.items():
             os.dup2(copy, descriptor)
             os.close(copy)
-
-
-def _message(error: BaseException) -> str:
-    return "\n".join(line for line in ANSI.sub("", str(error)).splitlines() if line.strip())
 
 
 def _folded(line: str) -> str:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from .failures import first_line
-from .zoo import Case
+from .zoo import Built, Case
 
 T = TypeVar("T")
 
@@ -20,8 +20,8 @@ class BadInput(Exception):
     """What the user gave cannot be used; the message is one line that says what, where, and what to do."""
 
 
-def load_case(target: str) -> Case:
-    """The case that `FILE.py:factory` names: a function decorated by `@case`, or one that returns `(module, args[, kwargs])`.
+def load_case(target: str) -> Built:
+    """The case, built once, that `FILE.py:factory` names: a function decorated by `@case`, or one that returns `(module, args[, kwargs])`.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or the factory returns something else.
@@ -35,8 +35,7 @@ def load_case(target: str) -> Case:
     if not isinstance(found, Case) and not callable(found):
         raise BadInput(f"{path}:{name} is a {type(found).__name__}, not a function that returns (module, args)")
     declared = found if isinstance(found, Case) else Case(name, found)
-    guarded(lambda: (declared.module(), declared.samples()), f"{path}:{name}", Path(path))
-    return declared
+    return guarded(declared.build, f"{path}:{name}", Path(path))
 
 
 def guarded(call: Callable[[], T], what: str, path: Path) -> T:

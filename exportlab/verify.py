@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,7 +12,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from . import show
-from .difference import TOLERANCES, Difference, Tolerances, compare, tolerance_text
+from .difference import TOLERANCES, Tolerances, compare, tolerance_text
+from .eager import called_once, fresh, last_returned
 from .exporters import Artifact, artifact_of
 from .failures import first_line
 from .zoo import Sample
@@ -34,8 +34,8 @@ class Check:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(show.Tabular):
     """All checks of one artifact; prints as a table, renders as HTML."""
 
     exporter: str
@@ -64,12 +64,6 @@ class Report:
         failed = [c for c in self.checks if c.outcome not in ("ok", "skipped")]
         lines = [f"  {c.name} ({c.inputs}): {c.outcome}: {c.detail}" for c in failed]
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
-
-    def __repr__(self) -> str:
-        return repr(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
 
     def _table(self) -> show.Table:
         rows = [
@@ -131,43 +125,23 @@ def _probes(samples: list[Sample]) -> list[Probe]:
 def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tolerances) -> Check:
     inputs = describe(probe.calls[-1])
     try:
-        expected = _last(fresh(module), probe.calls)
+        expected = last_returned(fresh(module), probe.calls)
     except Exception as error:
         if probe.required:
             error.add_note(f"raised by the module itself, in eager, on {inputs}: {probe.name}")
             raise
         return Check(probe.name, inputs, "skipped", detail=f"eager refuses these values: {first_line(error)}")
-    return replace(_compared(probe, artifact, expected, tolerances), name=probe.name, inputs=inputs)
+    return Check(probe.name, inputs, *_compared(probe, artifact, expected, tolerances))
 
 
-def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> Check:
+def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> tuple[str, float | None, str]:
+    """Outcome, worst difference and what was seen."""
     try:
-        actual = _last(artifact.fresh(), probe.calls)
+        actual = last_returned(artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return Check("", "", "frozen" if probe.failure == "frozen" else "run", detail=first_line(error))
+        return "frozen" if probe.failure == "frozen" else "run", None, first_line(error)
     difference = compare(expected, actual, tolerances)
-    return Check("", "", probe.failure if difference.problem else "ok", *_told(difference))
-
-
-def _told(difference: Difference) -> tuple[float, str]:
-    return difference.worst, difference.problem
-
-
-def _last(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
-    """What the last of these calls returns; each gets copies, since a module may write into its inputs."""
-    with torch.inference_mode():
-        results = [callee(*s.args, **s.kwargs) for s in (copy.deepcopy(call) for call in calls)]
-    return results[-1]
-
-
-def called_once(module: nn.Module, sample: Sample) -> Any:
-    """What a copy of the module returns for copies of these arguments, in inference mode."""
-    return _last(fresh(module), (sample,))
-
-
-def fresh(module: nn.Module) -> nn.Module:
-    """A copy of the module with buffers and attributes of its own; parameters are shared, not copied."""
-    return copy.deepcopy(module, {id(p): p for p in module.parameters()})
+    return probe.failure if difference.problem else "ok", difference.worst, difference.problem
 
 
 def _contract(artifact: Artifact) -> list[Check]:
@@ -204,7 +178,7 @@ def _moved(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _repeated(sample: Sample) -> bool:
-    counts = Counter(id(leaf) for leaf in _tensors(sample))
+    counts = Counter(id(leaf) for leaf in sample.leaves() if isinstance(leaf, torch.Tensor))
     return max(counts.values(), default=0) > 1
 
 
@@ -224,21 +198,15 @@ def _mapped(sample: Sample, change: Callable[[torch.Tensor], torch.Tensor]) -> S
     return Sample(*pytree.tree_map_only(torch.Tensor, change, (sample.args, dict(sample.kwargs))))
 
 
-def _tensors(sample: Sample) -> list[torch.Tensor]:
-    return [leaf for leaf in pytree.tree_leaves((sample.args, dict(sample.kwargs))) if isinstance(leaf, torch.Tensor)]
-
-
 def describe(sample: Sample) -> str:
     """The arguments in a few characters: dtype and shape of each tensor, other values as they are."""
-    leaves = pytree.tree_leaves((sample.args, dict(sample.kwargs)))
-    return ", ".join(_described(leaf) for leaf in leaves)
+    return ", ".join(_described(leaf) for leaf in sample.leaves())
 
 
 def _described(leaf: Any) -> str:
     if not isinstance(leaf, torch.Tensor):
         return repr(leaf)
-    dtype = str(leaf.dtype).removeprefix("torch.")
-    return f"{show.text.SHORT_DTYPE.get(dtype, dtype)}{list(leaf.shape)}"
+    return show.annotation(str(leaf.dtype).removeprefix("torch."), leaf.shape)
 
 
 def _tolerance_of(module: nn.Module, sample: Sample, tolerances: Tolerances) -> str:

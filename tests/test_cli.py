@@ -138,3 +138,22 @@ def test_bad_input_to_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert capsys.readouterr().err.strip() == "exportlab: there is no file nothing.onnx"
     assert run(monkeypatch, "verify", "models.py", "models.py:good") == 2
     assert "models.py is not an ONNX model" in capsys.readouterr().err
+
+
+COSTLY = """
+from pathlib import Path
+import torch
+from torch import nn
+
+def costly():
+    with Path("calls.log").open("a") as log:
+        log.write("called\\n")
+    return nn.Linear(3, 2), (torch.ones(4, 3),)
+"""
+
+
+def test_a_factory_is_called_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may load a checkpoint."""
+    (folder / "costly.py").write_text(COSTLY)
+    assert run(monkeypatch, "export", "costly.py:costly", "-o", "costly.onnx") == 0
+    assert (folder / "calls.log").read_text() == "called\n"

@@ -16,7 +16,7 @@ import exportlab
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "exportlab"
 ROWS = (
-    "files", "quiet", "failures", "show", "zoo", "converter", "exporters", "difference", "verify", "comparison", "timing",
+    "files", "quiet", "failures", "show", "zoo", "converter", "eager", "exporters", "difference", "verify", "comparison", "timing",
     "userfile", "cli",
 )  # fmt: skip
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)

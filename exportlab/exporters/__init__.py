@@ -13,7 +13,7 @@ from .artifact import Artifact, Asked, Stats
 from .calling import by_example
 from .dynamo import Dynamo, from_program
 from .onnx_artifact import OnnxArtifact
-from .protocol import Exporter, discover, names_of
+from .protocol import Exporter, discover
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 
@@ -35,7 +35,7 @@ def get(name: str) -> Exporter:
     """
     known = available()
     if name not in known:
-        raise ValueError(f"no exporter {name!r}: there are {names_of(list(known.values()))}")
+        raise ValueError(f"no exporter {name!r}: there are {', '.join(known)}")
     reason = known[name].missing()
     if reason:
         raise ValueError(f"exporter {name} cannot run here: {reason}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Stats:
         return sum(self.ops.values())
 
 
-class Artifact(ABC):
+class Artifact(show.Tabular):
     """An exported model. Calling it takes the arguments the module takes and returns outputs of the same structure."""
 
     exporter: str
@@ -83,12 +83,6 @@ class Artifact(ABC):
     def got(self) -> Asked:
         """The names and the opset that the file has; None where it has no such thing."""
         return Asked()
-
-    def __repr__(self) -> str:
-        return repr(self._table())
-
-    def _repr_html_(self) -> str:
-        return self._table()._repr_html_()
 
     def _table(self) -> show.Table:
         stats = self.stats()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,8 +50,3 @@ def discover() -> dict[str, Exporter]:
             raise TypeError(f"entry point {entry.name} = {entry.value} in group {GROUP} is not an Exporter")
         found[exporter.name] = exporter
     return found
-
-
-def names_of(exporters: Sequence[Exporter]) -> str:
-    """Their names in one line, for messages."""
-    return ", ".join(exporter.name for exporter in exporters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..eager import fresh
 from ..files import written_whole
 from ..show.text import op_name
 from .artifact import Artifact, Asked
@@ -34,9 +34,7 @@ class ProgramArtifact(Artifact):
 
     def fresh(self) -> Callable[..., Any]:
         """A copy with buffers of its own, as exported; weights are shared."""
-        module = self.model.module()
-        shared = {id(p): p for p in module.parameters()}
-        return copy.deepcopy(module, shared)
+        return fresh(self.model.module())
 
     def save(self, path: str | Path) -> Path:
         """Writes the `.pt2`."""

@@ -14,7 +14,8 @@ from torch import nn
 from torch.export.dynamic_shapes import _tree_map_with_path
 from torch.utils import _pytree as pytree
 
-from ..zoo.case import bound
+from ..eager import called_once
+from ..zoo.case import Sample, bound
 from .artifact import Asked
 from .calling import by_example
 from .onnx_artifact import OnnxArtifact
@@ -62,8 +63,9 @@ class TorchScript:
             **options,
         )
         model = ir.from_proto(onnx.load_model_from_string(file.getvalue()))
-        scalars = len(model.graph.inputs) > len([leaf for leaf in _leaves(args, kwargs) if isinstance(leaf, torch.Tensor)])
-        calling = by_example(args, kwargs, _returned(module, args, kwargs), scalars=scalars)
+        sample = Sample(args, kwargs)
+        scalars = len(model.graph.inputs) > sum(isinstance(leaf, torch.Tensor) for leaf in sample.leaves())
+        calling = by_example(args, kwargs, called_once(module, sample), scalars=scalars)
         return OnnxArtifact(model, calling, self.name, Asked.of(input_names, output_names, opset_version))
 
 
@@ -86,10 +88,6 @@ def dynamic_axes(
     return {name: _named(name, axes) for name, axes in zip(names, found, strict=False) if axes}
 
 
-def _leaves(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-    return pytree.tree_leaves((args, dict(kwargs)))
-
-
 def _named(name: str, axes: Any) -> dict[int, str]:
     pairs = axes.items() if isinstance(axes, dict) else enumerate(axes)
     return {axis: dim if isinstance(dim, str) else f"{name}_{axis}" for axis, dim in pairs if dim is not None}
@@ -98,9 +96,3 @@ def _named(name: str, axes: Any) -> dict[int, str]:
 def _name(path: tuple[Any, ...]) -> str:
     keys = (getattr(key, "key", getattr(key, "idx", getattr(key, "name", None))) for key in path)
     return "_".join(map(str, keys))
-
-
-def _returned(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """What one call returns, for its structure; on copies, so that the module and the inputs stay as they are."""
-    with torch.inference_mode():
-        return copy.deepcopy(module)(*copy.deepcopy(args), **copy.deepcopy(dict(kwargs)))

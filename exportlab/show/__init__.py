@@ -2,7 +2,7 @@
 
 from .drawing import Drawing, Edge, Node
 from .graph import graph
-from .table import OUTCOME_COLORS, Table, table
-from .text import program, summary
+from .table import OUTCOME_COLORS, Table, Tabular, table
+from .text import annotation, program, summary
 
-__all__ = ["OUTCOME_COLORS", "Drawing", "Edge", "Node", "Table", "graph", "program", "summary", "table"]
+__all__ = ["OUTCOME_COLORS", "Drawing", "Edge", "Node", "Table", "Tabular", "annotation", "graph", "program", "summary", "table"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -50,6 +51,20 @@ class Table:
     def _columns(self) -> list[str]:
         """The keys under which any row has something."""
         return [key for key in (self.rows[0] if self.rows else ()) if any(row[key] != "" for row in self.rows)]
+
+
+class Tabular(ABC):
+    """What shows itself as one table: text where it is printed, HTML in a notebook or on a page."""
+
+    @abstractmethod
+    def _table(self) -> Table:
+        """The table."""
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
 
 
 def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ SHORT_DTYPE = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "b8", "int64": "i64",
     "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
-
-
 CALLS = ("call_function", "call_method", "call_module")
 
 
@@ -52,22 +51,25 @@ def op_name(node: Any) -> str:
     return getattr(target, "__name__", str(target))
 
 
+def annotation(dtype: str, dims: Iterable[object]) -> str:
+    """A dtype's short name and the dimensions: `f32[s77, 16]`."""
+    return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
+
+
 def fx_annotation(node: Any) -> str:
     """Dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
     value = node.meta.get("val", node.meta.get("example_value"))  # torch.export writes the one, TorchDynamo the other
     if not isinstance(value, torch.Tensor):
         return ""
-    dtype = str(value.dtype).removeprefix("torch.")
-    return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, value.shape))}]"
+    return annotation(str(value.dtype).removeprefix("torch."), value.shape)
 
 
 def value_annotation(value: Any) -> str:
     """Dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
     if value.shape is None or value.dtype is None:
         return ""
-    dtype = value.dtype.numpy().name
     dims = [d if isinstance(d, int) else (d.value or "?") for d in value.shape]
-    return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
+    return annotation(value.dtype.numpy().name, dims)
 
 
 def fx_inputs(program: Any) -> set[str]:

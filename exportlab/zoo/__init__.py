@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .case import Case, Sample, case
+from .case import Built, Case, Sample, case
 from .specs import built, flags, integers, ones, tensor
 
 FAMILIES = (
@@ -20,7 +20,7 @@ FAMILIES = (
     "transformers",
 )
 
-__all__ = ["FAMILIES", "Case", "Sample", "built", "case", "cases", "flags", "get", "integers", "ones", "tensor"]
+__all__ = ["FAMILIES", "Built", "Case", "Sample", "built", "case", "cases", "flags", "get", "integers", "ones", "tensor"]
 
 
 def cases(family: str | None = None, topic: str | None = None) -> list[Case]:

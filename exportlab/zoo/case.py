@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from .specs import Maker
 
@@ -39,6 +40,19 @@ class Sample:
             return cls((inputs,))
         raise TypeError(f"a sample is a tuple of arguments, a dict of keyword arguments or a Sample, not a {type(inputs).__name__}")
 
+    def leaves(self) -> list[Any]:
+        """Everything in the containers of its arguments, positional ones first."""
+        return pytree.tree_leaves((self.args, dict(self.kwargs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What one call of a case's factory gives: the module, a sample for each row of sizes, and the axes that move."""
+
+    module: nn.Module
+    samples: list[Sample]
+    dynamic_shapes: dict[str, Any] | tuple[Any, ...] | None
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -65,20 +79,29 @@ class Case:
         rows = max(map(len, self.dims.values()), default=1)
         return [{name: values[min(i, len(values) - 1)] for name, values in self.dims.items()} for i in range(rows)]
 
+    def build(self) -> Built:
+        """Module, samples and dynamic shapes from one call of the factory, which may be costly."""
+        module, args, kwargs = self._declared()
+        return Built(module.train(self.training), self._samples(args, kwargs), self._dynamic_shapes(module, args, kwargs))
+
     def module(self) -> nn.Module:
         """A new module, always with the same weights, in evaluation mode unless the case is about training."""
         return self._declared()[0].train(self.training)
 
     def samples(self) -> list[Sample]:
         """One sample for each row of `sizes()`, always with the same values."""
-        _, args, kwargs = self._declared()
-        return [Sample(*Maker(sizes, seed).make((args, kwargs))) for seed, sizes in enumerate(self.sizes())]
+        return self._samples(*self._declared()[1:])
 
     def dynamic_shapes(self) -> dict[str, Any] | tuple[Any, ...] | None:
         """The named axes of the inputs, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when no dimension moves."""
+        return self._dynamic_shapes(*self._declared())
+
+    def _samples(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sample]:
+        return [Sample(*Maker(sizes, seed).make((args, kwargs))) for seed, sizes in enumerate(self.sizes())]
+
+    def _dynamic_shapes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | tuple[Any, ...] | None:
         if not self.dims:
             return None
-        module, args, kwargs = self._declared()
         maker = Maker(self.sizes()[0], 0)
         made_args, made_kwargs = maker.make((args, kwargs))
         if not made_kwargs:
