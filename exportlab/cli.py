@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from .comparison import Attempt, attempt
+from .comparison import Attempt, attempt, reason
 from .eager import called_once
 from .exporters import Artifact, from_file, get
-from .failures import first_line, root
+from .failures import first_line
 from .quiet import quiet
 from .userfile import BadInput, guarded, load_case, user_line
 from .verify import Report, verify
@@ -97,7 +97,7 @@ def _succeeded(tried: Attempt, target: str) -> tuple[Artifact, Report]:
         assert tried.error is not None
         if tried.outcome == "load":
             raise NotRight(f"{LOAD_REFUSED}: {first_line(tried.error)}") from tried.error
-        why = f"{tried.outcome}: {first_line(root(tried.error))}{user_line(tried.error, _file(target))}"
+        why = f"{tried.outcome}: {reason(tried.error)}{user_line(tried.error, _file(target))}"
         raise NotRight(f"{tried.exporter} refuses {target}: {why}") from tried.error
     return tried.artifact, tried.report
 

@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from . import show
+from .converter import ToOnnxError
 from .eager import fresh
 from .exporters import Artifact, Exporter, get
 from .failures import first_line, muffled, native_output_dropped, root
@@ -18,7 +19,7 @@ from .verify import Report, verify
 from .zoo import Sample
 
 MESSAGE = 120  # characters of a message that a table shows
-EXPORTERS = ("torch.export", "dynamo", "torchscript")
+EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,14 @@ class Attempt:
 
     def _seen(self) -> str:
         if self.error is not None:
-            return first_line(root(self.error))
+            return reason(self.error)
         failed = [c for c in self.report.checks if c.outcome == self.outcome != "ok"] if self.report else []
         return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
+
+
+def reason(error: Exception) -> str:
+    """Why an export failed, in one line: of our own exporter what it says, of others the error at the root."""
+    return first_line(error if isinstance(error, ToOnnxError) else root(error))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -82,6 +82,13 @@ class Timings:
     def growth(self, name: str, start: Timings) -> Ratio:
         """The seconds of `name` over those that it took in `start`, paired likewise: both were measured in the same rounds."""
         return Ratio(tuple(now / then for now, then in zip(self.of(name), start.of(name), strict=True)))
+
+
+def summed(timings: Iterable[Timings], names: Sequence[str]) -> Timings:
+    """The seconds of several groups added up, round by round: a group that takes longer counts for more."""
+    added = list(timings)
+    rounds = zip(*(timing.rounds for timing in added), strict=True)
+    return Timings((), tuple({name: sum(seconds[name] for seconds in together) for name in names} for together in rounds))
 
 
 def interleaved(
@@ -159,8 +166,11 @@ def machine(packages: Iterable[str]) -> str:
     return f"{os.cpu_count()} cores, {torch.get_num_threads()} torch threads, Python {platform.python_version()}, {versions}"
 
 
-def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str, Any]) -> Path:
+def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str, Any], unit: str = "second") -> Path:
     """Writes one pyperf benchmark for each name in each of `timings`; `python -m pyperf compare_to` reads two such files.
+
+    Args:
+        unit: what was counted in place of seconds, as pyperf calls it: `byte`, `integer`.
 
     Raises:
         OSError: the file cannot be written.
@@ -168,7 +178,7 @@ def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str
     import pyperf
 
     benchmarks = [
-        pyperf.Benchmark([_run(timing, name, {**metadata, "name": f"{title}, {name}", "unit": "second"})])
+        pyperf.Benchmark([_run(timing, name, {**metadata, "name": f"{title}, {name}", "unit": unit})])
         for title, timing in timings.items()
         for name in timing.rounds[0]
     ]

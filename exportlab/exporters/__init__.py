@@ -13,13 +13,14 @@ from .artifact import Artifact, Asked, Stats
 from .calling import by_example
 from .dynamo import Dynamo, from_program
 from .onnx_artifact import OnnxArtifact
+from .own import OwnExporter
 from .protocol import Exporter, discover
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 
 __all__ = ["Artifact", "Asked", "Exporter", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get"]
 
-BUILT_IN: tuple[Exporter, ...] = (TorchExport(), Dynamo(), TorchScript())
+BUILT_IN: tuple[Exporter, ...] = (TorchExport(), OwnExporter(), Dynamo(), TorchScript())
 
 
 def available() -> dict[str, Exporter]:

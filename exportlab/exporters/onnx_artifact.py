@@ -60,7 +60,10 @@ class OnnxArtifact(Artifact):
         if len(names) != len(leaves):
             raise ValueError(f"the file has {len(names)} inputs ({', '.join(names)}), the call gives {len(leaves)}")
         feeds = {name: torch.as_tensor(leaf).detach().cpu().numpy() for name, leaf in zip(names, leaves, strict=True)}
-        return self.calling.assemble([torch.from_numpy(value) for value in map(_array, self.session.run(None, feeds))])
+        return self.calling.assemble([torch.from_numpy(value) for value in map(_array, self._run(feeds))])
+
+    def _run(self, feeds: dict[str, Any]) -> list[Any]:
+        return self.session.run(None, feeds)
 
     def save(self, path: str | Path) -> Path:
         """Writes one file, or a file and its external data when the weights are too large for one."""

@@ -1,0 +1,99 @@
+"""What `to_onnx` raises, each with what was wrong, where in the user's code, and what to do. Not here: finding it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+class ToOnnxError(Exception):
+    """Something `to_onnx` refuses to turn into a file; its `stage` is `capture` or `convert`."""
+
+    stage = "convert"
+
+
+class CaptureError(ToOnnxError):
+    """torch.export itself refused the model; its own error is the cause."""
+
+    stage = "capture"
+
+
+class FrozenDimension(ToOnnxError):
+    """A dimension that was asked to be dynamic came out constant, or with a narrower range than asked."""
+
+    stage = "capture"
+
+
+class MutationError(ToOnnxError):
+    """The model changes a buffer or an input, which a file cannot do."""
+
+
+class UnsupportedOps(ToOnnxError):
+    """Some operators have no translation."""
+
+
+class Untranslated(Exception):
+    """There is no translation for an operator, or not for the way it is called; the text is the reason."""
+
+
+class UntranslatedInside(Untranslated):
+    """Some operators inside a sub-graph have no translation; `failures` are their nodes and the reasons."""
+
+    def __init__(self, failures: list[tuple[torch.fx.Node, str]]) -> None:
+        super().__init__("operators inside it have no translation")
+        self.failures = failures
+
+
+class NameCollision(ToOnnxError):
+    """Names that were asked for are not as many as the values, or not unique."""
+
+
+def users_line(node: torch.fx.Node) -> str:
+    """The innermost line outside torch in the stack that the capture kept, `file.py:12 in forward`; else the module that the node is in."""
+    frames = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")]
+    for frame in reversed(frames):
+        path, line, function = frame.removeprefix("File ").split(", ")
+        if not _inside_torch(path.strip('"')):
+            return f"{shown_path(path.strip(chr(34)))}:{line.removeprefix('line ')} {function}"
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return f"module {stack[-1][0]} ({str(stack[-1][1]).rpartition('.')[2]})" if stack else f"node {node.name}"
+
+
+def shown_path(path: str) -> str:
+    """The path from the current folder, where it lies in that; "a cell" for what a notebook ran."""
+    if "ipykernel_" in path or path.startswith("<ipython-input"):
+        return "a cell of this notebook"
+    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path
+
+
+def first_sentence(error: Exception) -> str:
+    """The first line of an error's text that says something, else its type."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _inside_torch(path: str) -> bool:
+    return path.startswith(("torch/", "<eval_with_key>")) or "/site-packages/torch/" in path
+
+
+def unsupported(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:
+    """One error for all of them: each operator once, why, and the lines that call it."""
+    by_op: dict[tuple[str, str], list[str]] = {}
+    for node, reason in failures:
+        lines = by_op.setdefault((op_title(node.target), reason), [])
+        if users_line(node) not in lines:
+            lines.append(users_line(node))
+    listed = [f"  {op}: {reason}\n" + "\n".join(f"    called at {line}" for line in at) for (op, reason), at in by_op.items()]
+    ops = list(dict.fromkeys(op for op, _ in by_op))
+    return UnsupportedOps("\n".join([f"cannot export {', '.join(ops)}", *listed, HOW_TO_TRANSLATE]))
+
+
+HOW_TO_TRANSLATE = """Give each a translation, custom_translation_table={torch.ops.….default: function}: a function of (g, *args)
+that appends ONNX nodes (g.Add(x, y)) and returns the result, or an onnxscript function."""
+
+
+def op_title(target: Any) -> str:
+    """`aten.add.Tensor` for an overload, the name for anything else."""
+    return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))

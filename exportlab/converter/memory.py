@@ -1,0 +1,164 @@
+"""What each node of the capture holds at this moment: values, views of them, and writes into either. Not here: translating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Node = torch.fx.Node
+
+
+@dataclass
+class Slot:
+    """What a node holds: a value as of a version of the memory it lives in, and the node it is a view of (None: it owns the memory)."""
+
+    value: Any
+    owner: Node
+    parent: Node | None
+    version: int = 0
+
+
+class Memory:
+    """The values of nodes. A node that shares memory with an earlier one is a view of it, and is made again after a write.
+
+    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators. Where the
+    graph writes nothing (`tracks` is false) a node is just its value.
+    """
+
+    def __init__(self, tracks: bool, remake: Callable[[Node], Any], put_back: Callable[[Node, Node, Any], Any]) -> None:
+        self.tracks = tracks
+        self._remake = remake
+        self._put_back = put_back
+        self._slots: dict[Node, Slot] = {}
+        self._links: dict[Node, Any] = {}
+        self._by_storage: dict[int, Node] = {}
+        self._versions: dict[Node, int] = {}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._slots or node in self._links
+
+    def link(self, node: Node, other: Any) -> None:
+        """`node` is another name for `other`: a node, a list of nodes, or a constant."""
+        self._links[node] = other
+
+    def resolved(self, node: Any) -> Any:
+        """The node that a chain of links ends at."""
+        while isinstance(node, Node) and node in self._links:
+            node = self._links[node]
+        return node
+
+    def bind(self, node: Node, value: Any) -> None:
+        """The node holds this value; its storage tells whether it is a view."""
+        storage = _storage(node) if self.tracks else None
+        if storage not in self._by_storage and isinstance(node.meta.get("val"), (list, tuple)):
+            storage = None  # several results, each with memory of its own
+        owner = self._by_storage.setdefault(storage, node) if storage is not None else node
+        parent = None if owner is node else self._parent(node, storage)
+        if parent is None:
+            owner = node
+        self._slots[node] = Slot(value, owner, parent, self._versions.get(owner, 0))
+
+    def _parent(self, node: Node, storage: int) -> Node | None:
+        inputs = (self.resolved(n) for n in node.all_input_nodes)
+        return next((n for n in inputs if isinstance(n, Node) and _storage(n) == storage), None)
+
+    def read(self, node: Node) -> Any:
+        """What the node holds now."""
+        node = self.resolved(node)
+        if isinstance(node, (list, tuple)):
+            return [self.read(part) for part in node]
+        if not isinstance(node, Node):
+            return node
+        slot = self._slots[node]
+        version = self._versions.get(slot.owner, 0)
+        if slot.version != version:
+            slot.value, slot.version = self._remake(node), version
+        return slot.value
+
+    def write(self, node: Node, value: Any) -> None:
+        """The memory that the node shows now holds `value` there; whatever else shows that memory sees it."""
+        node = self.resolved(node)
+        slot = self._slots[node]
+        whole = value
+        if slot.parent is not None:
+            whole = self._put_back(slot.owner, node, value)
+            self._slots[slot.owner].value = whole
+        version = self._versions[slot.owner] = self._versions.get(slot.owner, 0) + 1
+        self._slots[slot.owner].value, self._slots[slot.owner].version = whole, version
+        slot.value, slot.version = value, version
+
+    def written(self, node: Node) -> bool:
+        """Whether anything was written into the memory of this node."""
+        return self._versions.get(self._slots[node].owner, 0) > 0
+
+    def path(self, owner: Node, node: Node) -> list[Node]:
+        """The views that lead from the owner of the memory to `node`, which is the last."""
+        steps: list[Node] = []
+        while node is not owner:
+            steps.append(node)
+            node = self._slots[node].parent
+        return steps[::-1]
+
+    def same_view(self, a: Any, b: Any) -> bool:
+        """Whether both nodes show the same elements of the same memory, by the same views."""
+        a, b = self.resolved(a), self.resolved(b)
+        if not (isinstance(a, Node) and isinstance(b, Node)) or self._slots[a].owner is not self._slots[b].owner:
+            return False
+        owner = self._slots[a].owner
+        return self._steps(owner, a) == self._steps(owner, b)
+
+    def _steps(self, owner: Node, node: Node) -> list[Any]:
+        views = [step for step in self.path(owner, node) if not returns_its_argument(step)]
+        return [(step.target, step.args[1:], step.kwargs) for step in views]
+
+    def alone(self, node: Node) -> bool:
+        """Whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
+        storage = _storage(node)
+        return all(slot.owner is node or _storage(slot.owner) != storage for slot in self._slots.values())
+
+
+def _storage(node: Node) -> int | None:
+    value = node.meta.get("val")
+    if isinstance(value, (list, tuple)):
+        value = next((part for part in value if isinstance(part, torch.Tensor)), None)
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return None
+    return value.untyped_storage()._cdata
+
+
+def returns_its_argument(node: Node) -> bool:
+    """Whether the call writes into its first argument and returns it."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable and torch.Tag.inplace_view not in node.target.tags
+
+
+def writes(graph_module: torch.fx.GraphModule) -> bool:
+    """Whether any call in this graph, or in a graph inside it, may write into its arguments."""
+    for node in graph_module.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if node.op == "call_function" and schema is not None and schema.is_mutable:
+            return True
+        if node.target in HIDDEN_WRITES:
+            return True
+    return any(writes(child) for child in graph_module.children() if isinstance(child, torch.fx.GraphModule))
+
+
+HIDDEN_WRITES = {torch.ops.aten.batch_norm.default: (3, 4), torch.ops.aten.instance_norm.default: (3, 4)}
+
+
+def written_arguments(node: Node) -> list[Node]:
+    """The arguments that this call changes, as its schema says (or, for batch norms, as everybody knows)."""
+    if node.target in HIDDEN_WRITES:
+        return [node.args[i] for i in HIDDEN_WRITES[node.target] if isinstance(node.args[i], Node)]
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable or torch.Tag.inplace_view in node.target.tags:
+        return []
+    found = []
+    for position, argument in enumerate(schema.arguments):
+        given = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name)
+        if argument.alias_info is not None and argument.alias_info.is_write and given is not None:
+            found += given if isinstance(given, (list, tuple)) else [given]
+    return found

@@ -1,0 +1,236 @@
+"""Symbolic numbers as values of the graph: each expression once, from the shapes of the inputs. Not here: deciding which are symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+import sympy
+import torch
+
+if TYPE_CHECKING:
+    from .graph import Graph, Tensor
+
+INTEGER, REAL, TRUTH = ir.DataType.INT64, ir.DataType.DOUBLE, ir.DataType.BOOL
+
+
+class UnknownSymbol(LookupError):
+    """A symbol that no input has among its sizes, and no operator computed."""
+
+
+class Symbols:
+    """Where each symbol of one graph can be read: a size of a tensor, or a computed number."""
+
+    def __init__(self, outer: Symbols | None = None) -> None:
+        self.outer = outer
+        self.sources: dict[sympy.Expr, Callable[[Graph], Tensor]] = {}
+        self.scalars: dict[sympy.Expr, Tensor] = {}
+
+    def learn_sizes(self, value: Tensor) -> None:
+        """The sizes of this tensor can be read from it."""
+        for axis, size in enumerate(value.sizes):
+            if not isinstance(size, int) and not self._knows(size):
+                self.sources[size] = lambda g, axis=axis: g.op("Shape", value, start=axis, end=axis + 1)
+
+    def learn_number(self, number: Any, value: Tensor) -> None:
+        """This tensor of one element holds the number."""
+        if isinstance(number, sympy.Basic) and not self._knows(number):
+            self.hold(number, value)
+
+    def hold(self, number: Any, value: Tensor) -> None:
+        """In this graph the tensor holds the number, whatever graphs around it have for it: a loop's own symbol."""
+        kind = TRUTH if _is_truth(number) else INTEGER if number.is_integer else REAL
+        self.sources[number] = lambda g: g.cast(value if value.sizes == (1,) else g.op("Reshape", value, [1]), kind)
+        if value.sizes == () and value.dtype == kind:
+            self.scalars[number] = value
+
+    def _knows(self, number: sympy.Expr) -> bool:
+        return number in self.sources or (self.outer is not None and self.outer._knows(number))
+
+    def _source(self, number: sympy.Expr) -> Callable[[Graph], Tensor] | None:
+        return self.sources.get(number) or (self.outer._source(number) if self.outer else None)
+
+    def _scalar(self, number: sympy.Expr) -> Tensor | None:
+        """The tensor without axes that holds the number as it is; None when none does."""
+        if number in self.sources:
+            return self.scalars.get(number)
+        return self.outer._scalar(number) if self.outer else None
+
+    def one(self, g: Graph, number: Any) -> Tensor:
+        """An int64 tensor `[number]`; of a list, the list."""
+        if isinstance(number, list):
+            return g.const(number, torch.int64)
+        if isinstance(number, (int, sympy.Integer)):
+            return g.const([int(number)], torch.int64)
+        if (source := self._source(number)) is not None:
+            return source(g)
+        return g.sized(g.cast(self._computed(g, number), INTEGER), (1,))
+
+    def scalar(self, g: Graph, number: sympy.Expr) -> Tensor:
+        """A tensor without axes: int64, float64 or bool, as the expression is."""
+        if (held := self._scalar(number)) is not None:
+            return held
+        one = self._computed(g, number) if _is_truth(number) or not number.is_integer else self.one(g, number)
+        return g.sized(g.op("Squeeze", one, [0]), ())
+
+    def _computed(self, g: Graph, number: Any) -> Tensor:
+        """A tensor of one element; integers are int64, other numbers float64."""
+        if _is_truth(number):
+            return self._truth(g, number)
+        if number.is_number:
+            return g.const([int(number)], INTEGER) if number.is_integer else _real_constant(g, number)
+        if (source := self._source(number)) is not None:
+            return source(g)
+        if number.is_Symbol and g.home().body is not None and number.is_integer:
+            return g.home().body.number(number)
+        if number.is_Symbol:
+            raise UnknownSymbol(f"the capture uses {number}, but no input has it among its sizes and no operator computes it")
+        if number.is_Mul and number.args[0].is_Rational and not number.args[0].is_Integer:
+            return _real("Div")(g, *[self._computed(g, part) for part in (number * number.args[0].q, sympy.Integer(number.args[0].q))])
+        rule = RULES.get("FloatPow" if number.is_Pow and not number.is_integer else type(number).__name__)
+        if rule is None:
+            raise UnknownSymbol(f"no rule to compute {type(number).__name__} in {number}")
+        return rule(g, *[self._computed(g, argument) for argument in number.args])
+
+    def _truth(self, g: Graph, statement: Any) -> Tensor:
+        if statement in (sympy.true, sympy.false):
+            return g.const([bool(statement)], TRUTH)
+        if (source := self._source(statement)) is not None:
+            return source(g)
+        arguments = [self._computed(g, argument) for argument in statement.args]
+        kind = type(statement).__name__
+        if kind in RELATIONS:
+            return RELATIONS[kind](g, *_alike(g, *arguments))
+        if kind not in CONNECTIVES:
+            raise UnknownSymbol(f"no rule to compute {kind} in {statement}")
+        return CONNECTIVES[kind](g, *arguments)
+
+
+def _real_constant(g: Graph, number: sympy.Expr) -> Tensor:
+    return g.const(torch.tensor([float(number)], dtype=torch.float64), REAL)
+
+
+def _is_truth(number: Any) -> bool:
+    """Whether it is true or false; to sympy a comparison is no Boolean, and every symbol might be one."""
+    return number.is_Boolean or number.is_Relational
+
+
+def _alike(g: Graph, *numbers: Tensor) -> list[Tensor]:
+    """Numbers in one dtype: float64 as soon as one is."""
+    dtype = REAL if any(number.dtype == REAL for number in numbers) else INTEGER
+    return [g.cast(number, dtype) for number in numbers]
+
+
+def _folded(op_type: str) -> Callable[..., Tensor]:
+    def fold(g: Graph, *numbers: Tensor) -> Tensor:
+        first, *rest = _alike(g, *numbers)
+        for number in rest:
+            first = g.op(op_type, first, number)
+        return first
+
+    return fold
+
+
+def _real(op_type: str) -> Callable[..., Tensor]:
+    return lambda g, *numbers: g.op(op_type, *[g.cast(number, REAL) for number in numbers])
+
+
+def _rounded(op_type: str) -> Callable[..., Tensor]:
+    return lambda g, number: g.cast(g.op(op_type, g.cast(number, REAL)), INTEGER)
+
+
+def _power(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
+    return g.op("Pow", g.cast(base, REAL), exponent) if exponent.dtype == REAL else g.op("Pow", *_alike(g, base, exponent))
+
+
+def _floor_div(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """⌊a/b⌋ for integers of any sign: (a − mod(a, b)) / b, since ONNX's Mod has the sign of b and its Div truncates."""
+    if REAL in (a.dtype, b.dtype):
+        return g.op("Floor", _real("Div")(g, a, b))
+    return g.op("Div", g.op("Sub", a, g.op("Mod", a, b)), b)
+
+
+def _truncated(g: Graph, number: Tensor) -> Tensor:
+    return g.cast(g.cast(number, REAL), INTEGER)
+
+
+def _modular_indexing(g: Graph, base: Tensor, divisor: Tensor, modulus: Tensor) -> Tensor:
+    return g.op("Mod", _floor_div(g, base, divisor), modulus)
+
+
+def _where(g: Graph, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    return g.op("Where", condition, *_alike(g, yes, no))
+
+
+def _piecewise(g: Graph, *cases: tuple[Tensor, Tensor]) -> Tensor:
+    """The value of the first case that holds; the last one always does."""
+    *others, (value, _) = cases
+    for other, condition in reversed(others):
+        value = _where(g, condition, other, value)
+    return value
+
+
+def _power_of_two(g: Graph, exponent: Tensor) -> Tensor:
+    return g.op("Pow", g.const([2], INTEGER), exponent)
+
+
+RULES: dict[str, Callable[..., Any]] = {
+    "Add": _folded("Add"),
+    "Mul": _folded("Mul"),
+    "Max": _folded("Max"),
+    "Min": _folded("Min"),
+    "Mod": _folded("Mod"),
+    "PythonMod": _folded("Mod"),
+    "Pow": _power,
+    "PowByNatural": _power,
+    "FloatPow": _real("Pow"),
+    "FloorDiv": _floor_div,
+    "CleanDiv": _floor_div,
+    "IntTrueDiv": _real("Div"),
+    "FloatTrueDiv": _real("Div"),
+    "ModularIndexing": _modular_indexing,
+    "ToFloat": lambda g, number: g.cast(number, REAL),
+    "TruncToInt": _truncated,
+    "TruncToFloat": lambda g, number: g.cast(_truncated(g, number), REAL),
+    "FloorToInt": _rounded("Floor"),
+    "CeilToInt": _rounded("Ceil"),
+    "RoundToInt": _rounded("Round"),
+    "floor": _rounded("Floor"),
+    "ceiling": _rounded("Ceil"),
+    "Abs": lambda g, number: g.op("Abs", number),
+    "Where": _where,
+    "Piecewise": _piecewise,
+    "ExprCondPair": lambda g, value, condition: (value, condition),
+    "Identity": lambda g, number: number,
+    "LShift": lambda g, number, by: g.op("Mul", number, _power_of_two(g, by)),
+    "RShift": lambda g, number, by: _floor_div(g, number, _power_of_two(g, by)),
+    "BitwiseFn_bitwise_and": _folded("BitwiseAnd"),
+    "BitwiseFn_bitwise_or": _folded("BitwiseOr"),
+    "BitwiseFn_bitwise_xor": _folded("BitwiseXor"),
+    "OpaqueUnaryFn_sqrt": _real("Sqrt"),
+    "OpaqueUnaryFn_exp": _real("Exp"),
+    "OpaqueUnaryFn_log": _real("Log"),
+    "OpaqueUnaryFn_sin": _real("Sin"),
+    "OpaqueUnaryFn_cos": _real("Cos"),
+}
+RELATIONS: dict[str, Callable[..., Tensor]] = {
+    "Equality": lambda g, a, b: g.op("Equal", a, b),
+    "Unequality": lambda g, a, b: g.op("Not", g.op("Equal", a, b)),
+    "StrictLessThan": lambda g, a, b: g.op("Less", a, b),
+    "LessThan": lambda g, a, b: g.op("LessOrEqual", a, b),
+    "StrictGreaterThan": lambda g, a, b: g.op("Greater", a, b),
+    "GreaterThan": lambda g, a, b: g.op("GreaterOrEqual", a, b),
+}
+CONNECTIVES: dict[str, Callable[..., Tensor]] = {
+    "And": lambda g, *parts: _chained(g, "And", parts),
+    "Or": lambda g, *parts: _chained(g, "Or", parts),
+    "Not": lambda g, part: g.op("Not", part),
+}
+
+
+def _chained(g: Graph, op_type: str, parts: tuple[Tensor, ...]) -> Tensor:
+    first, *rest = parts
+    for part in rest:
+        first = g.op(op_type, first, part)
+    return first
