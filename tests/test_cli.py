@@ -92,6 +92,19 @@ def test_what_is_not_right_is_not_written(folder: Path, monkeypatch: pytest.Monk
     assert run(monkeypatch, "export", "models.py:frozen", "-o", "static.onnx", "--static") == 0
 
 
+def test_another_exporter_may_refuse_what_would_be_frozen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx", "--exporter", "to_onnx") == 0
+    assert run(monkeypatch, "export", "models.py:frozen", "-o", "out.onnx", "--exporter", "to_onnx") == 1
+    error = capsys.readouterr().err.strip()
+    assert "only batch > 4 is exported" in error
+    line = next(i for i, text in enumerate(MODELS.splitlines(), 1) if "x.shape[0] > 4" in text)
+    assert f"models.py:{line} in forward" in error
+    assert len(error.splitlines()) == 1
+    assert files(folder) == ["good.onnx"]
+
+
 def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "export", "models.py:on_value", "-o", "out.onnx") == 1
     line = next(i for i, text in enumerate(MODELS.splitlines(), 1) if "# here" in text)

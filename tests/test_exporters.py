@@ -15,7 +15,7 @@ from exportlab import Sample, exporters, verify
 from exportlab.exporters import protocol
 from exportlab.exporters.torchscript import dynamic_axes, leaf_names
 
-NAMES = ("torch.export", "dynamo", "torchscript")
+NAMES = ("torch.export", "to_onnx", "dynamo", "torchscript")
 ONNX_NAMES = NAMES[1:]
 
 
@@ -44,7 +44,7 @@ def test_trees_in_and_out(name: str) -> None:
     assert repr(artifact).splitlines()[1].startswith(name)
 
 
-@pytest.mark.parametrize("name", ["torch.export", "dynamo"])
+@pytest.mark.parametrize("name", ["torch.export", "to_onnx", "dynamo"])
 def test_a_burnt_in_scalar_is_refused_not_ignored(name: str) -> None:
     first = tree_sample(4)
     artifact = exporters.export(name, Tree().eval(), first.args, first.kwargs)
@@ -118,7 +118,7 @@ def test_stage_of_an_error() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x * 2 if x.sum() > 0 else x
 
-    for name in ("torch.export", "dynamo"):
+    for name in ("torch.export", "to_onnx", "dynamo"):
         with pytest.raises(Exception) as raised:  # noqa: PT011 - the type is the exporter's affair
             exporters.export(name, OnValue().eval(), (torch.ones(3),))
         assert exporters.get(name).stage(raised.value) == "capture"
@@ -135,7 +135,7 @@ class Cdist(nn.Module):
 
 
 def test_unknown_exporter() -> None:
-    with pytest.raises(ValueError, match=r"no exporter 'tensorflow': there are torch\.export, dynamo, torchscript"):
+    with pytest.raises(ValueError, match=r"no exporter 'tensorflow': there are torch\.export, to_onnx, dynamo, torchscript"):
         exporters.get("tensorflow")
 
 

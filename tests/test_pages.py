@@ -26,6 +26,17 @@ def test_readme_prints_what_it_says() -> None:
     assert len([line for line in code.splitlines() if line.strip()]) == 8
 
 
+def test_readme_shows_the_refusal_as_it_is(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, then = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    _, said = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    script = tmp_path / "bybatch.py"
+    script.write_text(first + then)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    last = re.sub(r"at \S*bybatch", "at bybatch", done.stderr.splitlines()[-1])
+    assert last.startswith(f"exportlab.converter.errors.{said.strip(' …' + chr(10))}")
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_files_that_a_page_links_to_exist(page: str) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))

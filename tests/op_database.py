@@ -1,0 +1,310 @@
+"""All operators of the database in torch's tests, exported and verified: `python tests/op_database.py`. Not here: what is expected."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import multiprocessing
+import signal
+import sys
+import time
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from operators import Call, longer, report_of
+from torch.utils import _pytree as pytree
+
+from exportlab.converter.errors import FrozenDimension, ToOnnxError
+from exportlab.failures import first_line
+from exportlab.verify import Report
+
+STORED = Path(__file__).with_suffix(".json")
+DTYPES = {"float32": torch.float32, "int64": torch.int64}
+MODES = ("static", "dynamic")
+SERIOUS = ("wrong", "frozen", "crash", "timeout", "run", "convert", "capture", "ok", "left out")
+SAMPLES, WORKERS, LIMIT = 3, 2, 60  # samples of an operator, processes, seconds an operator may take
+SEEDS = 8  # results that differ between them are random
+ROUNDING = 1e-6  # of the largest element of a result: less is no error
+LOOKED_AT = 40  # samples of which the ones to export are chosen
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
+VALUES_AND_POSITIONS = {"sort", "topk", "kthvalue", "mode"}
+CHOSEN_AMONG_EQUALS = {"topk", "kthvalue", "mode"}  # positions that are not defined where elements are equal, as some integers are
+UNDEFINED = {  # checks that give an operator what it has no defined result for
+    "bucketize": {"other values", "unseen size"},  # boundaries that do not ascend
+    "searchsorted": {"other values", "unseen size"},  # the same
+    "nn.functional.embedding_bag": {"unseen size"},  # offsets that do not ascend: eager returns what memory holds
+    "masked.argmax": {"other values"},  # the mask moved along, so that it lets NaN through: any position
+    "masked.argmin": {"other values"},  # the same
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One operator in one dtype, static or with every axis free."""
+
+    op: str
+    dtype: str
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.dtype} {self.mode}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The most serious outcome of its samples, what was seen there, and how long all took."""
+
+    task: Task
+    outcome: str
+    detail: str = ""
+    seconds: float = 0.0
+
+
+def database() -> dict[str, Any]:
+    """torch's descriptions of operators, by name and variant."""
+    sys.modules.setdefault("expecttest", SimpleNamespace(TestCase=unittest.TestCase))  # torch's tests derive a class from it
+    from torch.testing._internal import common_methods_invocations as described
+
+    described.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)  # so that two seeds tell what is random
+    return {f"{op.name}.{op.variant_test_name}".rstrip("."): op for op in described.op_db}
+
+
+def tasks(names: Iterable[str] = (), dtypes: Iterable[str] = DTYPES, modes: Iterable[str] = MODES) -> list[Task]:
+    """What there is to do for these operators (all when none is named), in the dtypes that torch's CPU kernels take."""
+    ops, dtypes, modes = database(), list(dtypes), list(modes)
+    wanted = list(names) or list(ops)
+    return [Task(n, d, m) for n in wanted for d in dtypes for m in modes if DTYPES[d] in ops[n].supported_dtypes("cpu")]
+
+
+def samples(op: Any, dtype: torch.dtype, count: int) -> list[Any]:
+    """This many of an operator's samples, spread over all of them, the same ones each time."""
+    found = list(islice(op.sample_inputs("cpu", dtype, requires_grad=False), LOOKED_AT))
+    return [found[i * len(found) // count] for i in range(count)] if len(found) > count else found
+
+
+def outcome_of(task: Task, count: int = SAMPLES) -> Result:
+    """Exports and verifies the samples of one task."""
+    op, begin = database()[task.op], time.perf_counter()
+    seen = [_sample_outcome(op, sample, task) for sample in samples(op, DTYPES[task.dtype], count)]
+    outcome, detail = min(seen, key=lambda pair: SERIOUS.index(pair[0]), default=("left out", "no samples"))
+    return Result(task, outcome, detail, round(time.perf_counter() - begin, 2))
+
+
+def _sample_outcome(op: Any, sample: Any, task: Task) -> tuple[str, str]:
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    if reason := _left_out(op, args, kwargs, task):
+        return "left out", reason
+    try:
+        report = report_of(
+            lambda a, k: _defined(task, op.op(*a, **k)), args, kwargs, dynamic=task.mode == "dynamic", options={"mutations": "outputs"}
+        )
+    except FrozenDimension as error:
+        return "capture", first_line(error)
+    except ToOnnxError as error:
+        return error.stage, _refusal(error)
+    except Exception as error:  # noqa: BLE001 - whatever the converter raises is what this database reports
+        return "convert", f"bug: {first_line(error)}"
+    report = replace(report, checks=tuple(check for check in report.checks if check.name not in UNDEFINED.get(task.op, ())))
+    failed = next((check for check in report.checks if check.outcome == report.outcome and report.outcome != "ok"), None)
+    if report.outcome == "frozen" and _captured_for_some_sizes(Call(op.op, args, kwargs), args, kwargs):
+        return "capture", "torch.export: what it captures is not right at the unseen size either"
+    shown = map(longer, _tensors(args, kwargs)) if report.outcome == "frozen" else _tensors(args, kwargs)
+    if failed and _is_rounding(report, _eager(Call(op.op, args, kwargs), [*shown], 0)):
+        return "ok", "rounding"
+    return report.outcome, f"{failed.name}: {failed.detail}" if failed else ""
+
+
+def _is_rounding(report: Report, expected: Any) -> bool:
+    """Whether all that is off is far smaller than the largest element, as where large numbers cancel."""
+    off = [check.worst for check in report.checks if check.outcome in ("wrong", "frozen", "run")]
+    largest = max(
+        (leaf.abs().max().item() for leaf in pytree.tree_leaves(expected) if leaf.is_floating_point() and leaf.numel()), default=0
+    )
+    return all(worst is not None and worst <= ROUNDING * largest for worst in off)
+
+
+def _tensors(args: Any, kwargs: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+
+
+def _captured_for_some_sizes(call: Call, args: Any, kwargs: Any) -> bool:
+    """Whether the program that torch.export captures does not do at the longer size what eager does."""
+    tensors = tuple(_tensors(args, kwargs))
+    axes = tuple({axis: torch.export.Dim.AUTO for axis, size in enumerate(tensor.shape) if size >= 2} for tensor in tensors)
+    program = torch.export.export(call, tensors, dynamic_shapes=(axes,)).module()
+    further = [longer(tensor) for tensor in tensors]
+    outputs = [_eager(call, further, 0), _eager(program, further, 0)]
+    if isinstance(outputs[1], Exception):
+        return True
+    sizes = [[leaf.shape for leaf in pytree.tree_leaves(output)] for output in outputs]
+    return sizes[0] != sizes[1]
+
+
+def _defined(task: Task, result: Any) -> Any:
+    """The results that are defined: where values are repeated to make an axis longer, positions of equal ones are not."""
+    some_are_equal = VALUES_AND_POSITIONS if task.mode == "dynamic" else CHOSEN_AMONG_EQUALS if task.dtype == "int64" else ()
+    return result[0] if task.op in some_are_equal else result
+
+
+def _refusal(error: ToOnnxError) -> str:
+    """The operators that are refused, and why, without where they are called."""
+    lines = [line.strip() for line in str(error).splitlines() if line.startswith("  ") and not line.startswith("    ")]
+    return " | ".join(lines) or first_line(error)
+
+
+def _left_out(op: Any, args: Any, kwargs: Any, task: Task) -> str:
+    """Why a sample says nothing about an export; empty when it does."""
+    inputs = _tensors(args, kwargs)
+    if task.op in UNINITIALISED:
+        return "its values are what memory holds"
+    if task.op == "argsort" and task.mode == "dynamic":
+        return "the order of equal values is not defined"
+    if not inputs and task.mode == "dynamic":
+        return "no tensor among the inputs"
+    call = Call(op.op, args, kwargs)
+    outputs = [_eager(call, inputs, seed) for seed in range(SEEDS)]
+    if any(isinstance(output, Exception) for output in outputs):
+        return f"eager refuses it: {first_line(outputs[0])}"
+    first, *others = (pytree.tree_leaves(output) for output in outputs)
+    if not first or not all(isinstance(leaf, torch.Tensor) for leaf in first):
+        return "a result is no tensor"
+    if any(leaf.is_complex() or leaf.layout != torch.strided for leaf in (*inputs, *first)):
+        return "complex or sparse"
+    if any(leaf.dtype == torch.bfloat16 for leaf in first):
+        return "a result is bfloat16, which ONNX Runtime does not hand to numpy"
+    same = all(torch.equal(a.nan_to_num(), b.nan_to_num()) for other in others for a, b in zip(first, other, strict=True))
+    return "" if same else "random"
+
+
+def _eager(call: Any, inputs: list[torch.Tensor], seed: int) -> Any:
+    torch.manual_seed(seed)
+    try:
+        with torch.no_grad():
+            return call(*[tensor.clone() for tensor in inputs])
+    except Exception as error:  # noqa: BLE001 - torch's own samples for tests of errors
+        return error
+
+
+def _worker(link: Connection, count: int) -> None:
+    torch.set_num_threads(1)
+    logging.disable(logging.ERROR)
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        link.send(outcome_of(link.recv(), count))
+
+
+class Worker:
+    """A process that does one task at a time, and is replaced when one takes too long or takes the process down."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.task: Task | None = None
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("fork")
+        self.link, theirs = context.Pipe()
+        self.process = context.Process(target=_worker, args=(theirs, self.count), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def give(self, task: Task) -> None:
+        """Starts a task."""
+        self.task, self.begin = task, time.monotonic()
+        self.link.send(task)
+
+    def result(self) -> Result | None:
+        """The result of the task, if there is one by now."""
+        if self.link.poll():
+            try:
+                return self.link.recv()
+            except (EOFError, ConnectionError):
+                return self._replaced("crash", "the process died")
+        return self._replaced("timeout", f"took over {LIMIT} s") if time.monotonic() - self.begin > LIMIT else None
+
+    def close(self) -> None:
+        """Ends the process."""
+        self.process.kill()
+        self.process.join()
+
+    def _replaced(self, outcome: str, detail: str) -> Result:
+        self.close()
+        self._start()
+        return Result(self.task, outcome, detail, round(time.monotonic() - self.begin, 2))
+
+
+def run(wanted: list[Task], count: int = SAMPLES, workers: int = WORKERS) -> Iterator[Result]:
+    """The results of all tasks, as they come."""
+    database()
+    waiting, crew = list(reversed(wanted)), [Worker(count) for _ in range(workers)]
+    idle = list(crew)
+    while waiting or len(idle) < len(crew):
+        while idle and waiting:
+            idle.pop().give(waiting.pop())
+        wait([worker.link for worker in crew if worker not in idle], timeout=1)
+        for worker in crew:
+            if worker not in idle and (result := worker.result()) is not None:
+                idle.append(worker)
+                yield result
+    for worker in crew:
+        worker.close()
+
+
+def stored() -> list[Result]:
+    """What the stored list says: every task whose outcome is not ok."""
+    return [Result(Task(**entry.pop("task")), **entry) for entry in json.loads(STORED.read_text())["not ok"]]
+
+
+def store(results: Iterable[Result], count: int) -> None:
+    """Writes the list: totals, and every task whose outcome is neither ok nor left out."""
+    results = sorted(results, key=lambda r: str(r.task))
+    entries = [asdict(r) for r in results if r.outcome not in ("ok", "left out")]
+    for entry in entries:
+        del entry["seconds"]
+    lines = ",\n".join(json.dumps(entry) for entry in entries)
+    head = json.dumps({"torch": torch.__version__, "samples": count, "totals": totals(results)})[1:-1]
+    STORED.write_text(f'{{{head},\n"not ok": [\n{lines}\n]}}\n')
+
+
+def totals(results: Iterable[Result]) -> dict[str, dict[str, int]]:
+    """How many tasks of each dtype and mode had each outcome."""
+    counts = Counter((f"{r.task.dtype} {r.task.mode}", r.outcome) for r in results)
+    kinds = sorted({kind for kind, _ in counts})
+    return {kind: {outcome: counts[kind, outcome] for outcome in SERIOUS if counts[kind, outcome]} for kind in kinds}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dtype", nargs="+", choices=list(DTYPES), default=list(DTYPES))
+    parser.add_argument("--static", action="store_true", help="only with the sizes of the samples")
+    parser.add_argument("--dynamic", action="store_true", help="only with every axis free")
+    parser.add_argument("--ops", nargs="+", default=[])
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--write", action="store_true", help=f"store the list in {STORED.name}")
+    asked = parser.parse_args()
+    modes = [mode for mode in MODES if getattr(asked, mode)] or MODES
+    results = []
+    for result in run(tasks(asked.ops, asked.dtype, modes), asked.samples):
+        results.append(result)
+        if result.outcome not in ("ok", "left out"):
+            print(f"{result.outcome:8} {result.task} ({result.seconds} s): {result.detail[:240]}", flush=True)
+    for kind, counts in totals(results).items():
+        print(kind, counts)
+    if asked.write:
+        store(results, asked.samples)
+
+
+if __name__ == "__main__":
+    main()

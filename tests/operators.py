@@ -1,0 +1,80 @@
+"""One operator as a module: exported by `to_onnx`, static or with every axis free, and verified at both sizes. Not here: the operators."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from exportlab import export
+from exportlab.verify import Report, verify
+from exportlab.zoo import Sample
+
+FURTHER = 3  # how much longer every axis of two elements or more is at the unseen size
+
+
+class Call(nn.Module):
+    """A function of some arguments, of which only the tensors are inputs."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.function = function
+        leaves, self.spec = pytree.tree_flatten((args, kwargs))
+        self.others = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.tensor_at = [isinstance(leaf, torch.Tensor) for leaf in leaves]
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        given = iter(tensors)
+        leaves = [next(given) if tensor else other for tensor, other in zip(self.tensor_at, self.others, strict=True)]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return self.function(*args, **kwargs)
+
+
+def longer(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with every axis of two or more elements made longer, its own values repeated."""
+    for axis, size in enumerate(tensor.shape):
+        if size >= 2:
+            tensor = torch.cat([tensor] * (1 + -(-FURTHER // size)), axis).narrow(axis, 0, size + FURTHER)
+    return tensor.contiguous()
+
+
+def report_of(
+    function: Callable[..., Any], *args: Any, dynamic: bool = False, options: dict[str, Any] | None = None, **kwargs: Any
+) -> Report:
+    """Exports `function(*args, **kwargs)` and verifies it; with every axis free, also at a longer size, where eager takes that."""
+    module = Call(function, args, kwargs)
+    tensors = tuple(leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
+    samples, shapes = [Sample(tensors)], None
+    if dynamic:
+        shapes = (tuple({axis: Dim.AUTO for axis, size in enumerate(t.shape) if size >= 2} for t in tensors),)
+        further = Sample(tuple(map(longer, tensors)))
+        samples += [further] if runs(module, further) else []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = export("to_onnx", module, tensors, dynamic_shapes=shapes, **(options or {}))
+    return verify(exported, module, samples)
+
+
+def check(function: Callable[..., Any], *args: Any, dynamic: bool = False, options: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    """Raises `VerificationError` when the export is not right."""
+    report_of(function, *args, dynamic=dynamic, options=options, **kwargs).check()
+
+
+def check_both(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """The same, static and dynamic."""
+    check(function, *args, **kwargs)
+    check(function, *args, dynamic=True, **kwargs)
+
+
+def runs(module: nn.Module, sample: Sample) -> bool:
+    """Whether eager takes these arguments."""
+    try:
+        module(*sample.args)
+    except (RuntimeError, IndexError, ValueError, AssertionError):
+        return False
+    return True

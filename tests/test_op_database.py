@@ -1,0 +1,45 @@
+"""A slice of torch's database of operators is exported right, and the stored list has nothing that is exported wrong."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from op_database import SERIOUS, Task, Worker, database, outcome_of, stored, tasks
+
+STEP = 12
+SILENT = ("wrong", "frozen")
+WERE_WRONG = ("addmm", "full_like", "log_softmax.with_dtype", "nonzero", "nn.functional.avg_pool2d", "var.unbiased", "count_nonzero")
+SLICE = tuple(dict.fromkeys([*WERE_WRONG, *list(database())[::STEP]]))
+KNOWN = {result.task: result for result in stored()}
+
+
+@pytest.mark.parametrize("task", tasks(SLICE, ["float32"], ["dynamic"]), ids=str)
+def test_an_operator_is_as_the_stored_list_says_or_better(task: Task) -> None:
+    result = outcome_of(task, 1)
+    assert result.outcome not in SILENT, result.detail
+    before = KNOWN[task].outcome if task in KNOWN else "ok"
+    assert SERIOUS.index(result.outcome) >= SERIOUS.index(before), result.detail
+
+
+def test_nothing_in_the_stored_list_is_wrong_or_frozen() -> None:
+    assert not [str(result.task) for result in KNOWN.values() if result.outcome in SILENT]
+
+
+def test_nothing_in_the_stored_list_is_an_error_of_the_converter_itself() -> None:
+    assert not [
+        f"{result.task}: {result.detail}" for result in KNOWN.values() if result.detail.startswith("bug:") or result.outcome == "crash"
+    ]
+
+
+def test_a_task_that_takes_too_long_or_dies_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task("abs", "float32", "static")
+    with closing(Worker(1)) as worker:
+        worker.give(task)
+        worker.process.kill()
+        worker.process.join()
+        assert worker.result().outcome == "crash"
+        monkeypatch.setattr("op_database.LIMIT", 0)
+        worker.give(task)
+        assert worker.result().outcome == "timeout"
+        assert worker.process.is_alive()
