@@ -45,10 +45,11 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# A check that can fail, then the picture that becomes the thumbnail:
+# A check that can fail, of the official exporter and of ``to_onnx``, then the picture that becomes the thumbnail:
 
-program = export("dynamo", model, (four,), dynamic_shapes=({0: "batch"},))
-verify(program, model, [(four,), (seven,)]).check()
+for exporter in ("dynamo", "to_onnx"):
+    program = export(exporter, model, (four,), dynamic_shapes=({0: "batch"},))
+    verify(program, model, [(four,), (seven,)]).check()
 show.graph(program)
 
 # %%

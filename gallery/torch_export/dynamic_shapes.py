@@ -3,7 +3,7 @@ Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which do I write?
 ==========================================================
 
 Every way to say that an axis moves, tried on three models at five sizes, one and zero among them. You get a table of what is refused,
-frozen or accepted, the same for ``torch.onnx.export``, which keeps fewer promises, and one rule for each.
+frozen or accepted, the same for ``torch.onnx.export``, which keeps fewer promises, and for ``to_onnx``, and one rule for each.
 """
 
 import matplotlib.pyplot as plt
@@ -145,23 +145,27 @@ for free in ((x, y), ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})):
 # - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word. The loop becomes static.
 # - Under ``Dim.AUTO`` the loop adds six of 20 rows, in a file that calls the axis dynamic.
 
-onnx = tried(
-    "dynamo",
-    {'"batch"': "batch"}
-    | {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")},
-)
+words = {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")}
+words = {'"batch"': "batch", **words}
+onnx = tried("dynamo", words)
 assert all(onnx[model, '"batch"'] == onnx[model, "Dim.DYNAMIC"] for model, _ in onnx)
-assert (
-    onnx["Branch", '"batch"']
-    == onnx["Branch", 'Dim("batch")']
-    == ["ok", "ok", "wrong", "wrong", "ok"]
-)
+for kind in ('"batch"', 'Dim("batch")'):
+    assert onnx["Branch", kind] == ["ok", "ok", "wrong", "wrong", "ok"]
 assert onnx["Loop", 'Dim("batch")'] == ["ok", "frozen", "frozen", "frozen", "frozen"]
 assert onnx["Loop", "Dim.AUTO"] == ["ok", "wrong", "frozen", "frozen", "frozen"]
 assert set(onnx["Loop", '"batch"']) == {"capture"}
 
 # %%
-# To have a promise kept, make it to torch.export, and hand its program on:
+# ``to_onnx`` holds what came out against what you asked for. It refuses the branch and the loop under all but ``Dim.AUTO``, which asks for
+# nothing; there it is as silent as the other.
+
+own = tried("to_onnx", words)
+asked = {place: found for place, found in own.items() if place[1] != "Dim.AUTO"}
+for (model, _), found in asked.items():
+    assert set(found) == ({"ok"} if model == "ReLU" else {"capture"})
+
+# %%
+# To have a promise kept by the official one, make it to torch.export, and hand its program on:
 
 program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
 file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
@@ -175,7 +179,7 @@ assert str(file.model.graph.inputs[0].shape[0]) == "batch"
 # - ``Dim.DYNAMIC``: it has to move, you do not know how far. Read ``range_constraints`` afterwards.
 # - ``Dim.AUTO``: to find out what can move at all. Read the shapes afterwards.
 # - ``None``: it does not move.
-# - ``"batch"``, for ``torch.onnx.export``: it has to move. Then verify at other sizes, since the file will not refuse them.
+# - ``"batch"``, for both ONNX exporters: it has to move. Then verify at other sizes, since the file will not refuse them.
 
 
 def paint(axes, found, model):
@@ -194,10 +198,9 @@ def paint(axes, found, model):
     axes.tick_params(length=0)
 
 
-figure, grid = plt.subplots(2, 3, figsize=(10, 5.2), height_ratios=(5, 4), layout="constrained")
-for line, (exporter, found) in zip(
-    grid, {"torch.export": exported, "torch.onnx.export": onnx}.items(), strict=True
-):
+figure, grid = plt.subplots(3, 3, figsize=(10, 7.4), height_ratios=(5, 4, 4), layout="constrained")
+all_found = {"torch.export": exported, "torch.onnx.export": onnx, "to_onnx": own}
+for line, (exporter, found) in zip(grid, all_found.items(), strict=True):
     for axes, model in zip(line, ("ReLU", "Branch", "Loop"), strict=True):
         paint(axes, found, model)
         axes.set_title(f"{exporter}: {model}", fontsize=10)
@@ -205,5 +208,5 @@ figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
 plt.show()
 
 # %%
-# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither. Next: :doc:`strict or not <strict_or_not>`, or the
-# lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
+# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither, so let the exporter refuse. Next: :doc:`strict or not
+# <strict_or_not>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.

@@ -4,13 +4,14 @@ Can ``x[..., index] = update`` be exported?
 
 Yes: it is captured strict or not, static or dynamic, and becomes one ``ScatterND`` that is right at every size tried below. You will see
 what the assignment turns into on its way, and two things close to it that do go wrong: an ``int32`` index, which gives a file that does
-not load, and a write into an input, which is lost without a word.
+not load, and a write into an input, which is lost without a word. ``to_onnx`` takes the first and refuses the second.
 """
 
 import torch
 from torch import nn
 
-from exportlab import compare, export, show, verify
+from exportlab import compare, expect_failure, export, show, verify
+from exportlab.converter.errors import MutationError
 
 # %%
 # The model writes some columns of ``x``, at positions that come in as a tensor.
@@ -41,14 +42,22 @@ axes = ({0: "batch"}, {0: "batch", 2: "count"}, {0: "count"})
 
 narrow = [call(4, [7, 2], torch.int32), call(7, [0, 9, 5], torch.int32)]
 compared = compare(model, narrow, dynamic_shapes=axes)
-assert compared.outcomes() == {"torch.export": "ok", "dynamo": "load", "torchscript": "load"}
+assert compared.outcomes() == {
+    "torch.export": "ok",
+    "to_onnx": "ok",
+    "dynamo": "load",
+    "torchscript": "load",
+}
 compared
 
 # %%
 # Why
 # ---
-# PyTorch indexes with either integer type. ``ScatterND`` takes ``int64`` alone, and the official exporter passes the index on as it is.
-# Pass ``int64``, or convert in the model. The file from ``torchscript`` is broken at another place, and stays so:
+# PyTorch indexes with either integer type. ``ScatterND`` takes ``int64`` alone, and the official exporter passes the index on as it is;
+# ``to_onnx`` puts a ``Cast`` before it. For the official one pass ``int64``, or convert in the model. The file from ``torchscript`` is
+# broken at another place, and stays so:
+
+assert compared["to_onnx"].artifact.stats().ops["Cast"] == 1
 
 
 class UpdateLong(Update):
@@ -57,7 +66,12 @@ class UpdateLong(Update):
 
 
 compared = compare(UpdateLong().eval(), narrow, dynamic_shapes=axes)
-assert compared.outcomes() == {"torch.export": "ok", "dynamo": "ok", "torchscript": "load"}
+assert compared.outcomes() == {
+    "torch.export": "ok",
+    "to_onnx": "ok",
+    "dynamo": "ok",
+    "torchscript": "load",
+}
 compared
 
 # %%
@@ -78,10 +92,13 @@ assert torch.ops.aten.index_put.default in [node.target for node in functional.g
 show.program(captured.model)
 
 # %%
-# ONNX writes along the first axis, so ``ScatterND`` comes with three transposes, and ``update`` is spread to fit:
+# ONNX writes along the first axis, so ``ScatterND`` comes with three transposes, and ``update`` is spread to fit. Both exporters do so:
 
-program = export("dynamo", model, call(4, [7, 2]), dynamic_shapes=axes)
-assert (program.stats().ops["ScatterND"], program.stats().ops["Transpose"]) == (1, 3)
+program, own = (
+    export(e, model, call(4, [7, 2]), dynamic_shapes=axes) for e in ("dynamo", "to_onnx")
+)
+for file in (program, own):
+    assert (file.stats().ops["ScatterND"], file.stats().ops["Transpose"]) == (1, 3)
 show.graph(program, title="x[..., index] = update")
 
 # %%
@@ -96,7 +113,8 @@ unseen = [
     call(3, [-1, -10, 4]),
     call(2, [3, 3, -7, 3]),
 ]
-verify(program, model, [call(4, [7, 2]), *unseen]).check()
+for file in (program, own):
+    verify(file, model, [call(4, [7, 2]), *unseen]).check()
 
 # %%
 # A boolean mask, of which nobody knows beforehand how much it selects, is no harder:
@@ -136,6 +154,12 @@ for exporter in ("torch.export", "dynamo"):
     written[exporter] = not torch.equal(given, x)
 assert written == {"torch.export": True, "dynamo": False}
 written
+
+# %%
+# ``to_onnx`` writes no such file unless you ask for ``mutations="outputs"``, which returns the new ``x`` as a further output:
+
+with expect_failure(MutationError, match="the model changes x"):
+    export("to_onnx", Overwrite().eval(), (x, update, index), dynamic_shapes=axes)
 
 # %%
 # Write with an ``int64`` index into a clone, and return it: what is not returned is lost. Next:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from exportlab import compare, expect_failure, show, verify
+from exportlab import compare, expect_failure, show, to_onnx, verify
 
 # %%
 # ``strict=False`` runs your Python as it is, with tensors that have a shape and no values, and records the operations. ``strict=True``
@@ -206,6 +206,10 @@ assert (
 )
 verify(torch.onnx.export(strict, dynamo=True, verbose=False), model, samples).check()
 
+# %%
+# ``to_onnx`` takes ``strict``, and tries nothing else:
+
+verify(to_onnx(model, samples[0], dynamic_shapes=batch, strict=True), model, samples).check()
 show.graph(loose, title="strict=False: divided by 1")
 
 # %%

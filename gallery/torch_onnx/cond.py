@@ -3,7 +3,7 @@ My model has an if on a tensor's value: how do I export it?
 ===========================================================
 
 The model below looks at its input and then takes one of two roads. You will see one flavour of export refuse it and the other write a
-wrong file; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it.
+wrong file; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it, from the official exporter and from ``to_onnx``.
 """
 
 import textwrap
@@ -13,7 +13,8 @@ from torch import nn
 from torch._dynamo.exc import TorchRuntimeError, UncapturedHigherOrderOpError
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from exportlab import compare, expect_failure, export, show, verify
+from exportlab import compare, expect_failure, export, show, to_onnx, verify
+from exportlab.converter.errors import CaptureError
 
 # %%
 # The model: one layer for warm inputs, one for cold ones.
@@ -53,6 +54,7 @@ free = ({0: "batch"},)
 compared = compare(model, samples, dynamic_shapes=free)
 assert compared.outcomes() == {
     "torch.export": "capture",
+    "to_onnx": "capture",
     "dynamo": "capture",
     "torchscript": "wrong",
 }
@@ -60,9 +62,13 @@ assert isinstance(compared["torch.export"].error, GuardOnDataDependentSymNode)
 compared
 
 # %%
-# ``torch.export`` refuses, and ``dynamo`` stands on it. While a model is captured there are shapes but no values: ``u0`` is the answer to
-# ``x.sum() > 0``, 0 or 1, and Python cannot take its ``if`` without knowing which.
-#
+# ``torch.export`` refuses, and ``to_onnx`` and ``dynamo`` stand on it. While a model is captured there are shapes but no values: ``u0`` is
+# the answer to ``x.sum() > 0``, 0 or 1, and Python cannot take its ``if`` without knowing which. ``to_onnx`` raises a ``CaptureError``:
+
+with expect_failure(CaptureError, match="data-dependent expression"):
+    to_onnx(model, *samples[:1], dynamic_shapes=free)
+
+# %%
 # ``torchscript`` does have values, those of the example. It takes the warm road, keeps that one alone, and says so only in a warning:
 
 (warning,) = [said for said in compared["torchscript"].warnings if said.startswith("TracerWarning")]
@@ -90,7 +96,12 @@ class GateByCond(Gate):
 by_cond = GateByCond().eval()
 by_cond.load_state_dict(model.state_dict())
 compared = compare(by_cond, samples, dynamic_shapes=free)
-assert compared.outcomes() == {"torch.export": "ok", "dynamo": "ok", "torchscript": "capture"}
+assert compared.outcomes() == {
+    "torch.export": "ok",
+    "to_onnx": "ok",
+    "dynamo": "ok",
+    "torchscript": "capture",
+}
 compared
 
 # %%
@@ -99,11 +110,16 @@ compared
 show.program(compared["torch.export"].artifact.model)
 
 # %%
-# In the file it is an ``If``. Hold it against the model that you started from, on both roads, at sizes that the export never saw:
+# In the file it is an ``If``, from either exporter. Hold both against the model that you started from, on both roads, at sizes that the
+# export never saw:
 
-file = compared["dynamo"].artifact
-assert file.stats().ops["If"] == 1
-verify(file, model, samples).check()
+files = {exporter: compared[exporter].artifact for exporter in ("dynamo", "to_onnx")}
+for file in files.values():
+    assert file.stats().ops["If"] == 1
+    verify(file, model, samples).check()
+show.table(
+    [{"exporter": e, "nodes": ", ".join(f.stats().ops.elements())} for e, f in files.items()]
+)
 
 # %%
 # The rules
@@ -125,7 +141,8 @@ with expect_failure(UncapturedHigherOrderOpError, match=r"`return input.clone\(\
     torch.export.export(Either(torch.neg, lambda x: x), *samples[:1])
 
 kept = Either(torch.neg, torch.clone).eval()
-verify(export("dynamo", kept, *samples[:1], dynamic_shapes=free), kept, samples).check()
+for exporter in files:
+    verify(export(exporter, kept, *samples[:1], dynamic_shapes=free), kept, samples).check()
 
 # %%
 # **Both branches return the same dtype**, and as many dimensions. The reason stands inside a long second line; here it is what ``match``

@@ -3,7 +3,8 @@ How do I export a custom operator that changes its input in place?
 ==================================================================
 
 Here a custom operator clips a tensor where it lies, and returns nothing. You will see one exporter refuse it with a puzzling message,
-another drop it in silence, and three ways to a right file: a change in the model, in the captured graph, or in the operator.
+another drop it in silence, and three ways to a right file: a change in the model, in the captured graph, or in the operator. With
+``to_onnx`` you need none of the three, just a translation.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -12,7 +13,7 @@ import torch
 from onnxscript import opset18
 from torch import nn
 
-from exportlab import compare, expect_failure, show, verify
+from exportlab import compare, expect_failure, export, show, verify
 
 # %%
 # The operator, and a model that calls it between two steps.
@@ -45,14 +46,19 @@ batch = ({0: "batch"},)
 # Only ``torch.export`` gets through:
 
 compared = compare(model, rows, dynamic_shapes=batch)
-assert compared.outcomes() == {"torch.export": "ok", "dynamo": "convert", "torchscript": "wrong"}
+assert compared.outcomes() == {
+    "torch.export": "ok",
+    "to_onnx": "convert",
+    "dynamo": "convert",
+    "torchscript": "wrong",
+}
 assert isinstance(compared["dynamo"].error.__cause__.__cause__, KeyError)
 assert set(compared["torchscript"].artifact.stats().ops) == {"Gemm", "Constant", "Mul"}
 compared
 
 # %%
-# ``dynamo`` ends in a ``KeyError`` whose key is a method. ``torchscript`` writes a file without the clipping, because nothing reads what
-# the operator returns. That file is wrong, and nothing said so.
+# ``to_onnx`` asks for a translation. ``dynamo`` ends in a ``KeyError`` whose key is a method. ``torchscript`` writes a file without the
+# clipping, because nothing reads what the operator returns. That file is wrong, and nothing said so.
 #
 # Why
 # ---
@@ -70,7 +76,7 @@ show.program(decomposed)
 
 # %%
 # Its first argument is the operator. The exporter looks for a value of that name in the graph, hence the odd key. A translation of
-# ``clip_`` changes nothing:
+# ``clip_`` changes nothing for it. For ``to_onnx`` it is enough, because that one translates the graph as it was captured:
 
 
 def to_clip(x, limit: float):
@@ -78,12 +84,16 @@ def to_clip(x, limit: float):
 
 
 table = {"custom_translation_table": {torch.ops.lab_inplace.clip_.default: to_clip}}
-compared = compare(
-    model, rows, dynamic_shapes=batch, exporters=("dynamo",), options={"dynamo": table}
-)
+both = {"to_onnx": table, "dynamo": table}
+compared = compare(model, rows, dynamic_shapes=batch, exporters=tuple(both), options=both)
+assert compared.outcomes() == {"to_onnx": "ok", "dynamo": "convert"}
 assert isinstance(compared["dynamo"].error.__cause__.__cause__, KeyError)
+compared
 
 # %%
+# So with ``to_onnx`` you are done: :doc:`say what the new value is <custom_op_inplace_to_onnx>`. The rest of this page is for the official
+# exporter.
+#
 # What works: another call in the model
 # -------------------------------------
 # Give the operator a twin that returns its result. Translate the twin, and call it instead:
@@ -162,6 +172,13 @@ with expect_failure(ValueError, match="changes a view of 'linear'"):
     with_twins(torch.export.export(two_columns, rows[0]), twins)
 
 # %%
+# ``to_onnx`` sees two columns clipped, and puts them back into the tensor that they are a view of:
+
+told = {"custom_translation_table": {torch.ops.lab_inplace.clip_.default: to_clip}}
+own = export("to_onnx", two_columns, rows[0], dynamic_shapes=batch, **told)
+verify(own, two_columns, rows).check()
+
+# %%
 # What works for views too: tell the operator
 # -------------------------------------------
 # Decomposition asks an operator for a rule of its own before it wraps it. This rule says: compute the twin, and let ``x`` be the result
@@ -198,5 +215,5 @@ show.graph(decomposed, title="Decomposed")
 show.graph(swapped, title="Exported")
 
 # %%
-# An ONNX file holds results, not changes: give every operator that changes its input a twin that returns the result. How to translate
-# an operator with more to it than one ``Clip``: :doc:`custom_op_function`.
+# An ONNX file holds results, not changes: say for every operator that changes its input what the result is. How to translate an operator
+# with more to it than one ``Clip``: :doc:`custom_op_function`.

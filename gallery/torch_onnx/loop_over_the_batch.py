@@ -9,7 +9,8 @@ batch size it never saw, why one of them writes a wrong file without a word, and
 import torch
 from torch import nn
 
-from exportlab import compare, expect_failure, export, show, verify
+from exportlab import compare, expect_failure, export, show, to_onnx, verify
+from exportlab.converter.errors import FrozenDimension
 
 # %%
 # The model: a linear layer, then a loop whose length is the batch.
@@ -40,13 +41,14 @@ batch = ({0: "batch"},)
 compared = compare(model, [(four,), (seven,), (one,)], dynamic_shapes=batch)
 assert compared.outcomes() == {
     "torch.export": "capture",
+    "to_onnx": "capture",
     "dynamo": "capture",
     "torchscript": "frozen",
 }
 compared
 
 # %%
-# Two exporters refuse. ``torchscript`` writes a file that says *batch* on its input, runs at seven rows, and leaves the last three
+# Three exporters refuse. ``torchscript`` writes a file that says *batch* on its input, runs at seven rows, and leaves the last three
 # rows without their ``sin``.
 #
 # Why
@@ -61,6 +63,12 @@ show.program(torch.export.export(model, (four,)))
 
 with expect_failure(torch._dynamo.exc.UserError, match="specialized it to be a constant"):
     torch.export.export(model, (four,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+
+# %%
+# ``to_onnx`` says which axis, by the name that you gave it, after which of your lines, and what you can do:
+
+with expect_failure(FrozenDimension, match='"batch" was asked to be dynamic'):
+    to_onnx(model, (four,), dynamic_shapes=batch)
 
 # %%
 # What works: no loop at all
@@ -99,18 +107,25 @@ class SinByScan(SinByRow):
 
 by_scan = SinByScan().eval()
 by_scan.load_state_dict(model.state_dict())
-program = export("dynamo", by_scan, (four,), dynamic_shapes=batch)
+files = {
+    exporter: export(exporter, by_scan, (four,), dynamic_shapes=batch)
+    for exporter in ("dynamo", "to_onnx")
+}
 
 # %%
-# The answers have to be those of the model that you started from, so verify against it:
+# The answers have to be those of the model that you started from, so verify both files against it:
 
-report = verify(program, model, [(four,), (seven,), (one,)])
-report.check()
+for file in files.values():
+    verify(file, model, [(four,), (seven,), (one,)]).check()
+    assert file.stats().ops["Scan"] == 1
+show.table(
+    [{"exporter": e, "nodes": ", ".join(f.stats().ops.elements())} for e, f in files.items()]
+)
 
 # %%
 # One body, however many rows:
 
-show.graph(program, title="The loop survives as a Scan")
+show.graph(files["to_onnx"], title="The loop survives as a Scan")
 
 # %%
 # A loop that Python runs is gone before the exporter sees it. Next: :doc:`branches that depend on values <cond>`.

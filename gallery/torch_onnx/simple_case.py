@@ -2,8 +2,8 @@
 How do I export a model to ONNX?
 ================================
 
-One convolution goes through both flavours of ``torch.onnx.export``. You will see what each one writes, how to run the file, what
-happens at another size, and how to allow other sizes.
+One convolution goes through both flavours of ``torch.onnx.export``, and through ``to_onnx``, the exporter of this site. You will see what
+each one writes, how to run the file, what happens at another size, and how to allow other sizes.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ import torch
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from torch import nn
 
-from exportlab import compare, expect_failure, show, verify
+from exportlab import compare, expect_failure, show, to_onnx, verify
 
 # %%
 # The model: a convolution and a relu.
@@ -37,13 +37,16 @@ model = ConvRelu().eval()
 picture = torch.rand(1, 1, 128, 128)
 
 # %%
-# Two flavours, one function
-# --------------------------
+# Two flavours, one function, and a second function
+# -------------------------------------------------
 # ``dynamo=True`` captures the model with ``torch.export`` first. It is the default. ``dynamo=False`` records one run of the model; it
-# is deprecated, and you will still meet it. Both want an example of the input.
+# is deprecated, and you will still meet it. ``to_onnx`` captures with ``torch.export`` too, writes the file in a way of its own, and takes
+# the same arguments. All want an example of the input.
 
 folder = tempfile.TemporaryDirectory()
-newer, single, older = (Path(folder.name) / f"{name}.onnx" for name in ("newer", "single", "older"))
+newer, single, older, own = (
+    Path(folder.name) / f"{name}.onnx" for name in ("newer", "single", "older", "own")
+)
 torch.onnx.export(model, (picture,), newer, input_names=["input"], dynamo=True, verbose=False)
 torch.onnx.export(
     model,
@@ -55,6 +58,7 @@ torch.onnx.export(
     external_data=False,
 )
 torch.onnx.export(model, (picture,), older, input_names=["input"], dynamo=False)
+to_onnx(model, (picture,), input_names=["input"]).save(own)
 
 # %%
 # Side by side:
@@ -75,19 +79,23 @@ def row(path):
     }
 
 
-rows = [row(path) for path in (newer, single, older)]
-assert [(r["opset"], r["nodes"], r["input"]) for r in rows] == [(20, "Conv, Relu", "input")] * 3
+rows = [row(path) for path in (newer, single, older, own)]
+assert [(r["opset"], r["nodes"], r["input"]) for r in rows] == [(20, "Conv, Relu", "input")] * 4
+assert not list(own.parent.glob("own.onnx.*"))
+assert [r["output"] for r in rows] == ["relu", "relu", "4", "relu"]
 show.table(rows)
 
 # %%
 # The same two nodes, the same opset, the input named as asked. By default the newer flavour puts the weights into a second file,
-# ``newer.onnx.data``, which has to travel with the first; ``external_data=False`` keeps everything in one.
+# ``newer.onnx.data``, which has to travel with the first; ``external_data=False`` keeps everything in one. ``to_onnx`` keeps it in one
+# until the weights are too large for that. An output that you do not name is called after the op that computes it; ``dynamo=False`` numbers
+# it.
 #
 # Run it
 # ------
 # ONNX Runtime takes and gives numpy arrays, by the name of the input:
 
-sessions = [onnxruntime.InferenceSession(path) for path in (newer, older)]
+sessions = [onnxruntime.InferenceSession(path) for path in (newer, older, own)]
 for session in sessions:
     (answer,) = session.run(None, {"input": picture.numpy()})
     torch.testing.assert_close(torch.from_numpy(answer), model(picture).detach())
@@ -95,8 +103,7 @@ for session in sessions:
 # %%
 # Another size is refused
 # -----------------------
-# Neither call said that anything may move, so both files hold the sizes of the example. Two smaller pictures do not pass, and both say
-# the same:
+# No call said that anything may move, so all files hold the sizes of the example. Two smaller pictures do not pass, and all say the same:
 
 for session in sessions:
     with expect_failure(InvalidArgument, match="Got invalid dimensions for input", lines=4):
@@ -125,14 +132,14 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# Why two pictures? ``torch.export`` by itself takes a size of 1 in the example for a constant, and refuses to move it:
+# Why two pictures? ``torch.export`` by itself takes a size of 1 in the example for a constant, and refuses to move it. ``to_onnx`` tells it
+# not to:
 
-assert (
-    compare(model, [(picture,)], dynamic_shapes=(axes,), exporters=["torch.export"])[
-        "torch.export"
-    ].outcome
-    == "capture"
+one = compare(
+    model, [(picture,), (two,)], dynamic_shapes=(axes,), exporters=("torch.export", "to_onnx")
 )
+assert one.outcomes() == {"torch.export": "capture", "to_onnx": "ok"}
+one
 
 # %%
 # ``dynamic_axes`` or ``dynamic_shapes``?

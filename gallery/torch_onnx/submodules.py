@@ -3,7 +3,7 @@ Where did my submodules go?
 ===========================
 
 A model is a tree of modules; its ONNX file is one flat list of nodes. Here you find what is left of the tree: the submodule that
-each node came from, the names of the weights, and a way to get modules back from a captured graph.
+each node came from, the names of the weights, a way to get modules back from a captured graph, and one to keep them in the file.
 """
 
 import ast
@@ -16,7 +16,7 @@ import onnx_ir as ir
 import torch
 from torch import nn
 
-from exportlab import expect_failure, show, verify
+from exportlab import expect_failure, show, to_onnx, verify
 
 # %%
 # Two equal blocks and a head. The weights are drawn at random, so that no two are equal, as after training.
@@ -161,9 +161,23 @@ with expect_failure(RuntimeError, match="Expected positional argument", lines=1)
     restored.first(seven)
 
 # %%
+# Borders in the file
+# -------------------
+# ``to_onnx`` writes the same metadata. It can also keep the borders: each class in ``functions`` becomes an ONNX function, each of its
+# modules one call, with the weights as arguments.
+
+blocks = to_onnx(model, samples[0], dynamic_shapes=moving, functions=(Block,))
+verify(blocks, model, samples).check()
+bordered = [node for node in blocks.model.graph if node.op_type.startswith("Block")]
+assert [scopes(node)[-1] for node in bordered] == ["first", "second"]
+show.table([{"module": scopes(n)[-1], "function": n.op_type} for n in bordered])
+
+# %%
+# :doc:`submodules_to_onnx` goes on from there: equal blocks, captured once.
+#
 # Who has the nodes?
 # ------------------
-# Back to the file. Many of its nodes handle shapes or move data. The metadata says for whom.
+# Back to the flat file. Many of its nodes handle shapes or move data. The metadata says for whom.
 
 MOVES = {"Concat", "Gather", "Reshape", "Shape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 
@@ -186,4 +200,5 @@ axes.legend()
 plt.show()
 
 # %%
-# Of the modules the names are left, not the borders. Next: :doc:`rewriting a pattern in the graph <rewriting>`.
+# Of the modules the names are left, not the borders, unless you ask for functions. Next: :doc:`rewriting a pattern in the graph
+# <rewriting>`.
