@@ -19,7 +19,7 @@ extensions = [
     "sphinx_copybutton",
 ]
 include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "tutorials/**", "generated/**"]
-exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb"]
+exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
@@ -68,3 +68,4 @@ sphinx_gallery_conf = {
 
 pages.forget_stale_pages()
 pages.store_lesson_thumbnails()
+pages.store_converter_parts()

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
 ORDER = (
     *("first_graph", "dynamic_shapes", "strict_or_not", "scan", "inplace_index", "kwargs_and_caches"),
-    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "custom_op_inplace"),
-    *("submodules", "rewriting"),
+    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
+    *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "rewriting", "two_exporters"),
 )
 SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")
 
@@ -87,6 +87,62 @@ def store_lesson_thumbnails() -> None:
         target = folder / f"{path.stem}.png"
         if not target.exists() or target.read_bytes() != picture:
             target.write_bytes(picture)
+
+
+def store_converter_parts() -> None:
+    """Writes what the page of the converter includes: the table of its operators, from the table itself, and a picture of its modules."""
+    folder = GENERATED / "parts"
+    folder.mkdir(exist_ok=True)
+    table = operators_table()
+    if not (folder / "operators.md").exists() or (folder / "operators.md").read_text(encoding="utf-8") != table:
+        (folder / "operators.md").write_text(table, encoding="utf-8")
+    if not (folder / "converter.png").exists():
+        draw_converter(folder / "converter.png")
+
+
+def operators_table() -> str:
+    """Every operator of the converter's own table, by family: what is translated, and what the translation says of itself."""
+    from exportlab.converter.table import own_table
+
+    families: dict[str, dict[Any, list[str]]] = {}
+    for target, translation in own_table().items():
+        family = translation.__module__.rpartition(".")[2]
+        families.setdefault(family, {}).setdefault(translation, []).append(getattr(target, "__name__", str(target)))
+    parts = [f"{len(own_table())} operators have a translation of our own.\n"]
+    for family, translations in sorted(families.items()):
+        count = sum(map(len, translations.values()))
+        rows = [f"| {', '.join(f'`{op}`' for op in ops)} | {one_line(made.__doc__)} |" for made, ops in translations.items()]
+        table = ["| operators | becomes |", "| --- | --- |", *rows]
+        parts.append("\n".join([f":::{{dropdown}} `ops/{family}.py`: {count}", "", *table, ":::", ""]))
+    return "\n".join(parts)
+
+
+def one_line(text: str | None) -> str:
+    """A docstring as the cell of a table."""
+    return " ".join((text or "").split()).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "\\<")
+
+
+WRITES, INSIDE, LOOKUP = "memory, views\nwrites", "control_flow, functions\ngraphs inside", "lookup\nwhich translation?"
+CAPTURE, WALK, NODES = "capture\ntorch.export", "walk\nnode by node", "graph, symbols\nONNX nodes, each once"
+SIDES = ("your table", "ops/", "torchlib", "fallback")
+FLOW = (
+    *(("module, arguments", CAPTURE), (CAPTURE, WALK), (WALK, WRITES), (WALK, LOOKUP), (WALK, INSIDE)),
+    *((LOOKUP, side) for side in SIDES),
+    *((source, NODES) for source in (*SIDES, WRITES, INSIDE)),
+    *((NODES, "convert, cleanup"), ("convert, cleanup", "ONNXProgram with a report")),
+)
+
+
+def draw_converter(path: Path) -> None:
+    """The modules of the converter, and what flows between them."""
+    from matplotlib import pyplot
+
+    from exportlab.show.drawing import Drawing, Edge, Node
+
+    kinds = {"module, arguments": "input", "your table": "input", "ONNXProgram with a report": "output"}
+    names = dict.fromkeys(name for pair in FLOW for name in pair)
+    Drawing(tuple(Node(n, n, kinds.get(n, "op")) for n in names), tuple(Edge(*pair) for pair in FLOW)).draw(save=path)
+    pyplot.close()
 
 
 def last_picture(notebook: dict[str, Any]) -> bytes | None:
