@@ -16,7 +16,6 @@ from .symbols import Symbols
 from .values import SYMBOLIC, expression, sizes_of
 from .walk import Walk
 
-Failures = list[tuple[torch.fx.Node, str]]
 NUMBERS = {
     **dict.fromkeys((bool, torch.SymBool), ir.DataType.BOOL),
     **dict.fromkeys((int, torch.SymInt), ir.DataType.INT64),

@@ -11,6 +11,7 @@ import sympy
 import torch
 
 from .dtypes import onnx_dtype
+from .equality import class_of
 from .graph import TRANSPOSED, Graph, Tensor
 from .values import SYMBOLIC, expression, sizes_of
 
@@ -140,7 +141,7 @@ class Blocks:
     def _function(self, walk: Walk, enter: Node, body: Body, nodes: list[ir.Node], outputs: list[Tensor]) -> ir.Function:
         """The function of this body: one that is there already when it does the same under the same class."""
         block = self.sharing.block(enter.args[2])
-        name = getattr(type(block.module), "watched_class", type(block.module)).__name__
+        name = class_of(block.module).__name__
         functions = walk.g.shared.functions
         graph = ir.Graph(body.formals, outputs, nodes=nodes, opset_imports=dict(walk.g.shared.domains))
         key = (name, structure(graph))

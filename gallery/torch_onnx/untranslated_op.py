@@ -60,8 +60,6 @@ assert "eig" not in str(untold["dynamo"].error)
 print(message)
 
 # %%
-# (What hangs on the result of a failing operator may turn up only in the next error.)
-#
 # What works: say it in ONNX
 # --------------------------
 # Two by two, both have a formula: half the sum and half the difference of two lengths, and half the trace plus and minus half a length.
