@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
 PACKAGE := $(shell find exportlab -name '*.py')
-NBVAL := $(BIN)/pytest -n $(JOBS) --dist loadfile --nbval-current-env
+NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
@@ -26,11 +26,11 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 test: build/.lessons build/.recipes build/.pytest  ## run every notebook and compare its outputs, then pytest; nothing twice
 	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest)"
 
-build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg $(wildcard tutorials/*.ipynb)
+build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py $(wildcard tutorials/*.ipynb)
 	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg tutorials
 	@touch $@
 
-build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py $(shell find gallery benchmarks -name '*.py')
+build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py tests/kernels.py $(shell find gallery benchmarks -name '*.py')
 	@$(BIN)/python tests/to_notebooks.py gallery benchmarks build/notebooks
 	@$(NBVAL) --nbval-lax build/notebooks
 	@touch $@
