@@ -2,29 +2,53 @@
 How much memory does an export need?
 ====================================
 
-A model of four large layers is exported and saved by ``to_onnx`` and by the official exporter, each time in a process of its own. You
-get the peak of each process above the model itself, as a multiple of the weights, and see how a model that fits into your memory can
-still fail to be saved. The plot and the answer are under `What was seen`_. This page shows the quick run, at 64 MB; the full one takes
-a 1 GB model and 5 minutes::
-
-    OMP_NUM_THREADS=1 python benchmarks/memory.py --json before.json --plot before.png
+A model of four large layers is exported and saved by ``to_onnx`` and by the official exporter, each time in a process of its own. First
+comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 
 import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-import matplotlib.pyplot as plt
-import pyperf
+from exportlab import benchmark, figures, timing
 
-from exportlab import show, timing
-from exportlab.files import written_whole
+page = benchmark.page(
+    "memory", "How much memory does an export need?", quick="64 MB of weights, 2 rounds"
+)
+WAYS = ("to_onnx", "to_onnx, one file", "dynamo")
 
-asked = timing.arguments("How much memory does an export need?", quick="a 64 MB model, 2 rounds")
-rounds, width = (2, 2048) if asked.quick else (3, 8192)
-weights = 4 * width * width * 4  # bytes: four layers of 32-bit numbers
+
+def over_weights(run: benchmark.Run, size: str) -> dict[str, timing.Ratio]:
+    """The peak of each process, over the weights, by how it saved; 1 is the model itself."""
+    peaks, weights = run[size], run.facts["weights"][size]
+    return {
+        way: timing.Ratio(tuple(peak / weights for peak in peaks.of(way)))
+        for way in peaks.rounds[0]
+    }
+
+
+def finding(run: benchmark.Run) -> str:
+    """Each way at the largest size it can save, and whether the files are right."""
+    size = list(run.times)[-1]
+    found = {
+        name: [over_weights(run, at)[name] for at in run.times if name in run[at].rounds[0]][-1]
+        for name in WAYS
+    }
+    told = ", ".join(
+        f"{way} {ratio.median:.2f}x ({ratio.low:.2f}–{ratio.high:.2f})"
+        for way, ratio in found.items()
+    )
+    apart = f"outputs differ from eager's by at most {run.facts['apart']:.0e}"
+    return f"with {size} of weights, a process held at most this multiple of them, the model included: {told}; {apart}."
+
+
+def draw(run: benchmark.Run) -> None:
+    """A group of bars for each size."""
+    (axes,) = figures.panels("Peak memory over the weights; the line: the model itself")
+    figures.bars(axes, {size: over_weights(run, size) for size in run.times}, mark=1)
+
+
+page.open(finding, draw)
 
 # %%
 # One process, one export
@@ -67,138 +91,78 @@ with tempfile.TemporaryDirectory() as folder:
     options = {"external_data": way != "to_onnx, one file"}
     small, large = Path(folder) / "small.onnx", Path(folder) / "large.onnx"
     export(stack(8)).save(small, **options)
+    before = psutil.Process().memory_info().rss
     model = stack(width)
     gc.collect()
-    held = psutil.Process().memory_info().rss
-    hidden = peak() - held  # a peak before the export would hide one of its own
-    program = export(model)
-    exported = max(0, peak() - held)
-    program.save(large, **options)
-    saved = max(0, peak() - held)
+    hidden = peak() - psutil.Process().memory_info().rss  # a peak before the export would hide one of its own
+    export(model).save(large, **options)
+    saved = peak() - before
     size = sum(file.stat().st_size for file in Path(folder).glob("large*"))
     x = torch.randn(3, width)
     given = onnxruntime.InferenceSession(large, providers=["CPUExecutionProvider"])
     (answer,) = given.run(None, {given.get_inputs()[0].name: x.numpy()})
     with torch.no_grad():
         apart = (torch.from_numpy(answer) - model(x)).abs().max().item()
-print(json.dumps([held, hidden, exported, saved, size, apart]))
+print(json.dumps({"saved": saved, "hidden": hidden, "size": size, "apart": apart}))
 """
 
 
-def measured(way: str) -> dict[str, float]:
-    """One export in a process of its own: the peaks as multiples of the weights."""
+def measured(way: str, width: int) -> dict[str, float]:
+    """One export in a process of its own, whose file holds the weights once and whose peak is its own."""
     command = [sys.executable, "-c", PROCESS, way, str(width)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    held, hidden, exported, saved, size, apart = json.loads(done.stdout.splitlines()[-1])
-    found = {"exported": exported / weights, "saved": saved / weights, "peak": held + saved}
-    return {**found, "hidden": hidden / weights, "size": size / weights, "apart": apart}
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert 0.99 < found["size"] / weights_of(width) < 1.1, found
+    assert found["apart"] < 1e-3, found
+    assert found["hidden"] < 0.1 * found["saved"], found
+    return found
 
 
-WAYS = {"to_onnx": "#D55E00", "to_onnx, one file": "#E69F00", "dynamo": "#0072B2"}
-seen = {way: [] for way in WAYS}
-for number in range(rounds):
-    for way in WAYS:
-        seen[way].append(measured(way))
-        if not asked.quick:
-            print(f"round {number + 1} of {rounds}, {way}", file=sys.__stderr__)
+def weights_of(width: int) -> int:
+    """Bytes: four layers of 32-bit numbers."""
+    return 4 * width * width * 4
+
 
 # %%
-# A file holds the weights once, answers as eager does, and nothing before the export stood so high that it hid the export's own peak:
+# How it is measured
+# ------------------
+# By turns. A single file is left out at 2 GB: the format holds no more in one piece.
 
-for found in (one for every in seen.values() for one in every):
-    assert 0.99 < found["size"] < 1.1, found
-    assert found["apart"] < 1e-3, found
-    assert found["hidden"] < 0.1 * (1 + found["saved"]), found
+widths, rounds = ((2048,), 2) if page.quick else ((8000, 11312), 2)
+sizes = {figures.in_bytes(weights_of(width)): width for width in widths}
+
+
+def fits(way: str, width: int) -> bool:
+    """Whether one file can hold so much."""
+    return "one file" not in way or weights_of(width) < 2**31 * 0.9
+
+
+seen: dict[str, list[dict[str, dict[str, float]]]] = {size: [] for size in sizes}
+for number in range(rounds):
+    for size, width in sizes.items():
+        ways = [way for way in WAYS if fits(way, width)]
+        turned = ways[number % len(ways) :] + ways[: number % len(ways)]
+        took = {way: measured(way, width) for way in turned}
+        seen[size].append({way: took[way] for way in ways})
+        page.tell(f"round {number + 1} of {rounds}, {size}")
 
 # %%
 # What was seen
 # -------------
-
-
-def peaks(way: str, when: str) -> timing.Ratio:
-    """The peak of each round, as a multiple of the weights."""
-    return timing.Ratio(tuple(found[when] for found in seen[way]))
-
-
-def spread(found: timing.Ratio) -> str:
-    """A figure and its range, whether or not it lies around 1."""
-    return f"{found.median:.2f}x ({found.low:.2f}–{found.high:.2f})"
-
-
-def draw() -> None:
-    """A bar for each way: the model in grey, then the median of what came on top; the line at its end is the range."""
-    axes = plt.subplots(figsize=(7, 2.4), layout="constrained")[1]
-    for place, (way, color) in enumerate(reversed(WAYS.items())):
-        found = peaks(way, "saved")
-        axes.barh(place, 1, color="#CCCCCC", height=0.6)
-        axes.barh(place, found.median, left=1, color=color, height=0.6)
-        axes.plot([1 + found.low, 1 + found.high], [place, place], color="black")
-    axes.set_yticks(range(len(WAYS)), list(reversed(WAYS)))
-    axes.xaxis.set_major_formatter("{x:g}x")
-    axes.set(title="Peak memory, as a multiple of the weights; grey: the model itself")
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def answer() -> str:
-    """Beside each other; in a full run, held against the goal."""
-    ours, theirs = peaks("to_onnx", "saved"), peaks("dynamo", "saved")
-    reached = "reached" if ours.median <= 1.2 else "MISSED"
-    judged = "" if asked.quick else f"; goal ≤ 1.2: {reached}"
-    told = f"to_onnx, exported and saved: {spread(ours)} of the weights{judged}"
-    return f"{told}\ndynamo, exported and saved: {spread(theirs)} of the weights"
-
-
-draw()
-if asked.plot:
-    with written_whole(asked.plot) as draft:
-        plt.savefig(draft, dpi=150)
-print(answer())
-
-# %%
 # Most of the peak belongs to the saving: a file of its own for the weights is written piece by piece, a single file is first put together
-# in memory, several times over.
+# in memory, several times over. The system counts memory in pages, and keeps some that were given back: at 64 MB, a few hundredths are noise.
 
-print(
-    show.table(
-        [
-            {
-                "way": way,
-                "after the export": spread(peaks(way, "exported")),
-                "after the saving": spread(peaks(way, "saved")),
-                "max diff": f"{max(found['apart'] for found in seen[way]):.1e}",
-            }
-            for way in WAYS
-        ],
-        f"Peaks above the model, {weights / 1e6:,.0f} MB of weights, {rounds} rounds",
-    )
-)
-
-# %%
-# How far to trust it
-# -------------------
-# The system counts memory in pages, and keeps some that were given back: at 64 MB, a few hundredths are noise.
-
-PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
-print(timing.machine(PACKAGES))
-
-# %%
-# The file
-# --------
-# The peaks of the whole processes are kept in pyperf's format, in bytes; read back, it holds:
-
-folder = tempfile.TemporaryDirectory()
-bytes_of = tuple({way: seen[way][i]["peak"] for way in WAYS} for i in range(rounds))
-written = timing.save(
-    asked.json or Path(folder.name) / "memory.json",
-    {f"{weights} bytes of weights": timing.Timings((), bytes_of)},
-    timing.environment(PACKAGES),
-    unit="byte",
-)
-names = pyperf.BenchmarkSuite.load(str(written)).get_benchmark_names()
-folder.cleanup()
-assert len(names) == len(WAYS)
-print(f"{written.name}: {', '.join(names)}")
+peaks = {
+    size: timing.Timings((), tuple({way: one["saved"] for way, one in row.items()} for row in rows))
+    for size, rows in seen.items()
+}
+facts = {
+    "weights": {size: weights_of(width) for size, width in sizes.items()},
+    "apart": max(one["apart"] for rows in seen.values() for row in rows for one in row.values()),
+}
+run = page.keep(peaks, unit="byte", facts=facts)
+page.close(run, finding, draw)
 
 # %%
 # Save a large model with ``external_data=True``, and leave room for its peak. Next, what an export takes of your time:

@@ -1,32 +1,21 @@
-"""Times that can be compared: taken in interleaved rounds, read as paired ratios, kept in pyperf's format. Not here: what is timed."""
+"""Times that can be compared: taken in interleaved rounds, read as paired ratios. Not here: what is timed, nor where it is kept."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
-import os
-import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
-
-from .files import written_whole
+from typing import TypeVar
 
 Group = TypeVar("Group", bound=Hashable)
 Round = Mapping[str, float]
 Make = Callable[[], Callable[[], object]]
 
-# What pyperf finds out by itself and may leave the machine; its host name, paths and boot time stay.
-KEPT = ("cpu_count", "cpu_model_name", "date", "perf_version", "python_implementation", "python_version", "timer")
+STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}  # how many standard errors 95 % lie within, by the number of rounds
 
 
 @dataclass(frozen=True)
@@ -52,8 +41,18 @@ class Ratio:
 
     @property
     def differs(self) -> bool:
-        """Whether all lie on one side of 1."""
-        return not self.low <= 1 <= self.high
+        """Whether all lie on one side of 1, which chance does to equals less than 1 time in 20.
+
+        Six rounds are enough for that: 2 / 2⁶. Of fewer, chance puts all on one side too often; so Student's interval of the mean
+        logarithm, which is wide when they are few, must leave out 1 as well. What never varied is no matter of chance.
+        """
+        return not self.low <= 1 <= self.high and (len(self.seen) not in STUDENT or self._far_from_1())
+
+    def _far_from_1(self) -> bool:
+        if self.low <= 0:  # counts, which may be none
+            return True
+        logs = [math.log(quotient) for quotient in self.seen]
+        return abs(statistics.mean(logs)) > STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
 
     def __str__(self) -> str:
         spread = f"({_short(self.low)}–{_short(self.high)})"
@@ -147,83 +146,9 @@ def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float
     return clock() - start
 
 
-def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """What the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
-    import pyperf
-
-    found = pyperf.Run([1.0]).get_metadata()
-    return {
-        **{key: found[key] for key in KEPT if key in found},
-        "system": f"{platform.system()} {platform.machine()}",
-        "torch_threads": torch.get_num_threads(),
-        **{f"{package}_version": version(package) for package in packages},
-    }
-
-
-def machine(packages: Iterable[str]) -> str:
-    """The environment in one line."""
-    versions = ", ".join(f"{package} {version(package)}" for package in packages)
-    return f"{os.cpu_count()} cores, {torch.get_num_threads()} torch threads, Python {platform.python_version()}, {versions}"
-
-
-def save(path: str | Path, timings: Mapping[str, Timings], metadata: Mapping[str, Any], unit: str = "second") -> Path:
-    """Writes one pyperf benchmark for each name in each of `timings`; `python -m pyperf compare_to` reads two such files.
-
-    Args:
-        unit: what was counted in place of seconds, as pyperf calls it: `byte`, `integer`.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    import pyperf
-
-    benchmarks = [
-        pyperf.Benchmark([_run(timing, name, {**metadata, "name": f"{title}, {name}", "unit": unit})])
-        for title, timing in timings.items()
-        for name in timing.rounds[0]
-    ]
-    with written_whole(path) as draft:
-        pyperf.BenchmarkSuite(benchmarks).dump(str(draft))
-    return Path(path)
-
-
-def arguments(question: str, quick: str) -> argparse.Namespace:
-    """The command line that every benchmark has: `quick`, `json`, `plot`. A notebook has none of its own and runs quick.
-
-    Args:
-        question: what the benchmark answers; `quick`: what its quick run leaves out.
-    """
-    notebook = "ipykernel" in sys.modules
-    parser = argparse.ArgumentParser(description=question, allow_abbrev=False)
-    parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the times to FILE, in pyperf's format")
-    parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
-    given, unknown = parser.parse_known_args()
-    if unknown and not notebook:
-        parser.error(f"unknown: {' '.join(unknown)}")
-    given.quick = given.quick or notebook
-    return given
-
-
-def _new_file(name: str) -> Path:
-    """A path that can be written: better to know before the measurement than after it."""
-    path = Path(name)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"cannot write {name}: no such folder, or no right to write there")
-    return path
-
-
-def _new_plot(name: str) -> Path:
-    if not name.endswith((".png", ".svg", ".pdf")):
-        raise argparse.ArgumentTypeError(f"cannot write {name}: a plot ends in .png, .svg or .pdf")
-    return _new_file(name)
-
-
-def _run(timing: Timings, name: str, metadata: Mapping[str, Any]) -> Any:
-    import pyperf
-
-    discarded = [(1, seconds[name]) for seconds in timing.discarded]
-    return pyperf.Run(timing.of(name), warmups=discarded, metadata=dict(metadata), collect_metadata=False)
+def chance(rounds: int) -> str:
+    """How often equals look different by chance: `1 time in 32`."""
+    return f"1 time in {2 ** (rounds - 1):,}" if rounds not in STUDENT else "at most 1 time in 20"
 
 
 def _short(value: float) -> str:

@@ -7,16 +7,15 @@ import ast
 import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyperf
 import pytest
 
-from exportlab import timing
+from exportlab import benchmark, timing
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SCRIPTS = [FOLDER / "own_exporter.py", FOLDER / "memory.py"]
+SCRIPTS = [FOLDER / "own_exporter.py", FOLDER / "memory.py", FOLDER / "how_we_measure.py"]
 KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef)
 TIMES = timing.Timings((), ({"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 3.0}))
 
@@ -41,35 +40,36 @@ def test_a_wrong_argument_is_said_before_anything_is_measured(
         runpy.run_path(str(script), run_name="__main__")
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_a_figure_is_told_with_its_range_on_both_sides_of_one(script: Path) -> None:
-    said = helpers(script)["spread"](timing.Ratio((0.5, 1.0, 2.5)))
-    assert said.startswith("1")
-    assert "(0.5" in said
-    assert "–2.5" in said
-
-
-def test_a_goal_is_judged_in_a_full_run_alone() -> None:
-    goals = [helpers(SCRIPTS[0], asked=SimpleNamespace(quick=quick))["goal"] for quick in (True, False)]
-    assert goals[0]("ratio", "1.3x", "≤ 1.2", False) == "ratio: 1.3x"
-    assert goals[1]("ratio", "1.3x", "≤ 1.2", False) == "ratio: 1.3x; goal ≤ 1.2: MISSED"
-    assert goals[1]("ratio", "1.1x", "≤ 1.2", True) == "ratio: 1.1x; goal ≤ 1.2: reached"
-
-
 def test_time_a_node_is_in_microseconds() -> None:
-    conversions = {2: timing.Timings((), ({"conversion": 0.001}, {"conversion": 0.003}))}
-    assert helpers(SCRIPTS[0], nodes={2: 10}, conversions=conversions)["per_node"](2).seen == pytest.approx((100, 300))
+    half = timing.Timings((), ({"to_onnx": 0.001}, {"to_onnx": 0.003}))
+    run = benchmark.Run({"alone, 2 layers": half}, {"nodes": {"2": 10}})
+    assert helpers(SCRIPTS[0], ALONE="alone, ")["per_node"](run)[2] == pytest.approx((100, 300))
 
 
-def test_peaks_are_those_of_each_round() -> None:
-    seen = {"to_onnx": [{"saved": 0.1}, {"saved": 0.3}]}
-    assert helpers(SCRIPTS[1], seen=seen)["peaks"]("to_onnx", "saved").seen == (0.1, 0.3)
+def test_models_that_one_refuses_are_left_out_of_the_sum() -> None:
+    one = timing.Timings((), ({"to_onnx": 1.0, "dynamo": 4.0},))
+    run = benchmark.Run({"export, a": one, "export, b": timing.Timings((), ({"to_onnx": 9.0},))})
+    assert helpers(SCRIPTS[0], EXPORT="export, ")["over_all"](run, "dynamo", "to_onnx").seen == (4.0,)
+
+
+def test_peaks_are_told_over_the_weights() -> None:
+    run = benchmark.Run({"1 kB": timing.Timings((), ({"to_onnx": 1100.0}, {"to_onnx": 1200.0}))}, {"weights": {"1 kB": 1000}})
+    assert helpers(SCRIPTS[1])["over_weights"](run, "1 kB")["to_onnx"].seen == (1.1, 1.2)
 
 
 def test_a_process_that_fails_is_no_measurement() -> None:
-    measured = helpers(SCRIPTS[1], PROCESS="raise SystemExit('no such way')", width=2, weights=64)["measured"]
+    measured = helpers(SCRIPTS[1], PROCESS="raise SystemExit('no such way')")["measured"]
     with pytest.raises(AssertionError, match="no such way"):
-        measured("to_onnx")
+        measured("to_onnx", 2)
+
+
+def test_how_often_one_is_fooled_is_counted_by_comparison() -> None:
+    rounds = tuple({"A": a, "B": 1.0} for a in (1.2, 1.3, 0.9, 1.1))
+    told = helpers(SCRIPTS[2], NAIVE="naive")
+    run = benchmark.Run(dict.fromkeys(("naive", "turns"), timing.Timings((), rounds)), {"rounds": 2})
+    assert [ratio.seen for ratio in told["comparisons"](run, "turns")] == [(1.2, 1.3), (0.9, 1.1)]
+    assert told["of_means"](run) == pytest.approx([1.25, 1.0])
+    assert told["fooled"](run, "naive") == 0.5
 
 
 def test_a_sum_is_of_each_round() -> None:
@@ -77,6 +77,6 @@ def test_a_sum_is_of_each_round() -> None:
 
 
 def test_bytes_are_saved_as_bytes(tmp_path: Path) -> None:
-    (found,) = pyperf.BenchmarkSuite.load(str(timing.save(tmp_path / "a.json", {"m": timing.summed([TIMES], "a")}, {}, unit="byte")))
+    (found,) = pyperf.BenchmarkSuite.load(str(benchmark.save(tmp_path / "a.json", {"m": timing.summed([TIMES], "a")}, {}, unit="byte")))
     assert found.get_unit() == "byte"
     assert found.get_name() == "m, a"

@@ -1,8 +1,10 @@
-"""Rounds, ratios and the pyperf file, on a clock that the test moves. Not here: any real time."""
+"""Rounds, ratios, the stored run and a page's command line, on a clock that the test moves. Not here: any real time."""
 
 from __future__ import annotations
 
 import gc
+import random
+import re
 import socket
 import subprocess
 import sys
@@ -11,8 +13,11 @@ from pathlib import Path
 
 import pyperf
 import pytest
+from matplotlib import pyplot
 
-from exportlab.timing import Ratio, Timings, environment, interleaved, machine, save
+from exportlab import benchmark
+from exportlab.benchmark import environment, load, machine, save
+from exportlab.timing import Ratio, Timings, chance, interleaved
 
 BOTH = Timings(({"a": 9.0, "b": 9.0},), ({"a": 2.0, "b": 1.0}, {"a": 6.0, "b": 2.0}))
 
@@ -82,14 +87,38 @@ def test_ratios_and_growth_are_paired_by_round() -> None:
     ("seen", "text"),
     [
         ((3.9, 4.1, 4.4), "4.1x (3.9–4.4)"),
-        ((0.25, 0.5, 0.75), "0.50x (0.25–0.75)"),
-        ((1.04, 1.1, 12.3), "1.10x (1.04–12)"),
+        ((0.25, 0.5, 0.75), "no difference seen (0.25–0.75)"),
+        ((0.25, 0.3, 0.5, 0.5, 0.6, 0.75), "0.50x (0.25–0.75)"),
+        ((1.04, 1.1, 1.1, 1.1, 1.1, 12.3), "1.10x (1.04–12)"),
         ((0.9, 1.2, 1.3), "no difference seen (0.90–1.30)"),
         ((1.0, 1.2, 1.3), "no difference seen (1.00–1.30)"),
     ],
 )
 def test_a_ratio_says_when_no_difference_was_seen(seen: tuple[float, ...], text: str) -> None:
     assert str(Ratio(seen)) == text
+
+
+def test_equals_that_chance_parts_are_seldom_called_different() -> None:
+    drawn = random.Random(0)
+    for rounds in (2, 3, 4, 5, 6, 9):
+        equals = [Ratio(tuple(drawn.lognormvariate(0, 0.1) for _ in range(rounds))) for _ in range(2000)]
+        assert sum(ratio.differs for ratio in equals) / len(equals) < 0.06, rounds
+
+
+def test_what_is_clearly_different_is_called_so_after_three_rounds() -> None:
+    assert Ratio((4.0, 5.0, 6.0)).differs
+    assert not Ratio((1.01, 1.2, 1.5)).differs
+
+
+def test_what_never_varies_differs_unless_it_is_1() -> None:
+    assert Ratio((1.2,)).differs
+    assert Ratio((2.0, 2.0, 2.0)).differs
+    assert not Ratio((1.0, 1.0)).differs
+
+
+@pytest.mark.parametrize(("rounds", "told"), [(6, "1 time in 32"), (13, "1 time in 4,096"), (3, "at most 1 time in 20")])
+def test_chance_is_told_by_the_number_of_rounds(rounds: int, told: str) -> None:
+    assert chance(rounds) == told
 
 
 def test_pyperf_loads_what_is_saved(tmp_path: Path) -> None:
@@ -107,6 +136,73 @@ def test_pyperf_compares_two_files(tmp_path: Path) -> None:
     files = [str(save(tmp_path / f"{i}.json", {"model": timings}, {})) for i, timings in enumerate((BOTH, slower))]
     told = subprocess.run([sys.executable, "-m", "pyperf", "compare_to", "-v", *files], capture_output=True, text=True, check=True)
     assert "2.00x slower" in told.stdout
+
+
+METADATA = {"date": "2026-11-02 09:13:22.123", "cpu_count": 2, "torch_threads": 1, "system": "Linux x86_64", "kind": "full"}
+
+
+def test_a_run_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
+    other = Timings((), ({"c, with a comma": 3.0},))
+    facts = {"outcomes": {"a": "ok"}, "apart": 1e-6}
+    units = {"model, large": "byte"}
+    run = load(save(tmp_path / "a.json", {"model, large": BOTH, "other": other}, METADATA, units, facts))
+    assert run.times == {"model, large": BOTH, "other": other}
+    assert run["model, large"].ratio("a", "b").seen == (2.0, 3.0)
+    assert run.facts == facts
+    assert run.rounds == 1
+    assert run.origin == "Full run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread, 1 rounds)"
+
+
+def test_a_file_of_another_benchmark_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    pyperf.BenchmarkSuite([pyperf.Benchmark([pyperf.Run([1.0], metadata={"name": "x"}, collect_metadata=False)])]).dump(str(path))
+    with pytest.raises(ValueError, match="x has no title"):
+        load(path)
+
+
+def page(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> benchmark.Page:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.setattr(sys, "argv", ["a.py", *arguments])
+    monkeypatch.setattr(benchmark, "DATA", folder)
+    return benchmark.page("a", "fast?", quick="less")
+
+
+def draw(run: benchmark.Run) -> None:
+    pyplot.figure()
+
+
+def taken(run: benchmark.Run) -> str:
+    return f"b takes {run['m'].median('b')} s"
+
+
+def test_a_quick_run_tells_the_stored_one_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page(monkeypatch, tmp_path, "--quick").open(taken, draw)
+    assert "No full run is stored yet: python benchmarks/a.py --json benchmarks/data/a.json" in capsys.readouterr().out
+    save(tmp_path / "a.json", {"m": BOTH}, METADATA)
+    page(monkeypatch, tmp_path, "--quick").open(taken, draw)
+    assert capsys.readouterr().out == "Full run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread, 2 rounds): b takes 1.5 s\n"
+    page(monkeypatch, tmp_path).open(taken, draw)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_is_kept_drawn_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = page(monkeypatch, tmp_path, "--json", str(tmp_path / "b.json"), "--plot", str(tmp_path / "b.png"))
+    run = made.keep({"m": BOTH}, facts={"n": {1: 2}}, packages=["torch"])
+    made.close(run, lambda run: f"found {run.facts['n']['1']}", draw)
+    assert load(tmp_path / "b.json").metadata["kind"] == "full"
+    assert (tmp_path / "b.png").stat().st_size > 1000
+    said = capsys.readouterr().out
+    assert said.startswith("This run (full, 2 rounds): found 2\nBy chance alone, equals would look different at most 1 time in 20.")
+
+
+@pytest.mark.parametrize("path", sorted(benchmark.DATA.glob("*.json")), ids=lambda path: path.stem)
+def test_a_stored_run_names_no_machine_and_belongs_to_a_page(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"hostname|boot_time|/(root|home|tmp|work)/", text)
+    assert (benchmark.DATA.parent / f"{path.stem}.py").exists()
+    assert benchmark.stored(path.stem).origin.split()[0] in ("Full", "Quick")
 
 
 def test_nothing_names_the_machine(tmp_path: Path) -> None:

@@ -1,0 +1,300 @@
+"""Plots of a benchmark, all pages alike: one colour an exporter, every spread shown, names beside what they name. Not here: measuring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .timing import Ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Seen = Ratio | Sequence[float] | float  # what was seen of one thing: all of it, or one number
+Named = Mapping[str, Seen]
+
+# Okabe-Ito, for every form of colour vision; the same exporter has the same colour on every page.
+COLORS: Mapping[str, str] = {
+    "torch.export": "#000000",
+    "to_onnx": "#D55E00",
+    "dynamo": "#0072B2",
+    "torchscript": "#009E73",
+    "openvino": "#CC79A7",
+    "executorch": "#E69F00",
+    "aoti": "#56B4E9",
+    "transformers": "#885522",
+    "eager": "#777777",
+}
+FURTHER = ("#882255", "#999933", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for names that are no exporter's
+SIZE = 12  # points: on a phone, 390 pixels wide, a figure of 8 inches still can be read
+GAP = 0.085  # between two names beside a plot, as a share of its height
+BAR = 0.8  # height of a group of bars, of 1
+
+
+def colors(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each name: an exporter's own, one of the further ones in order for others.
+
+    What follows a comma says how the exporter was used, and lightens its colour: `to_onnx, one file`.
+    """
+    distinct = list(dict.fromkeys(names))
+    further = [name for name in distinct if _base(name) not in COLORS]
+    found = {name: FURTHER[i % len(FURTHER)] for i, name in enumerate(further)}
+    variants = [name for name in distinct if name not in found and name not in COLORS]
+    for name in variants:
+        before = variants[: variants.index(name)]
+        found[name] = lightened(COLORS[_base(name)], 1 + sum(_base(other) == _base(name) for other in before))
+    return {name: found.get(name) or COLORS[name] for name in distinct}
+
+
+def _base(name: str) -> str:
+    return name.split(",")[0]
+
+
+def lightened(color: str, steps: int) -> str:
+    """Nearer to white: a third of the way, then two."""
+    share = min(steps, 2) / 3
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
+
+
+def panels(title: str, count: int = 1, *, widths: Sequence[float] = (), height: float = 3.6) -> list[Axes]:
+    """So many plots side by side under one title, in a new figure of 8 by 3.6 inches; notebooks and pages show it by themselves."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, count, figsize=(8, height), width_ratios=widths or [1] * count, squeeze=False, layout="constrained")
+    figure.suptitle(title, fontsize=SIZE + 1)
+    for each in axes[0]:
+        each.spines[["top", "right"]].set_visible(False)
+        each.tick_params(labelsize=SIZE)
+    return list(axes[0])
+
+
+def lines(
+    axes: Axes,
+    series: Mapping[str, Mapping[float, Seen]],
+    *,
+    title: str = "",
+    along: str = "",
+    unit: str = "x",
+    log: bool = True,
+    zero: bool = False,
+) -> None:
+    """A line for each name: the medians, in a band from the lowest to the highest, the name at its end.
+
+    Args:
+        series: by name, what was seen at each point.
+        along: what the points are: `layers`. Both axes are logarithmic if `log`.
+        unit: of what was seen: `x`, `B` for bytes, anything else is written behind the number.
+        zero: whether the axis begins at 0, where `log` is False.
+    """
+    colored = colors(series)
+    for name, points in series.items():
+        low, middle, high = zip(*map(spread, points.values()), strict=True)
+        axes.plot(list(points), middle, color=colored[name], marker="o", markersize=4)
+        axes.fill_between(list(points), low, high, color=colored[name], alpha=0.2, linewidth=0)
+    places = sorted({place for points in series.values() for place in points})
+    axes.set_title(title, fontsize=SIZE)
+    axes.set_xlabel(along, fontsize=SIZE)
+    axes.grid(axis="y", alpha=0.3)
+    scaled(axes.xaxis, places, log, "")
+    scaled(axes.yaxis, [value for points in series.values() for seen in points.values() for value in spread(seen)], log, unit, zero)
+    ends = {name: spread(points[max(points)])[1] for name, points in series.items()}
+    beside(axes, {name: (axes.transData + axes.transAxes.inverted()).transform((1, end))[1] for name, end in ends.items()}, colored)
+
+
+def bars(
+    axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", unit: str = "x", log: bool = False, mark: float | None = None
+) -> None:
+    """Horizontal bars to the medians, with a whisker from the lowest to the highest and the number at the end.
+
+    Args:
+        rows: by row, what was seen; or, by row and then by name, a group of bars.
+        mark: where to draw a line across all bars: what they are held against.
+    """
+    groups = grouped(rows)
+    colored, start = row_colors(groups), 1.0 if log else 0.0
+    for place, name, seen, height, first in placed(groups):
+        low, middle, high = spread(seen)
+        axes.barh(place, middle - start, left=start, height=height * 0.9, color=colored[name])
+        axes.plot([low, high], [place, place], color="#333333", linewidth=1.5)
+        label = f"{name} {plain(middle, unit)}" if first and apart_from_rows(groups) else plain(middle, unit)
+        note(axes, high, place, label, colored[name])
+    if mark is not None:
+        axes.axvline(mark, color="black", linewidth=1)
+    across(axes, groups, [*values_of(groups), start], title, unit, log)
+
+
+def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str = "x") -> None:
+    """Horizontal bars made of parts, the medians one after another; the parts are named above."""
+    colored = colors(names_of(rows))
+    for place, parts in enumerate(rows.values()):
+        start = 0.0
+        for name, seen in parts.items():
+            middle = spread(seen)[1]
+            axes.barh(-place, middle, left=start, height=0.6, color=colored[name], label=None if place else name)
+            start += middle
+        note(axes, start, -place, plain(start, unit), "#333333")
+    axes.legend(
+        [axes.barh(0, 0, color=colored[name]) for name in colored], list(colored), loc="lower left", bbox_to_anchor=(0, 1),
+        ncols=3, frameon=False, fontsize=SIZE - 1, handlelength=1, columnspacing=1,
+    )  # fmt: skip
+    totals = [sum(spread(seen)[1] for seen in parts.values()) for parts in rows.values()]
+    across(axes, rows, [0, *totals], title, unit, False)
+
+
+def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: float = 1, unit: str = "x") -> None:
+    """Every ratio as a point around a line at 1, the median as a mark; grey where no difference was seen.
+
+    Args:
+        rows: by row, a ratio; or, by row and then by name, several below each other.
+    """
+    groups = grouped(rows)
+    colored = row_colors(groups)
+    axes.axvline(at, color="black", linewidth=1)
+    for place, name, seen, height, first in placed(groups):
+        ratio = as_ratio(seen)
+        color = colored[name] if ratio.differs else "#AAAAAA"
+        axes.plot(ratio.seen, [place] * len(ratio.seen), "o", color=color, alpha=0.5, markersize=5, markeredgewidth=0)
+        axes.plot([ratio.median] * 2, [place - height / 3, place + height / 3], color=color, linewidth=2.5)
+        if first and apart_from_rows(groups):
+            note(axes, ratio.high, place, name, colored[name])
+    across(axes, groups, [at, *values_of(groups)], title, unit, True)
+
+
+def as_ratio(seen: Seen) -> Ratio:
+    """Whatever was seen of one thing, all of it."""
+    return seen if isinstance(seen, Ratio) else Ratio(tuple(seen) if isinstance(seen, Sequence) else (seen,))
+
+
+def spread(seen: Seen) -> tuple[float, float, float]:
+    """The lowest, the median and the highest."""
+    ratio = as_ratio(seen)
+    return ratio.low, ratio.median, ratio.high
+
+
+def plain(value: float, unit: str = "") -> str:
+    """A number as one says it: `1.25x`, `64 MB`, `12,345`, `0.03 s`."""
+    if unit == "B":
+        return in_bytes(value)
+    return f"{short(value)}{unit if unit in ('x', '%', '') else f' {unit}'}"
+
+
+def in_bytes(count: float) -> str:
+    """`64 MB`, `1.5 GB`, `512 B`: in powers of 1000, as disks are sold."""
+    power = min(int(math.log10(count) / 3), 4) if count >= 1 else 0
+    return f"{short(count / 1000**power)} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+def short(value: float) -> str:
+    """Three digits that count, thousands set apart, no powers of ten above a thousandth."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, min(6, 2 - math.floor(math.log10(abs(value)))))
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close."""
+    from matplotlib.ticker import MaxNLocator
+
+    if high / low < 4:
+        return [tick for tick in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
+    steps = (1, 2, 5) if high / low < 200 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+    return found[:: math.ceil(len(found) / 8)]
+
+
+def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
+    """Limits around the values, a logarithmic scale if asked, and plain numbers beside it; few values get a tick each."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+    limits = getattr(axis.axes, f"set_{axis.axis_name}lim")
+    low, high = min(values), max(values)
+    if log:
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
+        margin = max((high / low) ** 0.05, 1.02)
+        low, high = low / margin, high * margin
+        axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high))
+        axis.set_minor_locator(NullLocator())
+    else:
+        margin = 0.05 * (high - low) or 0.05 * abs(high) or 1
+        low, high = 0 if zero or low == 0 else low - margin, high + margin
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    limits(low, high)
+    axis.set_major_formatter(FuncFormatter(lambda value, place: plain(value, unit)))
+
+
+def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: str, unit: str, log: bool) -> None:
+    """The axes of rows: their names at the left, the scale below, room for the numbers at the ends."""
+    axes.set_title(title, fontsize=SIZE)
+    axes.set_yticks([-place for place in range(len(rows))], list(rows))
+    axes.set_ylim(0.55 - len(rows), 0.55)
+    scaled(axes.xaxis, values, log, unit)
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
+    """A few words to the right of a point."""
+    axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=SIZE - 1)
+
+
+def beside(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
+    """Names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
+    for name, place in apart(places).items():
+        axes.text(1.02, place, name, transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
+
+
+def apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
+    """Heights at least a gap apart, in the same order, below 1 if there is room."""
+    names = sorted(places, key=lambda name: places[name])
+    heights: list[float] = []
+    for name in names:
+        heights.append(max(places[name], heights[-1] + gap) if heights else places[name])
+    top = 1.0
+    for i in reversed(range(len(heights))):
+        heights[i] = min(heights[i], top)
+        top = heights[i] - gap
+    return dict(zip(names, heights, strict=True))
+
+
+def grouped(rows: Mapping[str, Named | Seen]) -> dict[str, Named]:
+    """Every row as a group; a row without names is a group of itself."""
+    return {row: seen if isinstance(seen, Mapping) else {row: seen} for row, seen in rows.items()}
+
+
+def names_of(groups: Mapping[str, Named]) -> list[str]:
+    """The names in all groups, each once."""
+    return list(dict.fromkeys(name for named in groups.values() for name in named))
+
+
+def apart_from_rows(groups: Mapping[str, Named]) -> bool:
+    """Whether the names are not those of the rows."""
+    return any(list(named) != [row] for row, named in groups.items())
+
+
+def row_colors(groups: Mapping[str, Named]) -> dict[str, str]:
+    """The colours of the names; rows that are no exporters need none to be told apart."""
+    names = names_of(groups)
+    if apart_from_rows(groups):
+        return colors(names)
+    return {name: colors(names)[name] if _base(name) in COLORS else "#444444" for name in names}
+
+
+def values_of(groups: Mapping[str, Named]) -> list[float]:
+    """All that the axis has to reach."""
+    return [value for named in groups.values() for seen in named.values() for value in spread(seen)]
+
+
+def placed(groups: Mapping[str, Named]) -> list[tuple[float, str, Seen, float, bool]]:
+    """Each thing seen: its height on the axes, its name, itself, the height it may take, and whether its name was not met before."""
+    found, met = [], set()
+    for row, named in enumerate(groups.values()):
+        height = BAR / len(named)
+        for i, (name, seen) in enumerate(named.items()):
+            found.append((BAR / 2 - height * (i + 0.5) - row, name, seen, height, name not in met))
+            met.add(name)
+    return found
