@@ -7,6 +7,8 @@ import warnings
 
 LOGGERS = (
     "torch.onnx._internal.exporter._registration",  # "torchvision is not installed"
+    "torchao",  # which transformers imports where it finds it, and which tries to load libraries for other processors
+    "torch.utils._pytree",  # about torchao's enums
 )
 WARNINGS = (
     (FutureWarning, r".*isinstance\(treespec, LeafSpec\)"),  # raised by torch, about torch

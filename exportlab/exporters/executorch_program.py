@@ -1,0 +1,142 @@
+"""ExecuTorch: a program lowered to XNNPACK and run by ExecuTorch's own runtime. Not here: its other backends, nor quantisation."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..failures import muffled, native_output_dropped
+from ..files import written_whole
+from .artifact import Artifact, Asked
+from .calling import Calling, Flat, by_signature
+from .captured import captured, stage_of
+
+LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
+
+
+class ExecuTorchArtifact(Artifact):
+    """An ExecuTorch program; its file is a `.pte`. What it writes into its buffers stays until `fresh`."""
+
+    exporter = "executorch"
+    suffix = ".pte"
+
+    def __init__(self, model: Any, calling: Calling, written_inputs: int) -> None:
+        self.model = model
+        self.calling = calling
+        self.asked = Asked()
+        self._written_inputs = written_inputs  # the program returns these first
+
+    @cached_property
+    def method(self) -> Any:
+        """The loaded `forward`, made at first use.
+
+        Raises:
+            RuntimeError: the runtime refuses the program.
+        """
+        with muffled(), native_output_dropped():
+            from executorch.runtime import Runtime
+
+            _use_torchs_threads()
+            return Runtime.get().load_program(self.model.buffer).load_method("forward")
+
+    def load(self) -> None:
+        """Loads the program."""
+        assert self.method
+
+    def fresh(self) -> ExecuTorchArtifact:
+        """The same program, to be loaded anew."""
+        return ExecuTorchArtifact(self.model, self.calling, self._written_inputs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program, which takes None and numbers too, and wants them as they were at export.
+
+        Raises:
+            TypeError, ValueError: the arguments are not those of the export. RuntimeError: the runtime refuses them.
+        """
+        given = iter(self.calling.feed(args, kwargs))
+        leaves = [next(given) if isinstance(slot, Flat) else slot.value for slot in self.calling.inputs]
+        method = self.method
+        with native_output_dropped():
+            results = method.execute([_contiguous(leaf) for leaf in leaves])[self._written_inputs :]
+        if len(results) != len(self.calling.outputs):
+            raise ValueError(f"the module returns {len(self.calling.outputs)} values, the program {len(results)}")
+        flat = [value for value, slot in zip(results, self.calling.outputs, strict=True) if isinstance(slot, Flat)]
+        return self.calling.assemble([torch.as_tensor(value) for value in flat])
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the `.pte`."""
+        with written_whole(path) as draft:
+            draft.write_bytes(self.model.buffer)
+        return Path(path)
+
+    def ops(self) -> Counter[str]:
+        """How often each instruction occurs: a kernel by its op, a delegate by its name, whatever it computes inside."""
+        plan = self.model.executorch_program.execution_plan[0]
+        return Counter(_instruction(plan, instruction.instr_args) for chain in plan.chains for instruction in chain.instructions)
+
+
+class ExecuTorch:
+    """`torch.export`, then `to_edge_transform_and_lower` with the XNNPACK partitioner."""
+
+    name = "executorch"
+
+    def missing(self) -> str | None:
+        """A package of its own."""
+        return None if importlib.util.find_spec("executorch") else "executorch is not installed: pip install executorch"
+
+    def stage(self, error: Exception) -> str:
+        """The capture marks its errors."""
+        return stage_of(error)
+
+    def export(
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        strict: bool = False,
+        largest: int = LARGEST,
+    ) -> ExecuTorchArtifact:
+        """Captures and lowers; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
+        program = captured(module, args, kwargs, _bounded(dynamic_shapes, largest), strict)
+        calling = by_signature(program)
+        with muffled(), native_output_dropped():
+            from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+            from executorch.exir import to_edge_transform_and_lower
+
+            lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+            written = len(lowered.exported_program().graph_signature.user_inputs_to_mutate)
+            return ExecuTorchArtifact(lowered.to_executorch(), calling, written)
+
+
+def _bounded(dynamic_shapes: Any, largest: int) -> Any:
+    """Memory is planned ahead: without a bound it is planned for the example's sizes, and larger ones are refused."""
+    return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC(max=largest) if isinstance(dim, str) else dim, dynamic_shapes)
+
+
+def _use_torchs_threads() -> None:
+    """The runtime has one pool of threads for the process, by default of one for each core."""
+    from executorch.extension.pybindings import portable_lib
+
+    if portable_lib._threadpool_get_thread_count() != torch.get_num_threads():
+        portable_lib._unsafe_reset_threadpool(torch.get_num_threads())
+
+
+def _contiguous(leaf: Any) -> Any:
+    return leaf.detach().cpu().contiguous() if isinstance(leaf, torch.Tensor) else leaf
+
+
+def _instruction(plan: Any, call: Any) -> str:
+    kind = type(call).__name__
+    if kind == "KernelCall":
+        return plan.operators[call.op_index].name.removeprefix("aten::")
+    return plan.delegates[call.delegate_index].id if kind == "DelegateCall" else kind

@@ -1,0 +1,168 @@
+"""OpenVINO: a model converted to its IR and run by its CPU plugin. Not here: its other devices, nor quantisation."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from ..converter import ToOnnxError
+from ..failures import native_output_dropped
+from ..files import written_whole
+from .artifact import Artifact, Asked
+from .calling import Calling, Constant, by_signature
+from .captured import captured, stage_of
+from .own import OwnExporter
+
+ENDS = ("Parameter", "Constant", "Result")  # nodes of the IR that compute nothing
+
+
+class OpenVinoArtifact(Artifact):
+    """An `openvino.Model`, run in float32 on as many threads as torch uses; its file is an `.xml` with a `.bin` beside it."""
+
+    exporter = "openvino"
+    suffix = ".xml"
+
+    def __init__(self, model: Any, calling: Calling) -> None:
+        self.model = model
+        self.calling = calling
+        self.asked = Asked()
+
+    @cached_property
+    def request(self) -> Any:
+        """The `openvino.InferRequest`, on CPU, made at first use.
+
+        Raises:
+            RuntimeError: OpenVINO refuses the model.
+        """
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads(), "ENABLE_CPU_PINNING": False}
+        with native_output_dropped():
+            return openvino().Core().compile_model(self.model, "CPU", settings).create_infer_request()
+
+    def load(self) -> None:
+        """Compiles the model."""
+        assert self.request
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the model; tensors are taken and given on CPU.
+
+        Raises:
+            TypeError, ValueError: the arguments are not those of the export. RuntimeError: OpenVINO refuses them.
+        """
+        leaves = self.calling.feed(args, kwargs)
+        if len(self.model.inputs) != len(leaves):
+            raise ValueError(f"the model has {len(self.model.inputs)} inputs, the call gives {len(leaves)}")
+        self.request.infer(list(map(_given, leaves)))
+        return self.calling.assemble(list(map(_result, self.request.output_tensors)))
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the `.xml` and its `.bin`; the weights stay as they are."""
+        with written_whole(path) as draft:
+            openvino().save_model(self.model, draft, compress_to_fp16=False)
+        return Path(path)
+
+    def ops(self) -> Counter[str]:
+        """How often each op of the IR occurs, bodies of `If` and `Loop` included; inputs, weights and results left out."""
+        return Counter(name for name in _op_names(self.model) if name not in ENDS)
+
+
+class OpenVino:
+    """`openvino.convert_model`, of the file that `to_onnx` makes or of the program that torch.export makes."""
+
+    name = "openvino"
+
+    def missing(self) -> str | None:
+        """A package of its own."""
+        return None if importlib.util.find_spec("openvino") else "openvino is not installed: pip install openvino"
+
+    def stage(self, error: Exception) -> str:
+        """The capture marks its errors, and so does `to_onnx`."""
+        return OwnExporter().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
+
+    def export(
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        through: Literal["onnx", "program"] = "onnx",
+        **options: Any,
+    ) -> OpenVinoArtifact:
+        """Converts `through` an ONNX file, with `options` for `to_onnx`, or a program, with `strict` for torch.export.
+
+        OpenVINO reads ONNX better: of a program it forgets what is written into buffers, runs the body of a `while_loop` before its
+        first test, and makes nothing of a `scan` or of a decoder with a cache.
+        """
+        make = _through_onnx if through == "onnx" else _through_program
+        return make(module, args, kwargs, dynamic_shapes, **options)
+
+
+def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, **options: Any) -> OpenVinoArtifact:
+    made = OwnExporter().export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+    with tempfile.TemporaryDirectory() as folder, native_output_dropped():
+        return OpenVinoArtifact(openvino().convert_model(made.save(Path(folder) / "model.onnx")), made.calling)
+
+
+def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool = False) -> OpenVinoArtifact:
+    program = captured(module, args, kwargs, dynamic_shapes, strict)
+    with native_output_dropped():
+        model = openvino().convert_model(program)
+    calling = by_signature(program)
+    _drop_constants(model, calling)
+    return OpenVinoArtifact(model, calling)
+
+
+def openvino() -> ModuleType:
+    """The package. Its first import and each conversion would report to its maker over the network: that part is kept from being found."""
+    if "openvino" not in sys.modules:
+        sys.modules.setdefault("openvino_telemetry", None)
+    return importlib.import_module("openvino")
+
+
+def _drop_constants(model: Any, calling: Calling) -> None:
+    """Removes the inputs that stand for None and burnt-in numbers: nothing reads them, they have no type, and the runtime refuses such."""
+    parameters = model.get_parameters()
+    if len(parameters) != len(calling.inputs):
+        return
+    for parameter, slot in zip(parameters, calling.inputs, strict=True):
+        if isinstance(slot, Constant):
+            model.remove_parameter(parameter)
+
+
+def _given(leaf: Any) -> Any:
+    tensor = torch.as_tensor(leaf).detach().cpu().contiguous()
+    package = openvino()
+    if tensor.dtype == torch.bfloat16:  # numpy has no such type: OpenVINO takes the bits as those of a float16
+        return package.Tensor(tensor.view(torch.float16).numpy(), list(tensor.shape), package.Type.bf16)
+    return package.Tensor(tensor.numpy())
+
+
+def _result(tensor: Any) -> torch.Tensor:
+    import numpy
+
+    value = torch.from_numpy(numpy.array(tensor.data))
+    return value.view(torch.bfloat16) if tensor.element_type == openvino().Type.bf16 else value
+
+
+def _op_names(model: Any) -> Iterator[str]:
+    for node in model.get_ordered_ops():
+        yield node.get_type_name()
+        for body in _bodies(node):
+            yield from _op_names(body)
+
+
+def _bodies(node: Any) -> list[Any]:
+    if node.get_type_name() == "If":
+        return [node.get_function(0), node.get_function(1)]
+    return [node.get_function()] if node.get_type_name() in ("Loop", "TensorIterator") else []
