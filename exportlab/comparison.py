@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import textwrap
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -24,7 +25,7 @@ EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of one exporter's attempt: its outcome, and as far as it came, the artifact, the report, the error."""
+    """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step."""
 
     exporter: str
     outcome: str
@@ -32,6 +33,7 @@ class Attempt:
     report: Report | None = None
     error: Exception | None = None
     warnings: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
         """Its line in the table."""
@@ -94,23 +96,42 @@ def compare(
 
 def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: Any = None, **options: Any) -> Attempt:
     """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
-    first = copy.deepcopy(samples[0])
+    return verified(loaded(exported(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
+
+
+def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: Any = None, **options: Any) -> Attempt:
+    """The first step of an attempt: the artifact, or the error of the exporter."""
+    copied, given = fresh(module), copy.deepcopy(sample)
     with muffled() as said, native_output_dropped():
-        tried = _tried(exporter, lambda: exporter.export(fresh(module), first.args, first.kwargs, dynamic_shapes=dynamic_shapes, **options))
-    tried = replace(tried, warnings=tuple(said))
+        tried = _exported(exporter, lambda: exporter.export(copied, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
+    return replace(tried, warnings=tuple(said))
+
+
+def loaded(tried: Attempt) -> Attempt:
+    """The second step: the artifact made ready to run, or the error of the runtime. An attempt that failed stays as it is."""
+    if tried.artifact is None:
+        return tried
+    with muffled(), native_output_dropped():
+        start = time.perf_counter()
+        try:
+            tried.artifact.load()
+        except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
+            return replace(tried, outcome="load", error=error)
+    return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})
+
+
+def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
+    """The third step: the report. An attempt that failed stays as it is."""
     if tried.artifact is None or tried.error is not None:
         return tried
     report = verify(tried.artifact, module, samples)
     return replace(tried, outcome=report.outcome, report=report)
 
 
-def _tried(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
+def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
+    start = time.perf_counter()
     try:
         artifact = export()
     except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
         return Attempt(exporter.name, exporter.stage(error), error=error)
-    try:
-        artifact.load()
-    except Exception as error:  # noqa: BLE001 - likewise for the runtime
-        return Attempt(exporter.name, "load", artifact, error=error)
-    return Attempt(exporter.name, "ok", artifact)
+    return Attempt(exporter.name, "ok", artifact, seconds={"export": time.perf_counter() - start})

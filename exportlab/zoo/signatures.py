@@ -1,15 +1,22 @@
-"""What a `forward` may take and return besides one tensor. Not here: caches, which are in transformers."""
+"""What a `forward` may take and return besides one tensor. Not here: caches, which are in caches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from .case import Declaration, case
-from .specs import built, tensor
+from .specs import BuiltSpec, built, tensor
+
+
+def of_batch(number: Callable[[int], Any]) -> BuiltSpec:
+    """A Python value made of the size of the batch, so that it is another one at every size."""
+    return built(lambda rows: number(len(rows)), tensor("batch"))
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
@@ -108,3 +115,206 @@ def unused_input() -> Declaration:
             return x - y
 
     return Unused(), (tensor("batch", 3), tensor("batch", 2), tensor("batch", 3))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "keywords"))
+def further_keywords() -> Declaration:
+    """`**extra` takes whatever comes: do its members become inputs, and do their axes move?"""
+
+    class FurtherKeywords(nn.Module):
+        def forward(self, x: Tensor, **extra: Tensor) -> Tensor:
+            return (x - extra["shift"]) * extra["scale"]
+
+    return FurtherKeywords(), (tensor("batch", 3),), {"scale": tensor("batch", 1), "shift": tensor("batch", 3)}
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "keywords"))
+def further_positions() -> Declaration:
+    """`*terms` takes any number of tensors: are those of the example told apart?"""
+
+    class FurtherPositions(nn.Module):
+        def forward(self, *terms: Tensor, scale: Tensor) -> Tensor:
+            return sum(i * term for i, term in enumerate(terms, 1)) * scale
+
+    return FurtherPositions(), (tensor("batch", 3), tensor("batch", 1), tensor(3)), {"scale": tensor(3)}
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "None", "keywords"))
+def optional_left_out() -> Declaration:
+    """Of two optional arguments the example gives only the second: does it land in its own place?"""
+
+    class Prompted(nn.Module):
+        def forward(self, x: Tensor, points: Tensor | None = None, box: Tensor | None = None) -> Tensor:
+            y = x if points is None else x + points
+            return y if box is None else y * box
+
+    return Prompted(), (tensor("batch", 3),), {"box": tensor("batch", 3)}
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values"))
+def defaults() -> Declaration:
+    """A number keeps its default, the one after it does not: which of the two is in the file?"""
+
+    class Defaults(nn.Module):
+        def forward(self, x: Tensor, scale: float = 0.5, shift: float = 1.0) -> Tensor:
+            return x * scale + shift
+
+    return Defaults(), (tensor("batch", 3),), {"shift": -3.0}
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "silence"))
+def float_that_moves() -> Declaration:
+    """A float is another one at every call: is that of the example burnt in?"""
+
+    class Scaled(nn.Module):
+        def forward(self, x: Tensor, scale: float) -> Tensor:
+            return x * scale
+
+    return Scaled(), (tensor("batch", 3), of_batch(lambda rows: 0.5 + rows))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "silence"))
+def int_that_moves() -> Declaration:
+    """How often to repeat is an int, another one at every call: does the output keep the size of the example?"""
+
+    class Repeated(nn.Module):
+        def forward(self, x: Tensor, times: int) -> Tensor:
+            return x.repeat(1, times)
+
+    return Repeated(), (tensor("batch", 3), of_batch(lambda rows: 2 + rows))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "branches", "silence"))
+def flag_that_moves() -> Declaration:
+    """A bool chooses the formula: can a caller still choose the other one?"""
+
+    class Chosen(nn.Module):
+        def forward(self, x: Tensor, negate: bool) -> Tensor:
+            return -x if negate else x * 2
+
+    return Chosen(), (tensor("batch", 3), of_batch(lambda rows: rows % 2 == 0))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "branches"))
+def string_argument() -> Declaration:
+    """A string says what to compute: is it taken as a constant?"""
+
+    class Activated(nn.Module):
+        def forward(self, x: Tensor, how: str) -> Tensor:
+            return x.tanh() if how == "tanh" else x.exp()
+
+    return Activated(), (tensor("batch", 3), "exp")
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "dtypes"))
+def dtype_argument() -> Declaration:
+    """A dtype says what to return: is it taken as a constant, as a string is?"""
+
+    class Cast(nn.Module):
+        def forward(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+            return x.to(dtype) / 3
+
+    return Cast(), (tensor("batch", 3), torch.float64)
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature",))
+def number_as_tensor() -> Declaration:
+    """A number that moves is passed as a tensor without axes: is it an input?"""
+
+    class Scaled(nn.Module):
+        def forward(self, x: Tensor, scale: Tensor) -> Tensor:
+            return x * scale + 1
+
+    return Scaled(), (tensor("batch", 3), tensor())
+
+
+@case(dims={"first": (4, 7, 1, 0), "second": (3, 2, 1, 5)}, topics=("signature", "containers"))
+def list_of_tensors() -> Declaration:
+    """A list of two tensors, each with a size of its own: do both move apart from each other?"""
+
+    class Joined(nn.Module):
+        def forward(self, pieces: list[Tensor]) -> Tensor:
+            return torch.cat(pieces) - pieces[1].sum(0)
+
+    return Joined(), ([tensor("first", 3), tensor("second", 3)],)
+
+
+@case(dims={"length": (4, 6, 1)}, topics=("signature", "containers"))
+def list_of_any_length() -> Declaration:
+    """A list is longer at the next call: is it refused, or are the further tensors dropped?"""
+
+    class Summed(nn.Module):
+        def forward(self, x: Tensor, pieces: list[Tensor]) -> Tensor:
+            return x.sum(0) + torch.stack(pieces).sum(0)
+
+    return Summed(), (tensor("length", 3), built(lambda x: list(x.unbind()), tensor("length", 3)))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
+def keys_out_of_order() -> Declaration:
+    """The keys of a dict are not sorted, neither going in nor coming out: does each value keep its key?"""
+
+    class Turned(nn.Module):
+        def forward(self, state: dict[str, Tensor], scale: Tensor) -> dict[str, Tensor]:
+            return {"z": state["a"] - state["m"], "b": state["z"] * scale, "y": state["m"] + 1}
+
+    return Turned(), ({"z": tensor("batch", 3), "a": tensor("batch", 3), "m": tensor("batch", 3)}, tensor(3))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers", "keywords"))
+def dict_as_last_argument() -> Declaration:
+    """The last positional argument is a dict: is it taken for the keyword arguments?"""
+
+    class Looked(nn.Module):
+        def forward(self, x: Tensor, state: dict[str, Tensor]) -> Tensor:
+            return x * state["scale"] + state["shift"]
+
+    return Looked(), (tensor("batch", 3), {"scale": tensor(3), "shift": tensor("batch", 3)})
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
+def empty_containers() -> Declaration:
+    """An empty list and an empty dict among the arguments, another one among the outputs: do they take a place?"""
+
+    class Empty(nn.Module):
+        def forward(self, x: Tensor, extras: list[Tensor], state: dict[str, Tensor], y: Tensor) -> tuple[object, ...]:
+            return x - y, [], sum(extras, y * 2)
+
+    return Empty(), (tensor("batch", 3), [], {}, tensor("batch", 3))
+
+
+class Moments(NamedTuple):
+    """Mean and spread under names; an input and an output of `namedtuples_both_ways`."""
+
+    mean: Tensor
+    spread: Tensor
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
+def namedtuples_both_ways() -> Declaration:
+    """A namedtuple goes in and one comes out: is it rebuilt, or a plain tuple?"""
+
+    class Standardized(nn.Module):
+        def forward(self, x: Tensor, moments: Moments) -> Moments:
+            y = (x - moments.mean) / moments.spread.abs().add(1)
+            return Moments(y, y.abs())
+
+    return Standardized(), (tensor("batch", 3), Moments(tensor("batch", 1), tensor(3)))
+
+
+@dataclass
+class Settings:
+    """An object that no exporter was told about; an input of `unregistered_dataclass`."""
+
+    scale: float
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
+def unregistered_dataclass() -> Declaration:
+    """A dataclass that nobody registered holds a number: is it refused with a word about what to do?"""
+
+    class Configured(nn.Module):
+        def forward(self, x: Tensor, settings: Settings) -> Tensor:
+            return x * settings.scale
+
+    return Configured(), (tensor("batch", 3), Settings(2.5))

@@ -1,4 +1,4 @@
-"""Modules made of modules. Not here: whole architectures, which are in vision and transformers."""
+"""Modules made of modules. Not here: whole architectures, which are in vision, and in encoders and the files after it."""
 
 from __future__ import annotations
 
