@@ -3,6 +3,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
+EXPORTERS ?= torch.export,to_onnx,dynamo,torchscript,openvino,executorch,transformers
+TIMEOUT ?= 120
+PREVIOUS ?= 0.7.1
 PACKAGE := $(shell find exportlab -name '*.py')
 NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
@@ -11,7 +14,7 @@ SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 site test build/.lessons build/.recipes build/.pytest notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site test notebooks lab bench lint clean constraints
+.PHONY: help site test notebooks lab bench matrix matrix-check matrix-previous lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +50,24 @@ lab: $(READY)  ## open the lessons in JupyterLab
 
 bench: $(READY)  ## run the benchmarks, quick
 	@for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
+
+matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an hour or more; the same call goes on where it stopped)
+	@mkdir -p build docs/data
+	@$(BIN)/exportlab sweep --exporters $(EXPORTERS) --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
+	@$(BIN)/python tests/matrix.py --write
+
+matrix-check: $(READY)  ## sweep every case again, and name every outcome that is not the stored one
+	@$(BIN)/python tests/matrix.py --check
+
+# The packages of .venv, behind one that differs.
+matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since
+	@mkdir -p build docs/data
+	@$(PYTHON) -m venv build/previous
+	@build/previous/bin/pip install -q --disable-pip-version-check --no-deps onnxscript==$(PREVIOUS)
+	@echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/python3.11/site-packages')" > build/previous/lib/python3.11/site-packages/shared.pth
+	@build/previous/bin/python -m exportlab.cli sweep --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
+	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
 
 lint: $(READY)  ## check the style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

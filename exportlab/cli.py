@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
-from .comparison import Attempt, attempt, reason
+from . import zoo
+from .changes import changes
+from .comparison import EXPORTERS, Attempt, attempt, reason
 from .eager import called_once
 from .exporters import Artifact, from_file, get
 from .failures import first_line
 from .quiet import quiet
-from .userfile import BadInput, guarded, load_case, user_line
+from .records import RecordsError, environment, read, save_pyperf
+from .sweep import MODES, Limits, SweepError, grid, sweep
+from .sweep.isolated import GiB
+from .sweep.progress import progress, totals
+from .userfile import BadInput, all_cases, guarded, load_case, user_line
 from .verify import Report, verify
-from .zoo import Built
+from .zoo import Built, Case
 
-NOT_RIGHT, BAD_INPUT = 1, 2
+NOT_RIGHT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 LOAD_REFUSED = "ONNX Runtime refuses the file"
+
+T = TypeVar("T")
 
 app = typer.Typer(help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False)
 Target = Annotated[str, typer.Argument(metavar="FILE.py:FACTORY", help="A function that returns (module, args[, kwargs]), or a @case.")]
@@ -67,19 +77,117 @@ def verify_file(file: File, target: Target) -> None:
         raise NotRight(f"{file} is not right: {report.outcome}")
 
 
+@app.command("sweep")
+def run_sweep(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.jsonl", help="The records; the same call goes on there.")],
+    cases: Annotated[str, typer.Option(metavar="FILE.py|NAMES", help="A file of your own @cases, or names or families of the zoo.")] = "",
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(EXPORTERS),
+    modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic, or both.")] = ",".join(MODES),
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; times need four or more.")] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="How many tasks at a time.")] = 2,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a task may take.")] = Limits.seconds,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a task may take.")] = Limits.bytes / GiB,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each task.")] = Limits.threads,
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
+    pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
+) -> None:
+    """Export many cases by several exporters, verify each, and keep a record of each."""
+    _check_writable(output)
+    chosen, names = _cases(cases), _listed(exporters)
+    for name in names:
+        _check_exporter(name)
+    tasks = grid(chosen, names, _modes(modes), rounds, cases if cases.endswith(".py") else None)
+    limits = Limits(timeout, int(memory * GiB), threads)
+    try:
+        with progress(len(tasks)) as tell, _executor(scheduler) as executor:
+            records = sweep(tasks, output, processes=processes, limits=limits, executor=executor, tell=tell)
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"interrupted; the same command goes on from the {len(read(output))} records in {output}") from error
+    print(totals(records))
+    print(f"{len(records)} records are in {output}")
+    if pyperf is not None:
+        _written(lambda: save_pyperf(records, pyperf, environment(threads)), pyperf)
+
+
+@app.command("compare")
+def compare_files(
+    before: Annotated[Path, typer.Argument(metavar="A.jsonl", help="The records of one sweep.")],
+    after: Annotated[Path, typer.Argument(metavar="B.jsonl", help="Those of another.")],
+) -> None:
+    """Hold two sweeps against each other: what got better, what broke, what is only noise."""
+    found = changes(*(_read(lambda path=path: read(path), path) for path in (before, after)))
+    print(found)
+    if any(change.kind == "broke" for change in found.outcomes):
+        raise NotRight(f"{after} is worse than {before}")
+
+
+class Interrupted(Exception):
+    """By the user; what was done is kept."""
+
+
 class NotRight(Exception):
     """The export failed, or its result differs from eager."""
 
 
 def main() -> None:
-    """Runs the command line. Exit code 0: right; 1: the export failed or is not right; 2: what was given cannot be used."""
+    """Runs the command line.
+
+    Exit code 0: right; 1: an export failed or is not right; 2: what was given cannot be used; 130: interrupted.
+    """
     quiet()
     try:
         app(prog_name="exportlab")
     except BadInput as error:
         _stop(error, BAD_INPUT)
-    except NotRight as error:
+    except (NotRight, SweepError) as error:
         _stop(error, NOT_RIGHT)
+    except RecordsError as error:
+        _stop(error, BAD_INPUT)
+    except Interrupted as error:
+        _stop(error, INTERRUPTED)
+
+
+def _cases(given: str) -> list[Case]:
+    if given.endswith(".py"):
+        return all_cases(given)
+    return [found for name in _listed(given) for found in _of_zoo(name)] if given else zoo.cases()
+
+
+def _of_zoo(name: str) -> list[Case]:
+    """A family, or one case."""
+    try:
+        return zoo.cases(name) if name in zoo.FAMILIES else [zoo.get(name)]
+    except KeyError as error:
+        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(zoo.FAMILIES)}") from error
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+
+
+def _modes(given: str) -> tuple[str, ...]:
+    for mode in _listed(given):
+        if mode not in MODES:
+            raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
+    return _listed(given)
+
+
+@contextmanager
+def _executor(scheduler: str) -> Iterator[Executor | None]:
+    """The executor of a cluster; None where no scheduler is named."""
+    if not scheduler:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise BadInput("--scheduler needs the package distributed: pip install distributed") from error
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"no scheduler answers at {scheduler}: {first_line(error)}") from error
+    with client:
+        yield client.get_executor()
 
 
 def _stop(error: Exception, code: int) -> None:
@@ -142,8 +250,12 @@ def _written(write: Callable[[], object], path: Path) -> None:
         raise BadInput(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _read(read: Callable[[], Artifact], path: Path) -> Artifact:
+def _read(open_file: Callable[[], T], path: Path) -> T:
     try:
-        return read()
+        return open_file()
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot read {path}: {error}") from error
+
+
+if __name__ == "__main__":
+    main()

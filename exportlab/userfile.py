@@ -29,13 +29,29 @@ def load_case(target: str) -> Built:
     path, colon, name = target.rpartition(":")
     if not colon or not path.endswith(".py"):
         raise BadInput(f"{target!r} is not FILE.py:factory, as in mymodel.py:build")
+    return guarded(named_case(path, name).build, f"{path}:{name}", Path(path))
+
+
+def named_case(path: str, name: str) -> Case:
+    """The case of this name in a file, not built yet. Raises what `load_case` raises about files and names."""
     found = getattr(_module(Path(path)), name, None)
     if found is None:
         raise BadInput(f"{path} has no {name!r}: it must be a function that returns (module, args) or (module, args, kwargs)")
     if not isinstance(found, Case) and not callable(found):
         raise BadInput(f"{path}:{name} is a {type(found).__name__}, not a function that returns (module, args)")
-    declared = found if isinstance(found, Case) else Case(name, found)
-    return guarded(declared.build, f"{path}:{name}", Path(path))
+    return found if isinstance(found, Case) else Case(name, found)
+
+
+def all_cases(path: str) -> list[Case]:
+    """Every function of a file that is decorated by `@case`, in its order.
+
+    Raises:
+        BadInput: no such file, or it raises, or it declares no case.
+    """
+    found = [value for value in vars(_module(Path(path))).values() if isinstance(value, Case)]
+    if not found:
+        raise BadInput(f"{path} declares no case: decorate functions that return (module, args) with @exportlab.case(dims={{…}})")
+    return found
 
 
 def guarded(call: Callable[[], T], what: str, path: Path) -> T:
@@ -51,13 +67,19 @@ def guarded(call: Callable[[], T], what: str, path: Path) -> T:
 
 
 def user_line(error: BaseException, path: Path) -> str:
-    """` (at FILE:LINE)`, the deepest line of that file in the traceback of the error or its causes; empty where there is none."""
+    """` (at FILE:LINE)`, the line of that file that an error came from; empty where there is none."""
+    line = line_in(error, path)
+    return f" (at {path}:{line})" if line else ""
+
+
+def line_in(error: BaseException | None, path: Path) -> int | None:
+    """The deepest line of a file in the traceback of an error or its causes."""
     while error is not None:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
         if frames:
-            return f" (at {path}:{frames[-1].lineno})"
+            return frames[-1].lineno
         error = error.__cause__ or error.__context__
-    return ""
+    return None
 
 
 def _module(path: Path) -> ModuleType:

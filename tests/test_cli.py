@@ -170,3 +170,52 @@ def test_a_factory_is_called_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
     (folder / "costly.py").write_text(COSTLY)
     assert run(monkeypatch, "export", "costly.py:costly", "-o", "costly.onnx") == 0
     assert (folder / "calls.log").read_text() == "called\n"
+
+
+def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("sweep", "--cases", "models.py", "--exporters", "torch.export,to_onnx", "-o", "seen.jsonl", "--pyperf", "times.json")
+    assert run(monkeypatch, *asked) == 0
+    assert "8 records are in seen.jsonl" in capsys.readouterr().out
+    assert files(folder) == ["seen.jsonl", "times.json"]
+    worse = (folder / "seen.jsonl").read_text().replace('"outcome": "ok"', '"outcome": "wrong"', 1)
+    (folder / "worse.jsonl").write_text(worse)
+    assert run(monkeypatch, "compare", "seen.jsonl", "seen.jsonl") == 0
+    assert "8 runs have the same outcome, 0 another." in capsys.readouterr().out
+    assert run(monkeypatch, "compare", "seen.jsonl", "worse.jsonl") == 1
+    found = capsys.readouterr()
+    assert "ok → wrong (broke)" in found.out
+    assert found.err.strip() == "exportlab: worse.jsonl is worse than seen.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cases", "nothing.py"), "there is no file nothing.py"),
+        (("--cases", "broken.py"), "broken.py raised SyntaxError"),
+        (("--cases", "empty.py"), "empty.py declares no case: decorate functions"),
+        (("--cases", "unheard"), "the zoo has no case and no family 'unheard'"),
+        (("--cases", "mlp", "--exporters", "nope"), "no exporter 'nope'"),
+        (("--cases", "mlp", "--modes", "sideways"), "no mode 'sideways': there are static, dynamic"),
+        (("--cases", "mlp", "--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers at tcp://127.0.0.1:1"),
+        (("--cases", "mlp", "-o", "missing/seen.jsonl"), "there is no folder missing"),
+        (("--cases", "mlp", "-o", "empty.py"), "empty.py:1 is not a record"),
+    ],
+)
+def test_bad_input_to_sweep(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    (folder / "empty.py").write_text("number = 3\n")
+    code = run(monkeypatch, "sweep", "-o", "seen.jsonl", *arguments)
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert code == 2
+    assert said in error
+    assert files(folder) == []
+
+
+def test_bad_input_to_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, "compare", "nothing.jsonl", "nothing.jsonl") == 2
+    assert "cannot read nothing.jsonl" in capsys.readouterr().err
+    assert run(monkeypatch, "compare", "models.py", "models.py") == 2
+    assert "models.py:1 is not a record" in capsys.readouterr().err

@@ -1,0 +1,9 @@
+"""Cases × exporters × modes → records: each task in a process of its own, resumable, here or on a cluster. Not here: what records mean."""
+
+from __future__ import annotations
+
+from .isolated import Limits
+from .runner import SweepError, sweep
+from .task import MODES, Task, grid
+
+__all__ = ["MODES", "Limits", "SweepError", "Task", "grid", "sweep"]

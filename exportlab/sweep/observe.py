@@ -1,0 +1,133 @@
+"""One task done in this process: export, save, load, verify, call. Not here: protection from what a task may do to the process."""
+
+from __future__ import annotations
+
+import copy
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..comparison import Attempt, exported, loaded, reason, verified
+from ..eager import called_once, fresh
+from ..exporters import Artifact, Exporter, get
+from ..records import Record, finite
+from ..userfile import line_in, named_case
+from ..verify import Check
+from ..zoo import Built, Case, Sample
+from ..zoo import get as zoo_case
+from .peak import peak_memory
+from .task import Task
+
+CALLS = 5  # of which the median is kept, after one that is not
+ENOUGH = 0.5  # seconds; what takes longer is called once
+MESSAGE = 400  # characters of an error that are kept
+WARM = ("torch.export", "to_onnx", "dynamo", "torchscript")  # after these, a process can fork and go on exporting
+
+
+def observe(task: Task) -> Record:
+    """Does what `task` asks for, in this process, and returns what was seen.
+
+    Raises:
+        KeyError, BadInput: there is no such case. ValueError: no such exporter. Whatever the case itself raises, in eager.
+    """
+    case = case_of(task)
+    built = case.build()
+    samples, shapes = (built.samples, built.dynamic_shapes) if task.mode == "dynamic" else (built.samples[:1], None)
+    called_once(built.module, samples[0])  # a case that fails by itself says nothing about an exporter
+    with peak_memory() as peak:
+        tried = exported(get(task.exporter), built.module, samples[0], shapes)
+    saved = saving(tried)
+    tried = verified(loaded(tried), built.module, samples)
+    calls = calling(tried, built) if tried.outcome in ("ok", "frozen") else {}
+    return Record(
+        task.case,
+        task.exporter,
+        task.mode,
+        tried.outcome,
+        task.round,
+        seconds={**tried.seconds, **calls, **saved.pop("seconds", {})},
+        peak_bytes=peak(),
+        weights_bytes=weights_bytes(built.module),
+        **saved,
+        **failure(tried, case),
+    )
+
+
+def warmed_up(exporter: Exporter, cases: Sequence[str]) -> None:
+    """Pays once for what every first export of a process pays: imports, registries, caches. A refusal is no matter: it was tried."""
+    for case in cases:
+        built = zoo_case(case).build()
+        exported(exporter, built.module, built.samples[0], built.dynamic_shapes)
+
+
+def case_of(task: Task) -> Case:
+    """The case that a task names, of the zoo or of the user's own file."""
+    return named_case(task.file, task.case) if task.file else zoo_case(task.case)
+
+
+def failure(tried: Attempt, case: Case) -> dict[str, Any]:
+    """What the record says of an outcome other than `ok`, and how far the numbers are off."""
+    if tried.error is not None:
+        return {"error": reason(tried.error)[:MESSAGE], "where": place(tried.error, case)}
+    assert tried.report is not None
+    failed = tuple(seen(check) for check in tried.report.checks if check.outcome not in ("ok", "skipped"))
+    return {"failed": failed, "worst": finite(tried.report.worst)}
+
+
+def seen(check: Check) -> dict[str, Any]:
+    """A check as the record keeps it."""
+    worst, detail = finite(check.worst), check.detail[:MESSAGE]
+    return {"check": check.name, "inputs": check.inputs, "outcome": check.outcome, "worst": worst, "detail": detail}
+
+
+def place(error: BaseException, case: Case) -> str | None:
+    """The line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
+    path = Path(case.factory.__code__.co_filename)
+    line = line_in(error, path)
+    package = Path(__file__).parents[2]
+    shown = path.relative_to(package) if path.is_relative_to(package) else path.name
+    return f"{shown}:{line}" if line else None
+
+
+def saving(tried: Attempt) -> dict[str, Any]:
+    """Bytes, nodes, and the seconds of writing the file; nothing where there is no artifact."""
+    if tried.artifact is None:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
+        seconds = time.perf_counter() - start
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    return {"bytes": size, "nodes": tried.artifact.ops().total(), "seconds": {"save": seconds}}
+
+
+def calling(tried: Attempt, built: Built) -> dict[str, float]:
+    """Seconds of one call at the sizes of the export, of the artifact and of the module itself."""
+    assert tried.artifact is not None
+    return {"call": call_seconds(tried.artifact, built.samples[0]), "eager": call_seconds(fresh(built.module), built.samples[0])}
+
+
+def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
+    """The median of a few calls; a slow one is not repeated."""
+
+    def once() -> float:
+        given = copy.deepcopy(sample)
+        start = time.perf_counter()
+        callee(*given.args, **given.kwargs)
+        return time.perf_counter() - start
+
+    with torch.inference_mode():
+        first = once()
+        return first if first > ENOUGH else statistics.median(once() for _ in range(CALLS))
+
+
+def weights_bytes(module: nn.Module) -> int:
+    """Parameters and buffers, shared ones once."""
+    held = {id(t): t.numel() * t.element_size() for t in (*module.parameters(), *module.buffers())}
+    return sum(held.values())

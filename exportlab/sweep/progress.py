@@ -1,0 +1,58 @@
+"""What a person sees of a sweep: a bar with counts by outcome while it runs, totals at its end. Not here: the records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .. import show
+from ..records import Record
+from .runner import Tell
+
+SERIOUS = ("wrong", "frozen", "capture", "convert", "load", "run", "timeout", "crash", "ok")  # the order of the columns
+STEPS = 20  # lines that a sweep prints where there is no terminal
+
+
+@contextmanager
+def progress(tasks: int) -> Iterator[Tell]:
+    """Yields what `sweep` tells its progress to: a bar on a terminal, a line now and then elsewhere; on standard error."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lines(console, tasks)
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console) as bar:
+        shown = bar.add_task("starting", total=tasks)
+        yield lambda outcomes, left: bar.update(shown, completed=tasks - left, description=counted(outcomes))
+
+
+def lines(console: Console, tasks: int) -> Tell:
+    """A line at every twentieth part."""
+    told: set[int] = set()
+
+    def tell(outcomes: Counter[str], left: int) -> None:
+        step = (tasks - left) * STEPS // max(tasks, 1)
+        if step not in told:
+            told.add(step)
+            console.print(f"{tasks - left} of {tasks}: {counted(outcomes)}", soft_wrap=True, highlight=False)
+
+    return tell
+
+
+def counted(outcomes: Counter[str]) -> str:
+    """`wrong 2, ok 31`."""
+    return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in SERIOUS if outcomes[outcome]) or "starting"
+
+
+def totals(records: Sequence[Record]) -> show.Table:
+    """Counts by outcome, a row an exporter and mode."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for record in records:
+        counts.setdefault((record.exporter, record.mode), Counter())[record.outcome] += 1
+    seen = [outcome for outcome in SERIOUS if any(count[outcome] for count in counts.values())]
+    rows = [{"exporter": e, "mode": m, **{outcome: count[outcome] or "" for outcome in seen}} for (e, m), count in sorted(counts.items())]
+    return show.table(rows)

@@ -1,0 +1,47 @@
+"""One task of a sweep, and the grid of them. Not here: how a task is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..records import Key
+from ..zoo import Case
+
+MODES = ("static", "dynamic")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One record to be made. `file` is that of the user's own cases; None for the zoo's."""
+
+    case: str
+    exporter: str
+    mode: str
+    round: int = 1
+    file: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """The key of the record that it leaves."""
+        return Key(self.case, self.exporter, self.mode, self.round)
+
+
+def grid(
+    cases: Sequence[Case], exporters: Sequence[str], modes: Sequence[str] = MODES, rounds: int = 1, file: str | None = None
+) -> list[Task]:
+    """Every case by every exporter in every mode, as often as there are rounds; a case whose sizes never move is static only.
+
+    Exporters are interleaved: all take a case before the next case comes, each case begins with another exporter, and a round
+    is done before the next begins. So no exporter has the machine at its best.
+    """
+    return list(_grid(cases, exporters, modes, rounds, file))
+
+
+def _grid(cases: Sequence[Case], exporters: Sequence[str], modes: Sequence[str], rounds: int, file: str | None) -> Iterator[Task]:
+    for turn in range(1, rounds + 1):
+        for place, case in enumerate(cases, turn):
+            begin = place % len(exporters)
+            for mode in (mode for mode in modes if mode == "static" or case.dims):
+                for exporter in (*exporters[begin:], *exporters[:begin]):
+                    yield Task(case.name, exporter, mode, turn, file)

@@ -1,0 +1,144 @@
+"""Records: what is written is read, a torn line is dropped, what is no record is refused; and what two files of them differ in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from exportlab.changes import chance_apart, changes
+from exportlab.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
+
+HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
+GOOD = Record("mlp", "dynamo", "dynamic", "ok", seconds={"export": 0.5, "call": 1e-5}, bytes=10, nodes=3, worst=0.0, environment="ab12cd34")
+BAD = Record("mlp", "to_onnx", "static", "wrong", failed=({"check": "unseen size", "detail": "é"},), environment="ab12cd34")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    journal = Journal(tmp_path / "seen.jsonl", HERE)
+    for record in (GOOD, BAD):
+        journal.write(record)
+    return tmp_path / "seen.jsonl"
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    assert read(path) == [GOOD, BAD]
+    assert environments(path) == {"ab12cd34": HERE}
+
+
+def test_every_line_is_on_disk_before_the_next_comes(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "seen.jsonl", HERE)
+    journal.write(GOOD)
+    assert read(tmp_path / "seen.jsonl") == [GOOD]
+
+
+@pytest.mark.parametrize("torn", ['{"case": "half', '{"case"', "\N{GREEK SMALL LETTER ALPHA}"])
+def test_a_torn_last_line_is_dropped_and_the_file_goes_on_after_it(path: Path, torn: str) -> None:
+    path.write_bytes(path.read_bytes() + torn.encode()[:-1])
+    assert read(path) == [GOOD, BAD]
+    journal = Journal(path, HERE)
+    assert journal.records == [GOOD, BAD]
+    journal.write(replace(GOOD, case="cnn"))
+    assert [record.case for record in read(path)] == ["mlp", "mlp", "cnn"]
+    assert all(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def test_records_of_another_environment_are_not_mixed_in(path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"torch_version 2\.13\.0, now 2\.14\.0\): name another file"):
+        Journal(path, {**HERE, "id": "other", "torch_version": "2.14.0"})
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nonsense", r"seen\.jsonl:4 is not a record"),
+        ("[1]", r"seen\.jsonl:4 is not a record"),
+        ('{"schema": 1, "case": "mlp"}', r"seen\.jsonl:4 is not a record"),
+        ('{"schema": 99}', "has schema 99, this version reads schema 1"),
+    ],
+)
+def test_a_line_that_is_no_record_is_named(path: Path, line: str, said: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    with pytest.raises(RecordsError, match=said):
+        read(path)
+
+
+def test_an_environment_names_versions_and_no_machine() -> None:
+    found = environment(threads=1)
+    assert found["torch_threads"] == 1
+    assert {"torch_version", "onnxscript_version", "cpu_count", "id"} <= set(found)
+    assert not {"hostname", "platform", "python_executable"} & set(found)
+
+
+def test_the_id_of_an_environment_does_not_hang_on_the_date() -> None:
+    assert environment(1)["id"] == environment(1)["id"] != environment(2)["id"]
+
+
+def test_seconds_are_written_for_pyperf(tmp_path: Path) -> None:
+    rounds = [replace(GOOD, round=n, seconds={"export": n / 10}) for n in (1, 2, 3)]
+    save_pyperf([*rounds, BAD], tmp_path / "times.json", environment(1))
+    (found,) = pyperf.BenchmarkSuite.load(str(tmp_path / "times.json"))
+    assert found.get_name() == "mlp, dynamo, dynamic, export"
+    assert list(found.get_values()) == [0.1, 0.2, 0.3]
+
+
+def test_a_sweep_without_seconds_has_nothing_for_pyperf(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match="nothing was exported"):
+        save_pyperf([BAD], tmp_path / "times.json", environment(1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("ok", "frozen", "broke"),
+        ("ok", "capture", "broke"),
+        ("capture", "wrong", "broke"),
+        ("wrong", "convert", "better"),
+        ("crash", "ok", "better"),
+        ("capture", "convert", "other"),
+        ("wrong", "frozen", "other"),
+    ],
+)
+def test_a_change_is_better_worse_or_neither(before: str, after: str, kind: str) -> None:
+    (found,) = changes([replace(GOOD, outcome=before)], [replace(GOOD, outcome=after, error="why")]).outcomes
+    assert found.kind == kind
+    assert str(found) == f"mlp, dynamic, dynamo: {before} → {after} ({kind})"
+
+
+def test_the_worst_round_counts() -> None:
+    (found,) = changes([GOOD], [GOOD, replace(GOOD, round=2, outcome="wrong")]).outcomes
+    assert found.after == "wrong"
+
+
+def test_what_only_one_file_has_is_counted_apart() -> None:
+    found = changes([GOOD, BAD], [GOOD])
+    assert (found.same, found.outcomes, found.only_before, found.only_after) == (1, (), (BAD.key[:3],), ())
+    assert "1 runs are in the first file alone" in str(found)
+
+
+def timed(*seconds: float) -> list[Record]:
+    return [replace(GOOD, round=n, seconds={"export": s}) for n, s in enumerate(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ((1.0, 1.1, 1.2, 1.3), (2.0, 2.1, 2.2, 2.3), "slower"),
+        ((2.0, 2.1, 2.2, 2.3), (1.0, 1.1, 1.2, 1.3), "faster"),
+        ((1.0, 1.1, 1.2, 2.05), (2.0, 2.1, 2.2, 2.3), "noise"),
+        ((1.0, 1.1, 1.2), (2.0, 2.1, 2.2), "too few rounds"),
+    ],
+)
+def test_times_differ_when_their_ranges_do_not_meet(before: tuple[float, ...], after: tuple[float, ...], verdict: str) -> None:
+    (found,) = changes(timed(*before), timed(*after)).times
+    assert found.verdict == verdict
+
+
+def test_the_chance_that_ranges_lie_apart() -> None:
+    assert chance_apart(3, 3) == pytest.approx(2 / 20)
+    assert chance_apart(4, 4) == pytest.approx(2 / 70)
+    assert chance_apart(1, 1) == 1
