@@ -3,8 +3,11 @@
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 sys.path.insert(0, str(Path(__file__).parent / "docs"))
 
+import matrix
 import pages
 
 project = "Export Lab"
@@ -23,7 +26,7 @@ exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/*
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
-html_static_path = ["docs/_static"]
+html_static_path = ["docs/_static", "generated/static"]
 templates_path = ["docs/_templates"]
 html_sourcelink_suffix = ""  # the source of a lesson is its notebook
 html_css_files = ["exportlab.css"]
@@ -35,12 +38,13 @@ html_theme_options = {
         "generated/**": ["page-toc", "sg_download_links"],
         "tutorials/[0-9]*": ["page-toc", "download-lesson"],
         "docs/**": ["page-toc"],
+        "docs/support": [],
         "index": [],
     },
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "docs/support": []}
 
 nb_execution_mode = "off"  # the page is what is stored, and what is stored is what nbval compared
 nb_merge_streams = True
@@ -69,3 +73,9 @@ sphinx_gallery_conf = {
 pages.forget_stale_pages()
 pages.store_lesson_thumbnails()
 pages.store_converter_parts()
+matrix.store_parts()
+
+
+def setup(app: Sphinx) -> None:
+    """Style and script of the support matrix are for its page alone."""
+    app.connect("html-page-context", matrix.add_files)

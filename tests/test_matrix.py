@@ -1,0 +1,256 @@
+"""The support matrix: its expected outcomes, how they are compared, and what its page is made of. Not here: the sweep."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+
+import matrix as expected
+import pytest
+
+from exportlab import zoo
+from exportlab.records import Record
+from exportlab.zoo import Case
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[ModuleType]:
+    """docs/matrix.py, which has the name of the script that is tested here too."""
+    spec = spec_from_file_location("page_of_the_matrix", expected.ROOT / "docs/matrix.py")
+    sys.modules["page_of_the_matrix"] = found = module_from_spec(spec)
+    spec.loader.exec_module(found)
+    yield found
+    del sys.modules["page_of_the_matrix"]
+
+
+def cases(*names: str) -> list[Case]:
+    return [zoo.get(name) for name in names]
+
+
+def sweep_of(page: ModuleType, *records: Record, onnxscript: str = "2") -> object:
+    return page.Sweep(records, [{"id": "e", "date": "2026-01-02 03:04:05", "onnxscript_version": onnxscript, "torch_version": "1"}])
+
+
+RECORDS = (
+    Record("mlp", "torch.export", "dynamic", "ok", seconds={"export": 0.2, "call": 2.0, "eager": 1.0}, nodes=7, worst=1e-7),
+    Record("mlp", "to_onnx", "dynamic", "ok", seconds={"export": 0.3}),
+    Record(
+        "mlp", "dynamo", "dynamic", "wrong", failed=({"check": "unseen size", "inputs": "float32[7]", "outcome": "wrong", "detail": "<b>"},)
+    ),
+    Record("branch_on_batch", "dynamo", "static", "ok"),
+    Record("branch_on_batch", "dynamo", "dynamic", "frozen"),
+    Record("branch_on_value", "dynamo", "dynamic", "capture", error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
+    Record("branch_on_value", "to_onnx", "dynamic", "capture"),
+)
+
+
+class Rows(HTMLParser):
+    """The rows of all tables of a text: of each cell its classes and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[tuple[str, str]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append((dict(attrs).get("class") or "", ""))
+        if tag not in ("input", "wbr", "col"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes another tag"
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and {"td", "th"} & set(self.open):
+            classes, text = self.rows[-1][-1]
+            self.rows[-1][-1] = classes, text + data
+
+
+# What is expected
+
+
+def test_every_case_of_the_zoo_has_its_expected_outcomes() -> None:
+    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
+    assert {(case, mode) for case, _, mode in stored} == {
+        (case.name, mode) for case in zoo.cases() for mode in expected.MODES if mode == "static" or case.dims
+    }
+
+
+def test_what_is_expected_is_what_the_page_shows() -> None:
+    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
+    assert stored == expected.outcomes_of(expected.read(expected.STORED))
+
+
+def test_the_quick_check_sees_every_outcome() -> None:
+    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
+    chosen = expected.covering(stored)
+    assert len(chosen) == expected.QUICK
+    assert {outcome for (case, *_), outcome in stored.items() if case in chosen} == set(stored.values())
+
+
+def test_outcomes_come_back_from_the_file_as_they_were() -> None:
+    outcomes = expected.outcomes_of(RECORDS)
+    text = expected.to_csv(outcomes, ["branch_on_value", "mlp"], ["torch.export", "to_onnx", "dynamo"])
+    assert expected.from_csv(text) == outcomes
+    assert text.splitlines() == [
+        "case,mode,torch.export,to_onnx,dynamo",
+        "branch_on_value,dynamic,,capture,capture",
+        "mlp,dynamic,ok,ok,wrong",
+        "branch_on_batch,static,,,ok",
+        "branch_on_batch,dynamic,,,frozen",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("frozen", "ok", "a, dynamic, dynamo: frozen → ok (better: run `make matrix` and look at the diff)"),
+        ("ok", "wrong", "a, dynamic, dynamo: ok → wrong (broke)"),
+        ("ok", "frozen", "a, dynamic, dynamo: ok → frozen (broke)"),
+        ("capture", "convert", "a, dynamic, dynamo: capture → convert (other)"),
+        ("ok", None, "a, dynamic, dynamo: no record, ok was expected"),
+        (None, "ok", "a, dynamic, dynamo: ok, and nothing is expected yet (run `make matrix` and look at the diff)"),
+        ("ok", "ok", ""),
+    ],
+)
+def test_a_difference_says_what_changed(before: str | None, after: str | None, said: str) -> None:
+    assert expected.difference(("a", "dynamo", "dynamic"), before, after) == said
+
+
+def test_every_difference_is_named_with_its_error() -> None:
+    stored = {**expected.outcomes_of(RECORDS), ("branch_on_value", "dynamo", "dynamic"): "ok", ("gone", "dynamo", "static"): "ok"}
+    assert expected.differences(stored, {record.key[:3]: record for record in RECORDS}) == [
+        "branch_on_value, dynamic, dynamo: ok → capture (broke)\n    E: </script><!-- 1 < 2",
+        "gone, static, dynamo: no record, ok was expected",
+    ]
+
+
+def test_what_is_run_is_what_is_expected_and_all_of_a_new_case() -> None:
+    stored = {("mlp", "dynamo", "static"): "ok"}
+    runs = [(task.case, task.exporter, task.mode) for task in expected.tasks(stored, ["dynamo", "to_onnx"], cases("mlp", "two_dims"))]
+    assert runs[0] == ("mlp", "dynamo", "static")
+    assert sorted(runs[1:]) == [("two_dims", exporter, mode) for exporter in ("dynamo", "to_onnx") for mode in ("dynamic", "static")]
+
+
+def test_few_cases_show_every_outcome() -> None:
+    outcomes = {(f"case{i}", "dynamo", "static"): "ok" for i in range(9)}
+    outcomes |= {("last", "dynamo", "static"): "crash", ("case3", "dynamo", "dynamic"): "wrong"}
+    assert expected.covering(outcomes, 2) == ["case3", "last"]
+
+
+# The page
+
+
+def test_pages_that_cells_link_to_exist(page: ModuleType) -> None:
+    for target in {*page.CASE_PAGES.values(), *page.TOPIC_PAGES.values()}:
+        assert page.title(target)
+    assert page.CASE_PAGES.keys() - {case.name for case in zoo.cases()} == set()
+    assert page.TOPIC_PAGES.keys() - {topic for case in zoo.cases() for topic in case.topics} == set()
+
+
+def test_a_link_to_a_page_that_is_gone_is_an_error(page: ModuleType) -> None:
+    assert page.title("generated/gallery/torch_onnx/cond") == "My model has an if on a tensor's value: how do I export it?"
+    with pytest.raises(FileNotFoundError, match="torch_onnx/gone"):
+        page.title("generated/gallery/torch_onnx/gone")
+
+
+def test_totals_count_each_kind_by_exporter_and_mode(page: ModuleType) -> None:
+    rows = [[text for _, text in row] for row in Rows(page.totals(sweep_of(page, *RECORDS).runs)).rows]
+    assert rows == [
+        ["exporter", "mode", "outcomes", "wrong", "frozen", "failed", "refused", "ok", "of"],
+        ["torch.export", "dynamic", "", "", "", "", "", "1", "1"],
+        ["to_onnx", "dynamic", "", "", "", "", "1", "1", "2"],
+        ["dynamo", "static", "", "", "", "", "", "1", "1"],
+        ["dynamo", "dynamic", "", "1", "1", "", "1", "", "3"],
+    ]
+
+
+def test_every_outcome_has_a_sign_and_is_counted_once(page: ModuleType) -> None:
+    counted = [outcome for outcomes in page.KINDS.values() for outcome in outcomes]
+    assert sorted(counted) == sorted(page.SIGNS)
+    assert len(set(page.SIGNS.values())) == len(page.SIGNS)
+    words = re.findall(r"^\| (`.*?) \|", (expected.ROOT / "docs/outcomes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(page.SIGNS) == set(re.findall(r"`(\w+)`", " ".join(words)))
+
+
+def test_the_sentence_is_computed(page: ModuleType) -> None:
+    said = re.sub("<.*?>", "", page.in_words(sweep_of(page, *RECORDS).runs)).strip()
+    assert said == (
+        "With axes that move, never wrong and never frozen: torch.export (right in 1 of 1), to_onnx (right in 1 of 2). "
+        "Wrong or frozen in some case, without an error: dynamo (right in 0 of 3, silent in 2)."
+    )
+
+
+def test_a_row_has_a_cell_for_every_exporter_and_mode(page: ModuleType) -> None:
+    made = page.table(sweep_of(page, *RECORDS).runs, cases("mlp", "branch_on_batch", "two_dims"), "data.js")
+    rows = {row[0][1].split()[0]: row[1:] for row in Rows(made).rows}
+    assert [text for _, text in rows["mlp"]] == ["", "✓", "", "✓", "", "W"]
+    assert rows["mlp"][-1][0] == "e2 dynamic wrong"
+    assert [text for _, text in rows["branch_on_batch"]] == ["", "", "", "", "✓", "F"]
+    assert [text for _, text in rows["two_dims"]] == [""] * 6
+
+
+def test_what_a_cell_opens(page: ModuleType) -> None:
+    made = page.data(sweep_of(page, *RECORDS).runs, cases("mlp", "branch_on_value"))
+    found = json.loads(made.removeprefix("window.matrixTexts = ").removesuffix(";\n"))
+    assert found["runs"]["mlp/torch.export/dynamic"] == {"outcome": "ok", "nodes": 7, "worst": 1e-7, "export": 1.0, "call": 2.0}
+    assert found["runs"]["mlp/to_onnx/dynamic"]["export"] == 1.5
+    assert found["runs"]["branch_on_value/dynamo/dynamic"]["error"] == "E: </script><!-- 1 < 2"
+    assert "branch_on_batch/dynamo/static" not in found["runs"], "of a case that the zoo does not have"
+
+
+def test_a_case_is_shown_with_its_source(page: ModuleType) -> None:
+    case = zoo.get("branch_on_value")
+    shown = page.about(case)
+    source = (expected.ROOT / shown["file"]).read_text(encoding="utf-8").splitlines()
+    assert source[shown["line"]] == "def branch_on_value() -> Declaration:", "the line is that of the decorator"
+    assert re.sub("<.*?>", "", shown["source"]).startswith(source[shown["line"] - 1].split("(")[0])
+    assert ["My model has an if on a tensor's value: how do I export it?", "../generated/gallery/torch_onnx/cond.html"] in shown["pages"]
+
+
+def test_times_are_ratios_of_the_same_round(page: ModuleType) -> None:
+    rounds = [Record("a", "dynamo", "static", "ok", i, seconds={"export": seconds}) for i, seconds in ((1, 2.0), (2, 30.0), (3, 4.0))]
+    floors = [Record("a", "torch.export", "static", "ok", i, seconds={"export": seconds}) for i, seconds in ((2, 10.0), (3, 1.0), (1, 2.0))]
+    runs = sweep_of(page, *rounds, *floors).runs
+    assert page.seen(("a", "dynamo", "static"), runs)["export"] == 3.0
+
+
+def test_what_changed_between_two_sweeps(page: ModuleType) -> None:
+    before = sweep_of(page, *(Record(r.case, r.exporter, r.mode, "ok") for r in RECORDS[:5]), onnxscript="1")
+    made = page.changes_table(before, sweep_of(page, *RECORDS))
+    assert "Between onnxscript 1 and onnxscript 2, 2 of 7 outcomes differ." in made
+    assert [[text for _, text in row] for row in Rows(made).rows[1:]] == [
+        ["mlp", "dynamo", "dynamic", "ok", "wrong", "broke"],
+        ["branch_on_batch", "dynamo", "dynamic", "ok", "frozen", "broke"],
+    ]
+    assert "no outcome differs" in page.changes_table(before, before)
+    assert "No earlier sweep" in page.changes_table(page.Sweep([]), before)
+
+
+def test_the_page_includes_every_part(page: ModuleType) -> None:
+    text = (expected.ROOT / "docs/support.md").read_text(encoding="utf-8")
+    parts = page.parts(sweep_of(page, *RECORDS), page.Sweep([]), cases("mlp"))
+    included = [name for name in parts if name.startswith("parts/")]
+    assert re.findall(r":file: \.\./generated/(\S+)", text) == included
+    for name in included:
+        assert Rows(parts[name]).open == [], "every element is closed"
+    loaded = re.search(r'data-texts="\.\./_static/(.*?)\?', parts["parts/matrix-table.html"]).group(1)
+    assert f"static/{loaded}" in parts
+
+
+def test_script_and_page_agree_on_names(page: ModuleType) -> None:
+    script = (expected.ROOT / "docs/_static/matrix.js").read_text(encoding="utf-8")
+    made = "".join(page.parts(sweep_of(page, *RECORDS), page.Sweep([]), cases("mlp")).values())
+    assert set(re.findall(r'getElementById\("(.*?)"\)', script)) <= set(re.findall(r'id="(.*?)"', made))
+    fields = re.findall(r'"(\w+)"', re.search(r"FIELDS = \[(.*?)\]", script).group(1))
+    assert set(fields) == set(re.findall(r'name="(\w+)"', made)) - {"exporter"}
+    assert len(script.splitlines()) < 300
