@@ -17,6 +17,7 @@ ORDER = (
     *("first_graph", "dynamic_shapes", "strict_or_not", "scan", "inplace_index", "kwargs_and_caches"),
     *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
     *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "rewriting", "two_exporters"),
+    *("how_we_measure", "coverage", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
 )
 SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")
 
@@ -49,7 +50,7 @@ def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) ->
 
 
 class ReadingOrder:
-    """The order of recipes within a chapter: those of `ORDER` first, new ones after them."""
+    """The order of recipes and benchmarks within a chapter: those of `ORDER` first, new ones after them."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

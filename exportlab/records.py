@@ -43,7 +43,8 @@ class Record:
         outcome: one of the words on the page *Outcomes*.
         error: type and first line of the error that ended it.
         where: the line of the case's file that the error came from, `FILE:LINE`.
-        failed: the checks of the report that failed, as `check`, `inputs`, `outcome`, `worst`, `detail`.
+        failed: the checks of the report that failed, as `check`, `inputs`, `outcome`, `worst`, `detail`; that an artifact cannot
+            be written to a file is one called `save`, which leaves the outcome as it is.
         seconds: of `export`, `save`, `load`, and of one `call` of the artifact and of the module in `eager`, medians.
         peak_bytes: how far memory rose during the export; weights_bytes: parameters and buffers, each counted once.
         bytes: of the saved file, external data included; nodes: subgraphs and functions included.

@@ -13,6 +13,8 @@ import pytest
 from check_links import broken
 from jupytext.compare import compare_notebooks
 
+from exportlab.records import read
+
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "tutorials").glob("[0-9]*.md"))
 RECIPES = sorted((ROOT / "gallery").rglob("*.py"))
@@ -28,13 +30,21 @@ def test_readme_prints_what_it_says() -> None:
 
 def test_readme_shows_the_refusal_as_it_is(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first, then = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    first, then, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     _, said = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
     script = tmp_path / "bybatch.py"
     script.write_text(first + then)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     last = re.sub(r"at \S*bybatch", "at bybatch", done.stderr.splitlines()[-1])
     assert last.startswith(f"exportlab.converter.errors.{said.strip(' …' + chr(10))}")
+
+
+def test_readme_sweeps_the_readers_own_cases(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[2])
+    command = re.search(r"exportlab (sweep --cases mine\.py.*)", text).group(1).split()
+    subprocess.run([Path(sys.executable).with_name("exportlab"), *command], cwd=tmp_path, check=True)
+    assert {record.outcome for record in read(tmp_path / "before.jsonl")} == {"ok"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

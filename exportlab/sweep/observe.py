@@ -16,6 +16,7 @@ from torch import nn
 from ..comparison import Attempt, exported, loaded, reason, verified
 from ..eager import called_once, fresh
 from ..exporters import Artifact, Exporter, get
+from ..failures import first_line
 from ..records import Record, finite
 from ..userfile import line_in, named_case
 from ..verify import Check
@@ -45,18 +46,10 @@ def observe(task: Task) -> Record:
     saved = saving(tried)
     tried = verified(loaded(tried), built.module, samples)
     calls = calling(tried, built) if tried.outcome in ("ok", "frozen") else {}
-    return Record(
-        task.case,
-        task.exporter,
-        task.mode,
-        tried.outcome,
-        task.round,
-        seconds={**tried.seconds, **calls, **saved.pop("seconds", {})},
-        peak_bytes=peak(),
-        weights_bytes=weights_bytes(built.module),
-        **saved,
-        **failure(tried, case),
-    )
+    went_wrong, timed = failure(tried, case), {**tried.seconds, **calls, **saved.pop("seconds", {})}
+    failed = (*went_wrong.pop("failed", ()), *saved.pop("failed", ()))
+    more = {**went_wrong, **saved, "failed": failed, "seconds": timed, "peak_bytes": peak(), "weights_bytes": weights_bytes(built.module)}
+    return Record(*task.key[:3], tried.outcome, task.round, **more)
 
 
 def warmed_up(exporter: Exporter, cases: Sequence[str]) -> None:
@@ -96,15 +89,19 @@ def place(error: BaseException, case: Case) -> str | None:
 
 
 def saving(tried: Attempt) -> dict[str, Any]:
-    """Bytes, nodes, and the seconds of writing the file; nothing where there is no artifact."""
+    """Bytes, nodes, and the seconds of writing the file; nothing where there is no artifact. A refusal to write is a failed check."""
     if tried.artifact is None:
         return {}
+    nodes = tried.artifact.ops().total()
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
+        try:
+            tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
+        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be recorded
+            return {"nodes": nodes, "failed": (seen(Check("save", "", "convert", detail=first_line(error))),)}
         seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    return {"bytes": size, "nodes": tried.artifact.ops().total(), "seconds": {"save": seconds}}
+    return {"bytes": size, "nodes": nodes, "seconds": {"save": seconds}}
 
 
 def calling(tried: Attempt, built: Built) -> dict[str, float]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -93,23 +96,35 @@ def composed() -> Callable[[Tensor, Tensor], Tensor]:
 
 @cache
 def cubed() -> Callable[[Tensor], Tensor]:
-    """The op `exportlab::cubed`, written in C++, compiled at the first call of each process.
+    """The op `exportlab::cubed`, written in C++, compiled at the first call on a machine and loaded at the first of each process.
 
     Raises:
         RuntimeError: it cannot be compiled here.
     """
+    name = hashlib.sha256(f"{CUBED}{torch.__version__}".encode()).hexdigest()[:16]
+    library = Path.home() / ".cache" / "exportlab" / f"cubed_{name}.so"
+    if not library.exists():
+        compile_cubed(library)
+    torch.ops.load_library(library)
+    torch.library.register_fake("exportlab::cubed", torch.empty_like)
+    return torch.ops.exportlab.cubed.default
+
+
+def compile_cubed(library: Path) -> None:
+    """Compiles the op, whole or not at all."""
     from torch.utils import cpp_extension
 
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        source = Path(folder) / "cubed.cpp"
+    library.parent.mkdir(parents=True, exist_ok=True)
+    folders = [f"-I{folder}" for folder in cpp_extension.include_paths()] + [f"-L{folder}" for folder in cpp_extension.library_paths()]
+    flags = ["-shared", "-fPIC", "-std=c++20", "-O0", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+    with TemporaryDirectory(dir=library.parent) as folder:
+        source, built = Path(folder) / "cubed.cpp", Path(folder) / library.name
         source.write_text(CUBED)
         try:
-            cpp_extension.load("exportlab_cubed", [str(source)], build_directory=folder, is_python_module=False, extra_cflags=["-O0"])
-        except (RuntimeError, OSError) as error:
-            raise RuntimeError("the op of the case cpp_op cannot be compiled here: it needs a C++ compiler and ninja") from error
-    op = torch.ops.exportlab.cubed.default
-    torch.library.register_fake("exportlab::cubed", torch.empty_like)
-    return op
+            subprocess.run(["c++", *flags, *folders, source, "-lc10", "-ltorch_cpu", "-o", built], check=True, capture_output=True)
+        except (subprocess.CalledProcessError, OSError) as error:
+            raise RuntimeError("the op of the case cpp_op cannot be compiled here: it needs a C++ compiler, c++") from error
+        os.replace(built, library)
 
 
 class StraightThrough(torch.autograd.Function):
