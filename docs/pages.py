@@ -63,8 +63,8 @@ class ReadingOrder:
 
 def forget_stale_pages() -> None:
     """Recipes are run again when the package or a pin changed, not only when the script itself did."""
-    stored = (ROOT / "benchmarks" / "data").glob("*.json")
-    sources = [*sorted((ROOT / "exportlab").rglob("*.py")), *sorted(stored), *(ROOT / name for name in SOURCES)]
+    stored = sorted((*ROOT.glob("benchmarks/data/*.json"), *ROOT.glob("docs/data/*.jsonl")))
+    sources = [*sorted((ROOT / "exportlab").rglob("*.py")), *stored, *(ROOT / name for name in SOURCES)]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = GENERATED / "sources.sha256"
     if stamp.exists() and stamp.read_text() == digest:

@@ -58,7 +58,8 @@ class Run:
         date = datetime.fromisoformat(self.metadata["date"])
         threads = self.metadata["torch_threads"]
         processor = self.metadata.get("cpu_model_name", self.metadata["system"])
-        where = f"{processor}, {self.metadata['cpu_count']} cores, {threads} torch thread{'s' * (threads > 1)}, {self.rounds} rounds"
+        rounds = f", {self.rounds} rounds" * (self.rounds > 1)
+        where = f"{processor}, {self.metadata['cpu_count']} cores, {threads} torch thread{'s' * (threads > 1)}{rounds}"
         return f"{self.metadata['kind'].capitalize()} run of {date.day} {date:%B %Y} ({where})"
 
 

@@ -113,6 +113,54 @@ def test_buffers_start_afresh() -> None:
     assert [again(torch.zeros(2))[0].item() for _ in range(2)] == [1, 2]
 
 
+def test_a_program_that_starts_afresh_checks_the_structure_of_its_inputs() -> None:
+    class Summed(nn.Module):
+        def forward(self, pieces: list[torch.Tensor]) -> torch.Tensor:
+            return torch.stack(pieces).sum(0)
+
+    x = torch.ones(3)
+    artifact = exporters.export("torch.export", Summed().eval(), ([x, x + 1],))
+    with pytest.raises(ValueError, match="input"):
+        artifact.fresh()([x, x + 1, x])
+
+
+class Numbers(nn.Module):
+    """Takes numbers and a string, returns a number."""
+
+    def forward(self, x: torch.Tensor, scale: float, times: int, how: str) -> tuple[torch.Tensor, int]:
+        return (x * scale).repeat(1, times) if how == "repeat" else x, x.shape[0]
+
+
+class Table(nn.Module):
+    """Takes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.arange(3.0))
+
+    def forward(self) -> torch.Tensor:
+        return self.weight.softmax(-1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_and_strings_go_in_and_numbers_come_out(name: str) -> None:
+    args = (torch.randn(4, 3), 0.5, 2, "repeat")
+    artifact = exporters.export(name, Numbers().eval(), args, dynamic_shapes=({0: "batch"}, None, None, None))
+    verify(artifact, Numbers(), [args, (torch.randn(7, 3), *args[1:])]).check()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_goes_in(name: str) -> None:
+    verify(exporters.export(name, Table().eval()), Table(), [()]).check()
+
+
+def test_bfloat16_goes_in_and_comes_out() -> None:
+    x, module = torch.randn(4, 3).bfloat16(), nn.Linear(3, 2).bfloat16().eval()
+    verify(
+        exporters.export("to_onnx", module, (x,), dynamic_shapes=({0: "n"},)), module, [(x,), (x[:1],), (x.expand(4, 3).T[:3, :3],)]
+    ).check()
+
+
 def test_stage_of_an_error() -> None:
     class OnValue(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -164,7 +212,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
 
 def test_third_parties_register_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     registered(monkeypatch, f"{__name__}:third_party")
-    assert list(exporters.available()) == [*NAMES, "third"]
+    assert list(exporters.available()) == [*(built_in.name for built_in in exporters.BUILT_IN), "third"]
     with pytest.raises(ValueError, match="exporter third cannot run here: pip install third"):
         exporters.get("third")
 

@@ -253,9 +253,18 @@ def test_nan_and_inf_as_in_torch(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [lambda x: x.amax(1), lambda x: x.max(0).values, lambda x: x.median(1).values, lambda x: x.nanmedian(1)[0]]
+    "function",
+    [
+        lambda x: x.amax(1),
+        lambda x: x.max(0).values,
+        lambda x: x.median(1).values,
+        lambda x: x.nanmedian(1)[0],
+        lambda x: x.max(1),
+        lambda x: x.min(0, keepdim=True),
+        lambda x: (x.argmax(), x.argmin(1)),
+    ],
 )
-def test_values_along_an_axis_with_nan(function: Callable[..., Any]) -> None:
+def test_values_and_places_along_an_axis_with_nan(function: Callable[..., Any]) -> None:
     check_both(function, WITH_NAN)
 
 
@@ -322,7 +331,8 @@ def nodes_of(function: Callable[..., Any], *args: Tensor) -> list[str]:
         (lambda x: x.mean((0, 1)), ["ReduceMean"]),
         (lambda x: x.var(-1), ["ReduceMean", "Sub", "ReduceSumSquare", "Div"]),
         (lambda x: x.norm(dim=-1), ["ReduceL2"]),
-        (lambda x: x.max(-1).indices, ["ArgMax"]),
+        (lambda x: x.long().max(-1).indices, ["Cast", "ArgMax"]),
+        (lambda x: x.max(-1).indices, ["ReduceL1", "IsNaN", "ArgMax", "IsNaN", "Cast", "ArgMax", "Where"]),
         (lambda x: x.cumsum(0), ["CumSum"]),
     ],
 )  # fmt: skip

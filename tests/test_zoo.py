@@ -1,4 +1,4 @@
-"""The zoo: its cases are well declared, repeatable, and fail where they were seen to fail. Not here: how well an exporter does."""
+"""The zoo: its cases are well declared and repeatable. Not here: how an exporter does, which tests/matrix.py looks at."""
 
 from __future__ import annotations
 
@@ -10,24 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from exportlab import compare, zoo
+from exportlab import zoo
 from exportlab.zoo import Case, Sample, built, case, flags, integers, ones, tensor
 from exportlab.zoo.specs import Maker, size_of
 
 CASES = zoo.cases()
-EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
-OUTCOMES = {
-    "branch_on_batch": ("frozen", "capture", "frozen", "frozen"),
-    "branch_on_value": ("capture", "capture", "capture", "wrong"),
-    "cond_on_value": ("ok", "ok", "ok", "capture"),
-    "row_loop": ("capture", "capture", "capture", "frozen"),
-    "counter": ("ok", "convert", "wrong", "wrong"),
-    "same_tensor_thrice": ("wrong", "ok", "wrong", "ok"),
-    "batch_norm_in_training": ("ok", "convert", "wrong", "wrong"),
-    "any_of_none": ("ok", "ok", "frozen", "ok"),
-    "half_of_the_rows": ("frozen", "capture", "frozen", "frozen"),
-    "mlp": ("ok", "ok", "ok", "ok"),
-}
+NEVER_1 = ("height", "width", "frames", "tokens")  # too small for the convolutions, or for the image that the text holds
 each = pytest.mark.parametrize("subject", CASES, ids=lambda c: c.name)
 
 
@@ -48,7 +36,7 @@ def same(a: Any, b: Any) -> bool:
 
 def axes_named(tree: Any) -> set[str]:
     names = (leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, str))
-    return {term for name in names for term in name.split("+")}
+    return {term for name in names for term in name.split("+") if not term.isdigit()}
 
 
 @each
@@ -95,7 +83,7 @@ def test_the_size_at_export_is_neither_0_nor_1(subject: Case) -> None:
 @each
 def test_every_dim_moves_and_is_1_at_least_once(subject: Case) -> None:
     assert all(len(set(values)) > 1 for values in subject.dims.values())
-    assert all(1 in values for name, values in subject.dims.items() if name != "height")
+    assert all(1 in values for name, values in subject.dims.items() if name not in NEVER_1)
 
 
 @each
@@ -124,13 +112,6 @@ def test_unknown_families_and_names_are_refused() -> None:
         zoo.cases("unheard")
     with pytest.raises(KeyError, match="no case 'unheard'"):
         zoo.get("unheard")
-
-
-@pytest.mark.parametrize("name", OUTCOMES)
-def test_outcomes_are_as_seen(name: str) -> None:
-    subject = zoo.get(name)
-    compared = compare(subject.module(), subject.samples(), dynamic_shapes=subject.dynamic_shapes(), exporters=EXPORTERS)
-    assert compared.outcomes() == dict(zip(EXPORTERS, OUTCOMES[name], strict=True))
 
 
 def test_one_spec_used_twice_is_one_tensor() -> None:

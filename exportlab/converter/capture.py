@@ -15,8 +15,11 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, FrozenDimension, first_sentence
+from .keywords import keywords_named
 from .ranges import ADVICE, AskedDim, asked_dims, check_ranges, in_quotes, moves, symbol_of, what_became_constant
 from .sharing import Doubt, Sharing, check_free_values, is_of, marked
+from .state import no_memory
+from .swallowed import nothing_swallowed
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,17 @@ def captured(
 
     Raises:
         CaptureError: torch.export refuses the module. FrozenDimension: an axis asked to be dynamic is not.
+        MutationError: another call would find what this one left in an attribute.
     """
     if isinstance(model, torch.export.ExportedProgram):
-        return Capture(model)
+        return Capture(_resolved(model))
     args, kwargs = _kept_apart(args, dict(kwargs))
     asked = asked_dims(model, args, kwargs, dynamic_shapes)
     if unknown := set(accept_ranges) - {dim.name for dim in asked}:
         raise ValueError(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
     export = partial(_exported, model, args, kwargs, _as_dims(dynamic_shapes, accept_ranges), strict, asked)
-    program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
+    with no_memory(model, args, kwargs, strict):
+        program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
     check_ranges(program, symbols, accept_ranges)
@@ -107,7 +112,7 @@ def _exported(
 ) -> torch.export.ExportedProgram:
     try:
         return _export_once(module, args, kwargs, dynamic_shapes, strict)
-    except Doubt:
+    except (Doubt, CaptureError):
         raise
     except Exception as error:
         if "Constraints violated" not in str(error):
@@ -121,8 +126,16 @@ def _exported(
 
 def _export_once(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool) -> torch.export.ExportedProgram:
     torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    with size_one_stays_dynamic():
-        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
+    with size_one_stays_dynamic(), nothing_swallowed(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+        return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
+
+
+def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program without `vmap`: torch.export keeps the calls that it consists of, and only tracing them once more resolves them."""
+    graphs = (m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule))
+    calls = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
+    has_vmap = any("_functorch" in str(getattr(target, "__module__", "")) for target in calls)
+    return program.run_decompositions({}) if has_vmap else program
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import sympy
@@ -12,11 +13,13 @@ import torch
 from torch import nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.functions import FloorDiv
 
 from .errors import CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .values import expression
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
+FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
     "_decomp/",
     "_refs/",
@@ -30,6 +33,9 @@ TORCH_FILES = (
     "nn/",
     "export/",
 )
+SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
+CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
+SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
 
@@ -43,6 +49,7 @@ class AskedDim:
     least: int = 0
     most: int | None = None
     named: bool = True
+    derived: bool = False  # from another, `2 * batch`
 
 
 def moves(dim: Any) -> bool:
@@ -84,7 +91,8 @@ def _asked(leaf: torch.Tensor, axis: int, dim: Any, path: Any) -> AskedDim:
     if isinstance(dim, str):
         return AskedDim(id(leaf), axis, dim)
     if isinstance(dim, Dim):
-        return AskedDim(id(leaf), axis, dim.__name__, getattr(dim, "min", 0), getattr(dim, "max", None))
+        ends = getattr(dim, "min", 0), getattr(dim, "max", None)
+        return AskedDim(id(leaf), axis, dim.__name__, *ends, derived=hasattr(dim, "root"))
     return AskedDim(id(leaf), axis, f"axis {axis} of {pytree.keystr(path).strip('[]').strip(chr(39))}", named=False)
 
 
@@ -142,8 +150,52 @@ def check_ranges(program: torch.export.ExportedProgram, symbols: Sequence[tuple[
                 f'{asked}the capture made it equal to "{other}": their tensors are combined, element by element. '
                 f"Give both axes one name, or accept it: accept_ranges={in_quotes([dim.name, other])}."
             )
-        if branch := _branch(program, dim, found):
-            raise FrozenDimension(f"{asked}{branch} {ADVICE} accept_ranges={in_quotes([dim.name])}.")
+        if parts := _number_of_parts(program, dim, found) or _squeezed(program, dim, found):
+            raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={in_quotes([dim.name])}.")
+    _check_tests(program, symbols, accepted)
+
+
+def _check_tests(program: Any, symbols: Sequence[tuple[AskedDim, Any]], accepted: Sequence[str]) -> None:
+    """Each test in Python code outside torch, of one axis or comparing several, must hold at every size that is promised.
+
+    Raises:
+        FrozenDimension: one does not.
+    """
+    environment = shape_environment(program)
+    for guard in environment.guards if environment else ():
+        test, dims = _about(environment, guard.expr, symbols)
+        names = list(dict.fromkeys(dim.name for dim in dims.values()))
+        place, own = _place(guard.sloc), _is_own(guard.sloc)
+        if not dims or len(dims) < len(test.free_symbols) or set(names) <= set(accepted) or not (own or (place and len(dims) == 1)):
+            continue
+        if not all(_holds(test, sizes, own) for sizes in _sizes(dims)):
+            asked = " and ".join(f'"{name}"' for name in names)
+            raise FrozenDimension(
+                f"{asked} {'was' if len(names) == 1 else 'were'} asked to be dynamic but {_range_text(dims, test)} is exported: "
+                f"the test at {place} chose one branch. {ADVICE} accept_ranges={in_quotes(names)}."
+            )
+
+
+def _about(environment: Any, test: Any, symbols: Sequence[tuple[AskedDim, Any]]) -> tuple[Any, dict[Any, AskedDim]]:
+    """A test, and the axes that its symbols are.
+
+    A symbol that became equal to another since is that one. One that became a multiple of another, say, is still an axis of its own:
+    that may be what the test chose.
+    """
+    known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
+    became = {symbol: environment.replace(symbol) for symbol in test.free_symbols}
+    test = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
+    roots = {root: dim for found, dim in known.items() if dim.derived for root in found.free_symbols}
+    named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
+    asked = [dim for dim, _ in symbols]
+    return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))
+
+
+def _sizes(dims: dict[Any, AskedDim]) -> Iterator[dict[Any, int]]:
+    """Sizes to try a test at, as many as there is time for."""
+    probes = PROBES if len(dims) == 1 else FEW_PROBES
+    each = ([n for n in probes if dim.least <= n <= (dim.most or n)] for dim in dims.values())
+    return (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
 
 
 def _forced(dim: AskedDim, found: Any, symbols: Sequence[tuple[AskedDim, Any]]) -> str | None:
@@ -151,33 +203,67 @@ def _forced(dim: AskedDim, found: Any, symbols: Sequence[tuple[AskedDim, Any]]) 
     return next(others, None)
 
 
-def _branch(program: torch.export.ExportedProgram, dim: AskedDim, found: Any) -> str | None:
-    """The first test in Python code outside torch that holds at the example's size, but not at every size that is promised."""
-    environment = shape_environment(program)
-    for guard in environment.guards if environment else ():
-        if guard.expr.free_symbols != getattr(found, "free_symbols", None) or len(guard.expr.free_symbols) != 1:
-            continue
-        place = _place(guard.sloc)
-        own = place is not None and ("site-packages" not in _file(guard.sloc) or place.startswith("a forward"))
-        sizes = [n for n in PROBES if dim.least <= n <= (dim.most or n)]
-        if place and not all(_holds(guard.expr, n, own) for n in sizes):
-            return f"{_range_text(dim, guard.expr)} is exported: the test at {place} chose one branch."
+def _number_of_parts(program: torch.export.ExportedProgram, dim: AskedDim, found: Any) -> str | None:
+    """The first `split` or `chunk` of this axis that has another number of parts at another size: the file has those of the example."""
+    for node in _calls(program, SPLITS + CHUNKS):
+        x, number, axis = (*node.args, node.kwargs.get("dim", 0))[:3]
+        number = number.meta["val"] if isinstance(number, torch.fx.Node) else number
+        size, length = (sympy.sympify(expression(value)) for value in (x.meta["val"].shape[axis], number))
+        length = FloorDiv(size + length - 1, length) if node.target in CHUNKS else length
+        if size.free_symbols | length.free_symbols == found.free_symbols and _parts_differ(dim, size, length, len(node.meta["val"])):
+            return f"only sizes that make {len(node.meta['val'])} parts are exported: it is cut at {users_line(node)}."
     return None
 
 
-def _range_text(dim: AskedDim, test: Any) -> str:
+def _squeezed(program: torch.export.ExportedProgram, dim: AskedDim, found: Any) -> str | None:
+    """The first `squeeze` that takes an axis away at some size and keeps it at others: a value of a file has as many axes at all sizes."""
+    for node in _calls(program, SQUEEZES):
+        shape = node.args[0].meta["val"].shape
+        axes = node.args[1] if len(node.args) > 1 else range(len(shape))
+        for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes)):
+            if size.free_symbols == found.free_symbols and any(size.subs(at) == 1 for at in _probes(dim, size.free_symbols)):
+                return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
+    return None
+
+
+def _calls(program: torch.export.ExportedProgram, targets: Sequence[Any]) -> Iterator[torch.fx.Node]:
+    """The calls of these operators, those inside `cond` and the like among them."""
+    graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
+    nodes = (node for graph in graphs for target in targets for node in graph.find_nodes(op="call_function", target=target))
+    return (node for node in nodes if isinstance(node.args[0].meta.get("val"), torch.Tensor))
+
+
+def _probes(dim: AskedDim, symbols: Iterable[Any], least: int = 1) -> Iterator[dict[Any, int]]:
+    """Sizes of this axis to try, for all of these symbols alike."""
+    return (dict.fromkeys(symbols, n) for n in PROBES if max(dim.least, least) <= n <= (dim.most or n))
+
+
+def _parts_differ(dim: AskedDim, size: Any, length: Any, count: int) -> bool:
+    """Whether the whole is ever cut into another number of parts; below two, torch.export promises nothing."""
+    symbols = size.free_symbols | length.free_symbols
+    pairs = ((int(size.subs(at)), int(length.subs(at))) for at in _probes(dim, symbols, least=2)) if len(symbols) == 1 else ()
+    return any(-(-whole // part) != count for whole, part in pairs if whole > 0 and part > 0)
+
+
+def _is_own(sloc: Any) -> bool:
+    """Whether a guard was caused by the caller's own code, not by an installed library."""
+    place = _place(sloc)
+    return place is not None and ("site-packages" not in _file(sloc) or place.startswith("a forward"))
+
+
+def _range_text(dims: dict[Any, AskedDim], test: Any) -> str:
     from torch.utils._sympy.printers import PythonPrinter
 
-    symbol = next(iter(test.free_symbols))
-    text = PythonPrinter().doprint(test.subs(symbol, sympy.Symbol(dim.name, integer=True, nonnegative=True)))
+    names = {symbol: sympy.Symbol(dim.name, integer=True, nonnegative=True) for symbol, dim in dims.items()}
+    text = PythonPrinter().doprint(test.subs(names))
     return "only " + re.sub(r"(\.\d*?)0+\b", r"\1", text.replace("torch.sym_float", "float"))
 
 
-def _holds(test: Any, size: int, own: bool) -> bool:
-    """Whether the test holds at this size; one that compares a size below two there counts only in the caller's own code."""
-    symbol = next(iter(test.free_symbols))
-    small = any(side.subs(symbol, size) <= 1 for side in test.args if side.free_symbols) if isinstance(test, sympy.Rel) else size < 2
-    return (small and not own) or bool(test.subs(symbol, size))
+def _holds(test: Any, sizes: dict[Any, int], own: bool) -> bool:
+    """Whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
+    compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
+    small = any(side.subs(sizes) <= 1 for side in compared)
+    return (small and not own) or bool(test.subs(sizes))
 
 
 def _file(sloc: Any) -> str:

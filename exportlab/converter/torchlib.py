@@ -40,6 +40,7 @@ WRONG_IN_TORCHLIB = {
         "aten::_native_batch_norm_legit_functional", "aten::scatter_reduce.two",
     ),
     "no axes": ("aten::nonzero", "aten::topk", "aten::linalg_vector_norm"),
+    "states of two sizes, which ONNX Runtime then does not run": ("aten::lstm.input",),
     "the sign of zero": ("aten::atan2", "aten::signbit", "aten::copysign.Tensor"),
     "takes the process down": (
         "aten::embedding_bag", "aten::embedding_bag.padding_idx", "aten::_embedding_bag", "aten::_embedding_bag_forward_only",

@@ -84,6 +84,8 @@ class Walk:
 
     def _node(self, node: torch.fx.Node) -> None:
         value = node.meta.get("val")
+        if value is None and _raised(node):
+            return
         if isinstance(value, SYMBOLIC) and (not isinstance(node.target, torch._ops.OpOverload) or node.target in OF_THE_LAYOUT):
             self.memory.bind(node, expression(value))
         elif node.target is operator.getitem:
@@ -211,6 +213,11 @@ def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
     classes = [kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}" for _, kind in entries]
     pairs = [f"{name}: {kind}" for name, kind in zip(names, classes, strict=True)]
     return {"namespace": "/".join(pairs), "pkg.torch.onnx.name_scopes": repr(names), "pkg.torch.onnx.class_hierarchy": repr(classes)}
+
+
+def _raised(node: torch.fx.Node) -> bool:
+    """Whether this call raised while it was captured, and the model caught that: torch.export keeps it, without a value."""
+    return isinstance(node.target, torch._ops.OpOverload) and bool(node.target._schema.returns) and not node.users
 
 
 def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]]:

@@ -63,14 +63,21 @@ class Calling:
         return pytree.tree_unflatten([_returned(slot, rest) for slot in self.outputs], self.out_spec)
 
 
-def by_example(args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any, *, scalars: bool = False) -> Calling:
-    """The convention of a file that takes and gives every tensor of one call, in order, and its Python numbers if `scalars`."""
+def by_example(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any, *, scalars: bool = False, returned_scalars: bool = False
+) -> Calling:
+    """The convention of a file that takes and gives every tensor of one call, in order, and the Python numbers too where it says so."""
     given, in_spec = pytree.tree_flatten((args, dict(kwargs)))
     results, out_spec = pytree.tree_flatten(returned)
-    taken = (torch.Tensor, int, float, bool) if scalars else torch.Tensor
-    inputs = tuple(Flat() if isinstance(leaf, taken) else Constant(leaf) for leaf in given)
-    outputs = tuple(Flat() if isinstance(leaf, torch.Tensor) else Constant(leaf) for leaf in results)
+    inputs, outputs = (
+        tuple(_by_example(leaf, numbers) for leaf in leaves) for leaves, numbers in ((given, scalars), (results, returned_scalars))
+    )
     return Calling(inputs, in_spec, outputs, out_spec)
+
+
+def _by_example(leaf: Any, scalars: bool) -> Leaf:
+    number = scalars and isinstance(leaf, (int, float, bool))
+    return Flat(python=number) if number or isinstance(leaf, torch.Tensor) else Constant(leaf)
 
 
 def by_signature(program: torch.export.ExportedProgram) -> Calling:

@@ -35,8 +35,8 @@ class ExecuTorchArtifact(Artifact):
         self._written_inputs = written_inputs  # the program returns these first
 
     @cached_property
-    def method(self) -> Any:
-        """The loaded `forward`, made at first use.
+    def program(self) -> Any:
+        """The loaded program, made at first use. A method does not keep the program alive that it belongs to.
 
         Raises:
             RuntimeError: the runtime refuses the program.
@@ -45,7 +45,13 @@ class ExecuTorchArtifact(Artifact):
             from executorch.runtime import Runtime
 
             _use_torchs_threads()
-            return Runtime.get().load_program(self.model.buffer).load_method("forward")
+            return Runtime.get().load_program(self.model.buffer)
+
+    @cached_property
+    def method(self) -> Any:
+        """Its `forward`. Raises what `program` raises."""
+        with muffled(), native_output_dropped():
+            return self.program.load_method("forward")
 
     def load(self) -> None:
         """Loads the program."""

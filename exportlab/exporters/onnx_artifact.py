@@ -17,6 +17,7 @@ from .artifact import Artifact, Asked
 from .calling import Calling
 
 EXTERNAL_DATA_ABOVE = 1_500_000_000  # bytes of weights; one protobuf file holds at most 2 GiB
+NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
 
 
 class OnnxArtifact(Artifact):
@@ -56,14 +57,23 @@ class OnnxArtifact(Artifact):
             TypeError, ValueError: the arguments are not those of the export.
         """
         leaves = self.calling.feed(args, kwargs)
-        names = [value.name for value in self.session.get_inputs()]
-        if len(names) != len(leaves):
-            raise ValueError(f"the file has {len(names)} inputs ({', '.join(names)}), the call gives {len(leaves)}")
-        feeds = {name: torch.as_tensor(leaf).detach().cpu().numpy() for name, leaf in zip(names, leaves, strict=True)}
-        return self.calling.assemble([torch.from_numpy(value) for value in map(_array, self._run(feeds))])
+        inputs = self.session.get_inputs()
+        if len(inputs) != len(leaves):
+            raise ValueError(f"the file has {len(inputs)} inputs ({', '.join(i.name for i in inputs)}), the call gives {len(leaves)}")
+        feeds = {declared.name: _fed(leaf, declared.type) for declared, leaf in zip(inputs, leaves, strict=True)}
+        return self.calling.assemble([_tensor(value) for value in self._run(feeds)])
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        return self.session.run(None, feeds)
+        """What the file returns: arrays, and tensors of the type that numpy has not."""
+        declared = {value.name: value.type for value in (*self.session.get_inputs(), *self.session.get_outputs())}
+        if "tensor(bfloat16)" not in declared.values():
+            return self.session.run(None, feeds)
+        names = [value.name for value in self.session.get_outputs()]
+        found = self.session.run_with_ort_values(names, {name: _ort_value(value) for name, value in feeds.items()})
+        return [
+            torch.from_dlpack(value) if declared[name] == "tensor(bfloat16)" else value.numpy()
+            for name, value in zip(names, found, strict=True)
+        ]
 
     def save(self, path: str | Path) -> Path:
         """Writes one file, or a file and its external data when the weights are too large for one."""
@@ -86,8 +96,23 @@ class OnnxArtifact(Artifact):
         return Asked(*names, self.model.opset_imports.get(""))
 
 
-def _array(value: Any) -> Any:
-    """A writable array: ONNX Runtime gives numpy scalars and read-only arrays too, and torch warns at those."""
+def _fed(leaf: Any, declared: str) -> Any:
+    """An argument as an array, or as a tensor where numpy has no such type; a Python number gets the type that the file declares."""
+    if not isinstance(leaf, torch.Tensor):
+        leaf = torch.tensor(leaf, dtype=NUMBERS.get(declared))
+    leaf = leaf.detach().cpu()
+    return leaf if leaf.dtype == torch.bfloat16 else leaf.numpy()
+
+
+def _ort_value(value: Any) -> Any:
+    import onnxruntime
+
+    kind = onnxruntime.OrtValue
+    return kind.from_dlpack(value.contiguous()) if isinstance(value, torch.Tensor) else kind.ortvalue_from_numpy(value)
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    """A result as a tensor: ONNX Runtime gives numpy scalars and read-only arrays too, at which torch warns."""
     import numpy
 
-    return numpy.array(value)
+    return value if isinstance(value, torch.Tensor) else torch.from_numpy(numpy.array(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,6 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..eager import fresh
 from ..files import written_whole
 from ..show.text import op_name
 from .artifact import Artifact, Asked
@@ -33,8 +33,11 @@ class ProgramArtifact(Artifact):
         return self._module(*args, **kwargs)
 
     def fresh(self) -> Callable[..., Any]:
-        """A copy with buffers of its own, as exported; weights are shared."""
-        return fresh(self.model.module())
+        """One more module with buffers of its own, as exported; weights are shared. A deep copy would not check its inputs' structure."""
+        module = self.model.module()
+        for child in module.modules():
+            child._buffers.update({name: copy.deepcopy(buffer) for name, buffer in child._buffers.items()})
+        return module
 
     def save(self, path: str | Path) -> Path:
         """Writes the `.pt2`."""

@@ -54,7 +54,7 @@ class TorchScript:
             module,
             copy.deepcopy(args),
             file,
-            kwargs=copy.deepcopy(kwargs),
+            kwargs=copy.deepcopy(kwargs) or None,  # it takes {} for a further argument
             input_names=names,
             output_names=output_names and list(output_names),
             opset_version=opset_version,
@@ -64,15 +64,21 @@ class TorchScript:
         )
         model = ir.from_proto(onnx.load_model_from_string(file.getvalue()))
         sample = Sample(args, kwargs)
-        scalars = len(model.graph.inputs) > sum(isinstance(leaf, torch.Tensor) for leaf in sample.leaves())
-        calling = by_example(args, kwargs, called_once(module, sample), scalars=scalars)
+        returned = called_once(module, sample)
+        scalars = len(model.graph.inputs) > _tensors(sample.leaves())
+        returned_scalars = len(model.graph.outputs) > _tensors(pytree.tree_leaves(returned))
+        calling = by_example(args, kwargs, returned, scalars=scalars, returned_scalars=returned_scalars)
         return OnnxArtifact(model, calling, self.name, Asked.of(input_names, output_names, opset_version))
 
 
+def _tensors(leaves: Sequence[Any]) -> int:
+    return sum(isinstance(leaf, torch.Tensor) for leaf in leaves)
+
+
 def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    """A name for each leaf among the arguments but None: its parameter's name, with its place in a container appended."""
+    """A name for each leaf among the arguments that becomes an input: its parameter's name, with its place in a container appended."""
     leaves, _ = pytree.tree_flatten_with_path(bound(module, args, kwargs))
-    return [_name(path) for path, leaf in leaves if leaf is not None]
+    return [_name(path) for path, leaf in leaves if _is_input(leaf)]
 
 
 def dynamic_axes(
@@ -84,8 +90,12 @@ def dynamic_axes(
     arguments = bound(module, args, kwargs)
     shapes = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes, strict=True))
     found: list[Any] = []
-    _tree_map_with_path(lambda _, leaf, axes: None if leaf is None else found.append(axes), arguments, shapes)
+    _tree_map_with_path(lambda _, leaf, axes: found.append(axes) if _is_input(leaf) else None, arguments, shapes)
     return {name: _named(name, axes) for name, axes in zip(names, found, strict=False) if axes}
+
+
+def _is_input(leaf: Any) -> bool:
+    return leaf is not None and not isinstance(leaf, str)
 
 
 def _named(name: str, axes: Any) -> dict[int, str]:

@@ -57,7 +57,7 @@ def conv(
         strides=each(stride, axes),
         pads=_pads(padding, weight, dilations),
         dilations=dilations,
-        group=groups,
+        group=each(groups, 1)[0],
     )
     return unbatched(g, made, x, weight.rank)
 
@@ -97,7 +97,7 @@ def conv_transpose(
     made = g.ConvTranspose(
         batched(g, x, weight.rank), weight, None if any(beyond) else bias,
         strides=strides, pads=begins + [max(end, 0) for end in ends], output_padding=further,
-        dilations=each(dilation, axes), group=groups,
+        dilations=each(dilation, axes), group=each(groups, 1)[0],
     )  # fmt: skip
     if any(beyond):
         made = g.Pad(made, [0] * (axes + 4) + beyond)

@@ -32,13 +32,21 @@ def nan_passed_on(g: Graph, x: Tensor, found: Tensor, axes: Sequence[int], keepd
 
 
 def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """ArgMax or ArgMin along an axis, or among all elements: the first of equal ones."""
+    """ArgMax or ArgMin along an axis, or among all elements: the first of equal ones, or the first NaN."""
     if x.rank == 0:
         return g.const(0, COUNT)
     if dim is not None or x.rank == 1:
-        return g.op(op_type, x, axis=(dim or 0) % x.rank, keepdims=int(keepdim))
-    found = g.sized(g.op(op_type, g.Reshape(x, [-1]), axis=0, keepdims=0), ())
+        return _position(g, op_type, x, (dim or 0) % x.rank, keepdim)
+    found = g.sized(_position(g, op_type, _flat(g, x), 0, False), ())
     return g.reshaped(found, [1] * x.rank if keepdim else [])
+
+
+def _position(g: Graph, op_type: str, x: Tensor, axis: int, keepdim: bool) -> Tensor:
+    found = g.op(op_type, x, axis=axis, keepdims=int(keepdim))
+    if x.dtype not in FLOATS:
+        return found
+    first_nan = g.ArgMax(g.cast(g.IsNaN(x), torch.int32), axis=axis, keepdims=int(keepdim))
+    return g.sized(g.Where(g.IsNaN(reduced(g, "ReduceL1", x, [axis], keepdim)), first_nan, found), left_over(x, [axis], keepdim))
 
 
 @translates(aten.amax.default, aten.max.default)
@@ -61,25 +69,25 @@ def aminmax(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) 
 
 @translates(aten.max.dim)
 def max_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """max(x, dim, keepdim) → amax, and ArgMax where the index is used."""
+    """max(x, dim, keepdim) → amax, and argmax where the index is used."""
     return amax(g, x, dim, keepdim), position(g, "ArgMax", x, dim, keepdim)
 
 
 @translates(aten.min.dim)
 def min_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """min(x, dim, keepdim) → amin, and ArgMin where the index is used."""
+    """min(x, dim, keepdim) → amin, and argmin where the index is used."""
     return amin(g, x, dim, keepdim), position(g, "ArgMin", x, dim, keepdim)
 
 
 @translates(aten.argmax.default)
 def argmax(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """argmax(x, dim?, keepdim) → ArgMax; the index is any where there is NaN."""
+    """argmax(x, dim?, keepdim) → ArgMax; of floats also that of IsNaN, and Where, since NaN is the largest."""
     return position(g, "ArgMax", x, dim, keepdim)
 
 
 @translates(aten.argmin.default)
 def argmin(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """argmin(x, dim?, keepdim) → ArgMin; the index is any where there is NaN."""
+    """argmin(x, dim?, keepdim) → ArgMin; of floats also ArgMax of IsNaN, and Where, since NaN is the smallest."""
     return position(g, "ArgMin", x, dim, keepdim)
 
 

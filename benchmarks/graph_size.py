@@ -1,0 +1,429 @@
+"""
+How small could the graph be?
+=============================
+
+Fourteen small models are exported by three exporters, and each is also written by hand in the fewest ONNX nodes that we know. You see how
+many more an exporter takes, model by model, and what to write in your model so that it takes fewer. All files are held against eager at
+several sizes, those by hand too. The page holds no times.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from exportlab import benchmark, case, exporters, figures, show, tensor, timing, verify, zoo
+from exportlab.comparison import Attempt, attempt
+from exportlab.exporters.calling import by_example
+
+page = benchmark.page("graph_size", "How small could the graph be?", quick="every third model")
+HAND, OPSET = "by hand", 20
+NAMES = ("to_onnx", "dynamo", "dynamo, optimize=False", "torchscript")
+
+
+def over(run: benchmark.Run, name: str) -> dict[str, float]:
+    """The nodes of one exporter's files over those by hand, where its file is right."""
+    right = {task: seen.rounds[0] for task, seen in run.times.items() if name in seen.rounds[0]}
+    return {task: seen[name] / seen[HAND] for task, seen in right.items()}
+
+
+def told(run: benchmark.Run, name: str) -> str:
+    """One exporter: the models that need no node more, the median, and the worst."""
+    seen = over(run, name)
+    worst = max(seen, key=lambda task: seen[task])
+    least = sum(ratio <= 1 for ratio in seen.values())
+    median = f"median {statistics.median(seen.values()):.2f}x"
+    return f"{name} {least} of {len(seen)}, {median}, at most {seen[worst]:.1f}x ({worst})"
+
+
+def finding(run: benchmark.Run) -> str:
+    """Every exporter's nodes, what is saved by storing numbers twice, and bytes that are no weights."""
+    numbers = run.facts["weights"]
+    fewer = [
+        f"{name} in {task}, with {numbers[task][name] / numbers[task][HAND]:.1f}x the weights"
+        for name in NAMES
+        for task, ratio in over(run, name).items()
+        if ratio < 1
+    ]
+    rest = [f"{n} {figures.in_bytes(statistics.median(beside(run, n)))}" for n in (HAND, *NAMES)]
+    return (
+        f"models exported in as few nodes as by hand, of those that come out right: {'; '.join(told(run, n) for n in NAMES)}. "
+        f"Fewer nodes than by hand: {'; '.join(fewer) or 'none'}. Bytes for each node, weights left out (medians): {', '.join(rest)}."
+    )
+
+
+def beside(run: benchmark.Run, name: str) -> list[float]:
+    """The bytes of each file that are no weights, for each node."""
+    found = {t: row for t, row in run.facts["bytes"].items() if name in row}
+    numbers = run.facts["weights"]
+    return [(row[name] - numbers[t][name]) / run[t].rounds[0][name] for t, row in found.items()]
+
+
+def draw(run: benchmark.Run) -> None:
+    """A row for each model."""
+    (axes,) = figures.panels(
+        "Nodes over those of the file by hand", height=1 + 0.6 * len(run.times)
+    )
+    found = {name: over(run, name) for name in NAMES}
+    rows = {task: {n: found[n][task] for n in NAMES if task in found[n]} for task in run.times}
+    figures.dots(axes, rows)
+
+
+page.open(finding, draw)
+
+# %%
+# The models, and the fewest nodes
+# --------------------------------
+# A task is a model, its inputs, and a graph in ONNX's own text format. The rules: operators of the standard, at opset 20, which every
+# exporter is asked for; weights may be folded into each other, but none is stored twice; nothing that overflows sooner than eager; no
+# ``Einsum``, one node that hides many steps. A ``Constant`` is not counted: it stores, and computes nothing.
+
+
+class Of(nn.Module):
+    """A function of one input, and of parts that hold weights."""
+
+    def __init__(self, function: Callable[..., Any], *parts: nn.Module) -> None:
+        super().__init__()
+        self.function, self.parts = function, nn.ModuleList(parts)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x, *self.parts)
+
+
+class OfTwo(Of):
+    """The same of two inputs."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.function(x, y, *self.parts)
+
+
+class Task:
+    """A model and its inputs; then inputs, outputs and nodes of the graph by hand, and its weights."""
+
+    def __init__(self, module: nn.Module, *inputs: Any, text: str, **weights: torch.Tensor) -> None:
+        self.module, self.inputs, self.text, self.weights = module, inputs, text, weights
+
+    def built(self) -> zoo.Built:
+        """The module with inputs of five sizes, empty ones and single ones among them."""
+        return case(dims=DIMS)(lambda: (self.module, self.inputs)).build()
+
+    def by_hand(self, built: zoo.Built) -> exporters.OnnxArtifact:
+        """The file by hand, called like the module."""
+        header = f'<ir_version: 10, opset_import: ["": {OPSET}]>'
+        file = onnx.parser.parse_model(f"{header} hand {self.text}")
+        arrays = {n: weight.detach().contiguous().numpy() for n, weight in self.weights.items()}
+        stored = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
+        file.graph.initializer.extend(stored)
+        args = built.samples[0].args
+        calling = by_example(args, {}, built.module(*args))
+        return exporters.OnnxArtifact(ir.from_proto(file), calling, HAND)
+
+
+DIMS = {"batch": (2, 3, 1, 0, 4), "seq": (5, 7, 1, 4, 3), "long": (5, 7, 3, 4, 9)}
+torch.manual_seed(0)
+tasks: dict[str, Task] = {}
+number = torch.tensor
+
+# %%
+# Layers and normalisation. With two axes, a linear layer is one ``Gemm``; with three, it takes two nodes.
+
+layers = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
+w, b, v, c = layers.parameters()
+tasks["layers"] = Task(
+    layers, tensor("batch", 16), w=w, b=b, v=v, c=c,
+    text="""(float[B, 16] x) => (float[B, 8] y) {
+        h = Gemm<transB = 1>(x, w, b)  r = Relu(h)  y = Gemm<transB = 1>(r, v, c) }""",
+)  # fmt: skip
+tasks["layers, three axes"] = Task(
+    layers, tensor("batch", "seq", 16), w=w.T, b=b, v=v.T, c=c,
+    text="""(float[B, S, 16] x) => (float[B, S, 8] y) {
+        h = MatMul(x, w)  i = Add(h, b)  r = Relu(i)  o = MatMul(r, v)  y = Add(o, c) }""",
+)  # fmt: skip
+layer_norm, rms_norm = nn.LayerNorm(16), nn.RMSNorm(16, eps=1e-5)
+for weight in (*layer_norm.parameters(), *rms_norm.parameters()):
+    nn.init.normal_(weight)
+tasks["layer norm, GELU"] = Task(
+    nn.Sequential(layer_norm, nn.GELU()), tensor("batch", "seq", 16), w=layer_norm.weight, b=layer_norm.bias,
+    text="""(float[B, S, 16] x) => (float[B, S, 16] y) {
+        n = LayerNormalization<axis = -1, epsilon = 1e-5>(x, w, b)  y = Gelu(n) }""",
+)  # fmt: skip
+tasks["RMS norm"] = Task(
+    rms_norm, tensor("batch", "seq", 16), last=number([-1]), eps=number(16e-5), w=rms_norm.weight * 16**0.5,
+    text="""(float[B, S, 16] x) => (float[B, S, 16] y) {
+        t = ReduceSumSquare(x, last)  e = Add(t, eps)  r = Sqrt(e)  d = Div(x, r)  y = Mul(d, w) }""",
+)  # fmt: skip
+
+# %%
+# An image: the statistics of a batch norm can be multiplied into the convolution before it.
+
+conv, norm, head = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(8, 4)
+norm.running_mean.normal_()
+norm.running_var.uniform_(0.5, 2)
+one = fuse_conv_bn_eval(conv.eval(), norm.eval())
+tasks["conv, norm, pool"] = Task(
+    nn.Sequential(conv, norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), head),
+    tensor("batch", 3, 8, 8), w=one.weight, b=one.bias, v=head.weight, c=head.bias, plane=number([2, 3]),
+    text="""(float[B, 3, 8, 8] x) => (float[B, 4] y) {
+        h = Conv(x, w, b)  r = Relu(h)  m = ReduceMean<keepdims = 0>(r, plane)
+        y = Gemm<transB = 1>(m, v, c) }""",
+)  # fmt: skip
+
+# %%
+# Attention. Opset 23 has one node for it, ``Attention``; before, the triangle has to be made for the length of the call.
+
+tasks["causal attention"] = Task(
+    Of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)),
+    tensor("batch", 4, "seq", 8), scale=number(8**-0.5), one=number(1),
+    text="""(float[B, 4, S, 8] x) => (float[B, 4, S, 8] y) {
+        q = Mul(x, scale)  k = Transpose<perm = [0, 1, 3, 2]>(x)  s = MatMul(q, k)
+        n = Shape(s)  f = ConstantOfShape<value = float[1] {-inf}>(n)  t = Trilu(f, one)
+        m = Add(s, t)  p = Softmax(m)  y = MatMul(p, x) }""",
+)  # fmt: skip
+
+
+def turned(x: torch.Tensor, at: torch.Tensor, cos: nn.Embedding, sin: nn.Embedding) -> torch.Tensor:
+    """Rotary positions, from tables: the second half of the features, negated, comes before the first."""
+    half = torch.cat((-x[..., 4:], x[..., :4]), -1)
+    return x * cos(at).unsqueeze(2) + half * sin(at).unsqueeze(2)
+
+
+angles = torch.outer(torch.arange(16), 0.1 ** torch.arange(4)).repeat(1, 2)
+cos, sin = (nn.Embedding.from_pretrained(table) for table in (angles.cos(), angles.sin()))
+signed = sin.weight * number([-1] * 4 + [1] * 4)
+tasks["rotary positions"] = Task(
+    OfTwo(turned, cos, sin), tensor("batch", "seq", 4, 8), zoo.integers("batch", "seq", high=16),
+    cos=cos.weight[:, None], sin=signed[:, None], swap=number([4, 5, 6, 7, 0, 1, 2, 3]),
+    text="""(float[B, S, 4, 8] x, int64[B, S] at) => (float[B, S, 4, 8] y) {
+        c = Gather(cos, at)  s = Gather(sin, at)  h = Gather<axis = -1>(x, swap)
+        a = Mul(x, c)  d = Mul(h, s)  y = Add(a, d) }""",
+)  # fmt: skip
+tasks["heads apart"] = Task(
+    Of(lambda x: x.view(x.shape[0], x.shape[1], 4, 4).transpose(1, 2)),
+    tensor("batch", "seq", 16), shape=number([0, 0, 4, 4]),
+    text="""(float[B, S, 16] x) => (float[B, 4, S, 4] y) {
+        h = Reshape(x, shape)  y = Transpose<perm = [0, 2, 1, 3]>(h) }""",
+)  # fmt: skip
+words = nn.Embedding(50, 16)
+tasks["tied embedding"] = Task(
+    Of(lambda ids, words: F.linear(words(ids), words.weight), words),
+    zoo.integers("batch", "seq", high=50), w=words.weight,
+    text="""(int64[B, S] ids) => (float[B, S, 50] y) {
+        h = Gather(w, ids)  t = Transpose(w)  y = MatMul(h, t) }""",
+)  # fmt: skip
+
+# %%
+# Indices, and writing into a part of a tensor.
+
+
+def masked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Some elements become 0."""
+    y = x.clone()
+    y[mask] = 0
+    return y
+
+
+def written(x: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+    """Two columns are replaced; how many there are moves."""
+    y = x.clone()
+    y[:, 1:3] = part
+    return y
+
+
+tasks["masked set"] = Task(
+    OfTwo(masked), tensor("batch", 8), zoo.flags("batch", 8), zero=number(0.0),
+    text="(float[B, 8] x, bool[B, 8] mask) => (float[B, 8] y) { y = Where(mask, zero, x) }",
+)  # fmt: skip
+tasks["slice assignment"] = Task(
+    OfTwo(written), tensor("batch", "long", 8), tensor("batch", 2, 8),
+    zero=number([0]), one=number([1]), three=number([3]), end=number([2**62]),
+    text="""(float[B, S, 8] x, float[B, 2, 8] part) => (float[B, S, 8] y) {
+        a = Slice(x, zero, one, one)  c = Slice(x, three, end, one)
+        y = Concat<axis = 1>(a, part, c) }""",
+)  # fmt: skip
+tasks["last token"] = Task(
+    OfTwo(lambda x, n: x[torch.arange(x.shape[0]), n - 1]),
+    tensor("batch", "long", 8), zoo.integers("batch", low=1, high=4), one=number([1]),
+    text="""(float[B, S, 8] x, int64[B] n) => (float[B, 8] y) {
+        i = Sub(n, one)  j = Unsqueeze(i, one)  y = GatherND<batch_dims = 1>(x, j) }""",
+)  # fmt: skip
+
+# %%
+# Branches and loops, their bodies counted too.
+
+tasks["cond"] = Task(
+    Of(lambda x: torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))),
+    tensor("batch", 8), zero=number(0.0), one=number(1.0), two=number(2.0),
+    text="""(float[B, 8] x) => (float[B, 8] y) {
+        s = ReduceSum<keepdims = 0>(x)  p = Greater(s, zero)
+        y = If(p) <then_branch = a () => (float[B, 8] d) { d = Mul(x, two) },
+                   else_branch = b () => (float[B, 8] e) { e = Sub(x, one) }> }""",
+)  # fmt: skip
+
+
+def faded(state: torch.Tensor, row: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """One step: what was, halved, and what is new."""
+    state = state * 0.5 + row
+    return state, state.clone()
+
+
+tasks["scan"] = Task(
+    Of(lambda x: torch._higher_order_ops.scan(faded, torch.zeros(8), x)[1]),
+    tensor("long", 8), start=torch.zeros(8), half=number(0.5),
+    text="""(float[S, 8] x) => (float[S, 8] y) {
+        last, y = Scan<num_scan_inputs = 1,
+            body = step (float[8] s, float[8] r) => (float[8] t, float[8] u) {
+                h = Mul(s, half)  t = Add(h, r)  u = Identity(t) }>(start, x) }""",
+)  # fmt: skip
+
+# %%
+# Is it enough?
+# -------------
+# The files by hand are held against eager first, at every size: what is too small is wrong, and stops this page. The ``Identity`` in the
+# last graph, for one, looks superfluous. Without it, the file passes the checker of ONNX, and this happens:
+
+built = {task: made.built() for task, made in tasks.items()}
+hand = {task: made.by_hand(built[task]) for task, made in tasks.items()}
+for task, made in built.items():
+    verify(hand[task], made.module, made.samples).check()
+
+smaller = tasks["scan"].text.replace("float[8] u)", "float[8] t)").replace("u = Identity(t)", "")
+fewer = Task(tasks["scan"].module, text=smaller, **tasks["scan"].weights).by_hand(built["scan"])
+onnx.checker.check_model(ir.to_proto(fewer.model), full_check=True)
+print(verify(fewer, built["scan"].module, built["scan"].samples[:2]))
+
+# %%
+# The exports
+# -----------
+# The same models, inputs and sizes; the official exporter once more without its optimiser.
+
+
+def exported(name: str, made: zoo.Built) -> Attempt:
+    """What one exporter makes of one model, held against eager."""
+    exporter, _, raw = name.partition(", ")
+    options = {"opset_version": OPSET, **({"optimize": False} if raw else {})}
+    tried = exporters.get(exporter)
+    return attempt(tried, made.module, made.samples, made.dynamic_shapes, **options)
+
+
+def nodes(artifact: exporters.OnnxArtifact) -> Counter[str]:
+    """What computes, by kind."""
+    return artifact.ops() - Counter(Constant=artifact.ops()["Constant"])
+
+
+def weights(artifact: exporters.OnnxArtifact) -> int:
+    """Bytes of all numbers in the file."""
+    constants = [
+        n.attributes.get("value")
+        for n in artifact.model.graph.all_nodes()
+        if n.op_type == "Constant"
+    ]
+    stored = [value.const_value for value in artifact.model.graph.initializers.values()]
+    return sum(tensor.nbytes for tensor in [*stored, *(c.value for c in constants if c)])
+
+
+chosen = list(tasks)[:: 3 if page.quick else 1]
+tried = {task: {name: exported(name, built[task]) for name in NAMES} for task in chosen}
+right = {
+    task: {n: a.artifact for n, a in row.items() if a.outcome == "ok"} | {HAND: hand[task]}
+    for task, row in tried.items()
+}
+
+# %%
+# If an exporter took fewer nodes than the file by hand, with no more weights, then that one was not the smallest, and the page would stop
+# here.
+
+for task, row in right.items():
+    least = nodes(hand[task]).total()
+    beaten = [
+        n for n, a in row.items() if nodes(a).total() < least and weights(a) <= weights(hand[task])
+    ]
+    assert not beaten, (task, beaten)
+
+# %%
+# What each has more than the file by hand, where it has more, and what it refuses:
+
+
+def row_of(task: str, name: str) -> dict[str, Any]:
+    """One line of the table."""
+    found = tried[task][name]
+    if name not in right[task]:
+        return {
+            "model": task,
+            "exporter": name,
+            "nodes": found.outcome,
+            "more than by hand": found.row()["what was seen"],
+        }
+    count, least = nodes(found.artifact), nodes(hand[task])
+    more = ", ".join(f"{op} {n}" for op, n in (count - least).most_common())
+    return {
+        "model": task,
+        "exporter": name,
+        "nodes": f"{count.total()} for {least.total()}",
+        "more than by hand": more,
+    }
+
+
+show.table(
+    [row for task in chosen for name in NAMES if (row := row_of(task, name))["more than by hand"]]
+)
+
+# %%
+# What was seen
+# -------------
+
+counts = {
+    task: timing.Timings((), ({name: nodes(a).total() for name, a in row.items()},))
+    for task, row in right.items()
+}
+facts = {
+    "bytes": {t: {n: a.stats().bytes for n, a in row.items()} for t, row in right.items()},
+    "weights": {t: {n: weights(a) for n, a in row.items()} for t, row in right.items()},
+}
+run = page.keep(counts, unit="integer", facts=facts)
+page.close(run, finding, draw)
+
+# %%
+# A grey mark has exactly the nodes of the file by hand; no mark means that the file is refused or wrong. What a file holds besides its
+# weights is names, shapes, and notes on where in your code each node comes from. In a model of many megabytes, it does not count.
+
+(axes,) = figures.panels("Bytes for each node, weights left out", height=2.8)
+figures.bars(axes, {name: beside(run, name) for name in (HAND, *NAMES)}, unit="B")
+
+# %%
+# What you can do
+# ---------------
+# Most of what is too much computes where to read or write, or a shape. Where you can say it without indices and shapes, the exporters take
+# fewer nodes. Three of the functions in other words, and the nodes of each file:
+
+body = nn.Sequential(conv, norm, nn.ReLU())
+rewritten = {
+    "masked set": OfTwo(lambda x, mask: torch.where(mask, 0.0, x)),
+    "slice assignment": OfTwo(lambda x, part: torch.cat((x[:, :1], part, x[:, 3:]), 1)),
+    "conv, norm, pool": Of(lambda x, body, head: head(body(x).mean((2, 3))), body, head),
+}
+
+
+def again(task: str) -> dict[str, Any]:
+    """One line: the nodes of the same function in other words, which must give what the first gives."""
+    old = built[task]
+    new = zoo.Built(rewritten[task].eval(), old.samples, old.dynamic_shapes)
+    verify(hand[task], new.module, new.samples).check()
+    found = {n: exported(n, new) for n in NAMES if n in exporters.available()}
+    right = {
+        n: nodes(a.artifact).total() if a.outcome == "ok" else a.outcome for n, a in found.items()
+    }
+    return {"model": task, HAND: nodes(hand[task]).total(), **right}
+
+
+show.table([again(task) for task in rewritten])
+
+# %%
+# Count the nodes of your own file when it seems slow or large, and look for ``Shape``, ``Expand`` and ``ScatterND``: each tells of a line
+# like those above. Fewer nodes are not always faster; next, what a file costs before its first answer: :doc:`start_up`.

@@ -1,0 +1,290 @@
+"""
+What runs an exported model fastest?
+====================================
+
+Two models are exported in every way there is here, and run at batches from 1 to 256 beside eager, on one thread and on two. First comes
+what the stored full run found; then the code, and the same for one model at two batches on the machine that built this page.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import onnx_ir as ir
+import onnxruntime
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from exportlab import benchmark, compare, exporters, figures, timing
+from exportlab.exporters import Artifact, OnnxArtifact
+from exportlab.failures import muffled
+
+page = benchmark.page(
+    "latency",
+    "What runs an exported model fastest?",
+    quick="the MLP at 2 batches on 1 thread, without AOTInductor",
+)
+EAGER, COMPILED = "eager", "torch.compile"
+Points = dict[int, timing.Timings]  # by batch
+
+
+def points(run: benchmark.Run, model: str, threads: int) -> Points:
+    """The times of one model at each batch."""
+    start = f"{model}, threads {threads}, batch "
+    return {int(t.removeprefix(start)): run[t] for t in run.times if t.startswith(start)}
+
+
+def leaders(times: timing.Timings) -> str:
+    """The fastest with all that do not differ from it, their medians, eager = 1; and to_onnx's, where it is none of them."""
+    over = {name: times.ratio(name, EAGER).median for name in times.rounds[0]}
+    first = min(over, key=times.median)
+    level = [n for n in over if n == first or not times.ratio(n, first).differs]
+    ends = dict.fromkeys(figures.plain(end(over[n] for n in level), "x") for end in (min, max))
+    rest = "" if "to_onnx" in level else f" (to_onnx {figures.plain(over['to_onnx'], 'x')})"
+    return f"{', '.join(level)} {'–'.join(ends)}{rest}"
+
+
+def counted(ratios: list[timing.Ratio], what: str) -> str:
+    """How many differ, and by how much at most."""
+    seen = [ratio.median for ratio in ratios if ratio.differs]
+    ends = dict.fromkeys(figures.plain(end, "x") for end in (min(seen), max(seen))) if seen else ()
+    reach = f" ({' to '.join(ends)} {what})" if ends else ""
+    return f"in {len(seen)} of {len(ratios)} comparisons{reach}"
+
+
+def finding(run: benchmark.Run) -> str:
+    """Who leads at the ends, whether the writer of a file matters, what a second thread gives, how far off all is."""
+    found = {model: points(run, model, 1) for model in run.facts["models"]}
+    front = "; ".join(
+        f"{model} at batch {batch}: {leaders(by_batch[batch])}"
+        for model, by_batch in found.items()
+        for batch in (min(by_batch), max(by_batch))
+    )
+    writers = counted([t.ratio("to_onnx", "dynamo") for t in run.times.values()], "dynamo's time")
+    helped = [
+        ratio
+        for model in found
+        for ratios in gains(run, model).values()
+        for ratio in ratios.values()
+    ]
+    second = (
+        f" A second thread changes the time {counted(helped, 'times as fast')}." if helped else ""
+    )
+    left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
+    return (
+        f"fastest on one thread, eager = 1, with all that do not differ from it: {front}. to_onnx's file and dynamo's differ {writers}.{second} "
+        f"Outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}. Left out: {left}."
+    )
+
+
+def gains(run: benchmark.Run, model: str) -> dict[str, dict[int, timing.Ratio]]:
+    """One thread's time over that of two, at each batch."""
+    found = points(run, model, 2).items()
+    ratios = {n: {b: t.ratio(f"{n}, 1 thread", n) for b, t in found} for n in (EAGER, "to_onnx")}
+    return ratios if found else {}
+
+
+def draw(run: benchmark.Run) -> None:
+    """A panel for each model, one thread."""
+    models = run.facts["models"]
+    plots = figures.panels("Time of a run on one thread, eager = 1", len(models), height=4.4)
+    for axes, model in zip(plots, models, strict=True):
+        found = points(run, model, 1)
+        names = found[min(found)].rounds[0]
+        ratios = {name: {b: t.ratio(name, EAGER) for b, t in found.items()} for name in names}
+        figures.lines(axes, ratios, title=model, along="batch")
+
+
+def draw_threads(run: benchmark.Run) -> None:
+    """What a second thread gives."""
+    models = run.facts["models"]
+    plots = figures.panels("Times as fast on two threads", len(models))
+    for axes, model in zip(plots, models, strict=True):
+        figures.lines(axes, gains(run, model), title=model, along="batch")
+
+
+page.open(finding, draw)
+
+# %%
+# The models
+# ----------
+# An MLP, where the call itself counts, and four blocks of a transformer, where the arithmetic does.
+
+
+class Block(nn.Module):
+    def __init__(self, width: int = 128) -> None:
+        super().__init__()
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        wide = 4 * width
+        self.mlp = nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        chunks = self.qkv(self.before(x)).chunk(3, -1)
+        q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2) for t in chunks)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return x + self.mlp(self.between(x))
+
+
+torch.manual_seed(0)
+layers = (nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
+models = {
+    "MLP": (nn.Sequential(*layers).eval(), (64,)),
+    "transformer": (nn.Sequential(*(Block() for _ in range(4))).eval(), (16, 128)),
+}
+batches, counts, rounds, span = (1, 4, 16, 64, 256), (1, 2), 7, 0.01
+if page.quick:
+    models = {"MLP": models["MLP"]}
+    batches, counts, rounds, span = (1, 64), (1,), 6, 0.005
+
+# %%
+# Who takes part
+# --------------
+# Each exporter whose result runs by itself, and torch.compile. The latter and AOTInductor (``aoti``) need a C++ compiler. What is missing
+# is left out, and so is AOTInductor when this page is built: it compiles for longer than all others together.
+
+known = exporters.available()
+wanted = ("to_onnx", "dynamo", "torchscript", "openvino", "executorch", "aoti")
+left_out = {name: why for name in wanted if (why := known[name].missing())}
+left_out |= {COMPILED: left_out["aoti"]} if "aoti" in left_out else {}
+left_out |= {"aoti": "quick run"} if page.quick else {}
+for name, why in left_out.items():
+    print(f"{name} is left out: {why}")
+
+# %%
+# Is it right?
+# ------------
+# Each exports with a dynamic batch of 4 and is held against eager at others. What is not ``ok`` is not timed, but listed.
+
+apart: dict[str, float] = {}
+
+
+def exported(model: str) -> dict[str, Artifact]:
+    """One model by all exporters: those that are right."""
+    module, shape = models[model]
+    samples = [(torch.randn(batch, *shape),) for batch in (4, 1, 7, max(batches))]
+    names = [name for name in wanted if name not in left_out]
+    sizes = {"executorch": {"largest": max(batches)}}  # it plans its memory ahead
+    found = compare(module, samples, dynamic_shapes=({0: "batch"},), exporters=names, options=sizes)
+    outcomes = found.outcomes().items()
+    left_out.update({f"{name} of the {model}": seen for name, seen in outcomes if seen != "ok"})
+    right = {name: found[name] for name, seen in outcomes if seen == "ok"}
+    apart.update({f"{name}, {model}": attempt.report.worst for name, attempt in right.items()})
+    return {name: attempt.artifact for name, attempt in right.items()}
+
+
+def compiled(model: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The model by torch.compile for any batch, compiled at 4 and, as 1 is special to it, once more at 1."""
+    module, shape = models[model]
+    made = torch.compile(module, dynamic=True)
+    for x in (torch.randn(batch, *shape) for batch in (4, 1, max(batches))):
+        torch.testing.assert_close(made(x), module(x), rtol=0, atol=1e-4)
+        apart[f"{COMPILED}, {model}, {len(x)}"] = (made(x) - module(x)).abs().max().item()
+    return made
+
+
+# %%
+# What is timed
+# -------------
+# The runtime's own call, its argument made beforehand, and no more: exportlab's artifacts also check and convert, which counts at batch 1.
+# ONNX Runtime has its number of threads from the session's options. They stop waiting for work when a run ends; else they would keep the
+# processor from whoever is timed next. Its sessions are made anew in each round: one that is slow by chance would be slow in all of them.
+
+Call = Callable[[], object]
+
+
+def in_onnxruntime(file: bytes, x: torch.Tensor, threads: int) -> Call:
+    """A run of an ONNX file."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return partial(session.run, None, {session.get_inputs()[0].name: x.numpy()})
+
+
+def running(artifact: Artifact, x: torch.Tensor, threads: int) -> Callable[[], Call]:
+    """What prepares a run of any artifact; what is not ONNX was made for the number of threads that torch has."""
+    if isinstance(artifact, OnnxArtifact):
+        file = ir.to_proto(artifact.model).SerializeToString()
+        return partial(in_onnxruntime, file, x, threads)
+    if artifact.exporter == "openvino":
+        return lambda: partial(artifact.request.infer, [x.numpy()])
+    if artifact.exporter == "executorch":  # a method alone does not keep its program alive
+        return lambda: lambda: artifact.method.execute([x])
+    return lambda: partial(artifact.library, x)
+
+
+def make(prepare: Callable[[], Call], repeats: int, threads: int) -> Call:
+    """To be timed: runs in a row, after a pause in which the threads of the one before fall asleep, and runs that wake its own."""
+    torch.set_num_threads(threads)
+    call = prepare()
+    time.sleep(0.005)
+    for _ in range(1 + repeats // 4):
+        call()
+    return lambda: [call() for _ in range(repeats)]
+
+
+# %%
+# One thread, then two
+# --------------------
+# Inductor and OpenVINO compile for a number of threads, and ExecuTorch has one pool for all: for two threads everything is exported anew.
+# Eager and to_onnx's file then run on one thread as well, by turns with two, as no time is divided by one of another round.
+
+
+def makers(
+    found: dict[str, Artifact], fast: Call | None, model: str, batch: int
+) -> dict[str, timing.Make]:
+    """All runs of one model at one batch: each as often as eager fits into the span."""
+    module, shape = models[model]
+    x, threads = torch.randn(batch, *shape), torch.get_num_threads()
+    calls = {EAGER: lambda: partial(module, x)}
+    calls |= {COMPILED: lambda: partial(fast, x)} if fast else {}
+    calls |= {name: running(artifact, x, threads) for name, artifact in found.items()}
+    module(x)
+    repeats = max(1, round(span / timing.seconds(calls[EAGER])))
+    timed = {name: partial(make, call, repeats, threads) for name, call in calls.items()}
+    if threads > 1:
+        single = {EAGER: calls[EAGER], "to_onnx": running(found["to_onnx"], x, 1)}
+        timed |= {
+            f"{name}, 1 thread": partial(make, call, repeats, 1) for name, call in single.items()
+        }
+    return timed
+
+
+def measured(threads: int) -> dict[str, timing.Timings]:
+    """All models at all batches."""
+    torch.set_num_threads(threads)
+    groups = {}
+    for model in models:
+        found = exported(model)
+        fast = None if COMPILED in left_out else compiled(model)
+        for batch in batches:
+            title = f"{model}, threads {threads}, batch {batch}"
+            groups[title] = makers(found, fast, model, batch)
+    return timing.interleaved(groups, rounds, budget=60, tell=page.tell)
+
+
+times: dict[str, timing.Timings] = {}
+with torch.no_grad(), muffled():
+    for threads in counts:
+        times |= measured(threads)
+torch.set_num_threads(1)
+
+# %%
+# What was seen
+# -------------
+# At batch 1 you time the call: Python, checks, the way into the library and back. At batch 256 you time the arithmetic.
+
+run = page.keep(times, facts={"models": list(models), "left out": left_out, "apart": apart})
+page.close(run, finding, draw)
+
+# %%
+# Two threads, as the stored run saw them: 1 is no gain, 2 all that can be had.
+
+if (benchmark.DATA / "latency.json").exists():
+    draw_threads(benchmark.stored("latency"))
+
+# %%
+# Choose by the batch that you serve, then by what you can install where it runs. Give a second thread to a request only where it gains;
+# otherwise two requests at a time make better use of it. Next, what optimising or quantising the file adds: :doc:`optimisers`

@@ -1,0 +1,329 @@
+"""
+How does a Llama export and run, layer by layer?
+================================================
+
+A narrow Llama with random weights takes its cache as inputs and returns it longer. It is exported at several depths, and each file runs the
+two halves of generation: *prefill*, a prompt of 64 tokens and an empty cache, and *decode*, one token after 64. First comes what the stored
+full run found, up to 16 layers; then the code, and a quick run of one layer.
+"""
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import DynamicCache
+from transformers.masking_utils import create_causal_mask
+
+from exportlab import benchmark, case, exporters, figures, show, tensor, timing, to_onnx, zoo
+from exportlab.comparison import Attempt, attempt
+from exportlab.difference import compare as difference
+from exportlab.eager import fresh
+from exportlab.failures import muffled
+from exportlab.zoo.case import Declaration
+from exportlab.zoo.tiny import model
+
+page = benchmark.page(
+    "llama_layers",
+    "How does a Llama export and run, layer by layer?",
+    quick="1 layer, 3 rounds",
+)
+BASE, EAGER = "torch.export", "eager"
+PHASES = ("prefill", "decode")
+Ratios = dict[str, dict[int, timing.Ratio]]
+
+
+def by_depth(run: benchmark.Run, kind: str, base: str) -> Ratios:
+    """By name and then by depth, what it takes over the base of the same depth."""
+    found: Ratios = {}
+    for title, times in run.times.items():
+        if title.startswith(kind):
+            for name in times.rounds[0]:
+                found.setdefault(name, {})[int(title.split()[-1])] = times.ratio(name, base)
+    return {name: ratios for name, ratios in found.items() if name != base}
+
+
+def spoken(name: str) -> str:
+    """A name that can stand in a list."""
+    return name.replace(", ", " with ")
+
+
+def deepest(ratios: Ratios, depth: int) -> str:
+    """Each name at its greatest depth, which is said where it is another."""
+    told = []
+    for name, points in ratios.items():
+        where = "" if max(points) == depth else f" at {max(points)}"
+        told.append(f"{spoken(name)}{where} {points[max(points)]}")
+    return ", ".join(told)
+
+
+def finding(run: benchmark.Run) -> str:
+    """Export, both halves of a run, nodes and refusals at the greatest depth."""
+    depth = max(run.facts["depths"])
+    counted = ", ".join(
+        f"{spoken(name)} {count}" for name, count in run.facts["nodes"][str(depth)].items()
+    )
+    told = "; ".join(f"{p} over eager: {deepest(by_depth(run, p, EAGER), depth)}" for p in PHASES)
+    refused = "; ".join(f"{way}: {why}" for way, why in run.facts["refused"].items()) or "none"
+    return (
+        f"at {depth} layer{'s' * (depth > 1)}, export over torch.export: {deepest(by_depth(run, 'export', BASE), depth)}; {told}; nodes: {counted}; "
+        f"outputs differ from eager's by at most {run.facts['apart']:.0e}; not timed, since not right: {refused}."
+    )
+
+
+def draw(run: benchmark.Run) -> None:
+    """What an export takes, and what a token takes in its file."""
+    left, right = figures.panels("A Llama by number of layers", 2)
+    exported, decoded = by_depth(run, "export", BASE), by_depth(run, "decode", EAGER)
+    figures.lines(left, exported, title="export, torch.export = 1", along="layers")
+    figures.lines(right, decoded, title="decode, eager = 1", along="layers")
+
+
+def draw_rest(run: benchmark.Run) -> None:
+    """What a prompt takes, and how many nodes there are."""
+    left, right = figures.panels("The same files", 2)
+    prefilled = by_depth(run, "prefill", EAGER)
+    counts = run.facts["nodes"]
+    nodes = {
+        name: {int(n): at[name] for n, at in counts.items() if name in at} for name in prefilled
+    }
+    figures.lines(left, prefilled, title="prefill, eager = 1", along="layers")
+    figures.lines(right, nodes, title="nodes", along="layers", unit="")
+
+
+page.open(finding, draw)
+
+# %%
+# The model
+# ---------
+# 64 wide, 4 heads that share the keys and values of 2. So small a model shows what its *operators* cost, not what its products cost: do not
+# expect these speeds at the width that you deploy. Batch, tokens and past all move.
+#
+# The cache stands outside as pairs of tensors, and each layer gets its own pair. That is the library's forward written out, for one reason:
+# a layer that is handed a ``DynamicCache`` may change it, so ``to_onnx(…, functions=…)`` does not make it a function.
+
+WIDTH, HEADS, KEY_HEADS, WORDS, PROMPT = 64, 4, 2, 256, 64
+SIZES = {
+    "hidden_size": WIDTH,
+    "intermediate_size": 2 * WIDTH,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": KEY_HEADS,
+    "vocab_size": WORDS,
+    "max_position_embeddings": 4 * PROMPT,
+}
+DIMS = {"batch": (2, 3, 1), "seq": (3, 4, PROMPT, 1), "past": (5, 2, 0, PROMPT)}
+T = torch.Tensor
+Pairs = list[tuple[T, T]]
+
+
+class Layer(nn.Module):
+    """A layer of the library between tensors: nothing that it could change comes in."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+        layer.self_attn.layer_idx = 0  # its cache holds this layer alone
+
+    def forward(
+        self, hidden: T, mask: T | None, cos: T, sin: T, keys: T, values: T
+    ) -> tuple[T, T, T]:
+        cache = DynamicCache([(keys, values)])
+        hidden = self.layer(hidden, mask, position_embeddings=(cos, sin), past_key_values=cache)
+        return hidden, cache.layers[0].keys, cache.layers[0].values
+
+
+class Decoder(nn.Module):
+    """Embeddings, layers, head; takes pairs of keys and values, returns them longer."""
+
+    def __init__(self, llama: nn.Module) -> None:
+        super().__init__()
+        self.inner, self.head, self.config = llama.model, llama.lm_head, llama.config
+        self.blocks = nn.ModuleList(map(Layer, llama.model.layers))
+
+    def forward(
+        self, ids: torch.Tensor, mask: torch.Tensor, pairs: Pairs
+    ) -> tuple[torch.Tensor, Pairs]:
+        hidden = self.inner.embed_tokens(ids)
+        places = (torch.arange(ids.shape[1]) + pairs[0][0].shape[2])[None]
+        past = DynamicCache(pairs)
+        mask = create_causal_mask(self.config, hidden, mask, past, position_ids=places)
+        cos, sin = self.inner.rotary_emb(hidden, position_ids=places)
+        longer = []
+        for block, (keys, values) in zip(self.blocks, pairs, strict=True):
+            hidden, *pair = block(hidden, mask, cos, sin, keys, values)
+            longer.append(tuple(pair))
+        return self.head(self.inner.norm(hidden)), longer
+
+
+def llama(depth: int) -> nn.Module:
+    """The library's own, with random weights."""
+    sizes = {**SIZES, "num_hidden_layers": depth, "use_cache": True}
+    return model("LlamaForCausalLM", "LlamaConfig", **sizes)
+
+
+def built(depth: int) -> zoo.Built:
+    """The decoder, its samples (an export, two sizes more, a prompt, a token), and its axes."""
+
+    @case(dims=DIMS)
+    def decoder() -> Declaration:
+        words = zoo.integers("batch", "seq", high=WORDS), zoo.ones("batch", "past+seq")
+        shape = "batch", KEY_HEADS, "past", WIDTH // HEADS
+        return Decoder(llama(depth)), (
+            *words,
+            [(tensor(*shape), tensor(*shape)) for _ in range(depth)],
+        )
+
+    return decoder.build()
+
+
+def library(depth: int, sample: zoo.Sample) -> torch.Tensor:
+    """The logits of the library's own forward, with the weights of `built`."""
+    with torch.random.fork_rng(), torch.inference_mode():
+        torch.manual_seed(0)
+        ids, mask, pairs = sample.args
+        return (
+            llama(depth)
+            .eval()(ids, attention_mask=mask, past_key_values=DynamicCache(pairs))
+            .logits
+        )
+
+
+two = built(2)
+with torch.inference_mode():
+    apart = difference(library(2, two.samples[0]), two.module(*two.samples[0].args)[0])
+assert not apart.problem, apart.problem
+
+
+# %%
+# Is it right?
+# ------------
+# The export sees 3 tokens after 5. Each artifact is then held against eager at another batch, at the prompt without a past, and at the one
+# token after 64. What is not ``ok`` is not timed. ``to_onnx, functions`` writes the layer once, as a function, and calls it with the
+# weights of each layer.
+
+ways: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "to_onnx": {},
+    "to_onnx, functions": {"functions": (Layer,)},
+    "dynamo": {},
+    "torchscript": {},
+}
+depths, rounds = ((1,), 3) if page.quick else ((1, 4, 16), 4)
+deep = {"dynamo": 4}  # layers up to which its exports are timed: one of 16 takes most of a minute
+
+
+def exporter(way: str) -> exporters.Exporter:
+    """What follows a comma is how it is used."""
+    return exporters.get(way.split(",")[0])
+
+
+def attempts(made: zoo.Built) -> dict[str, Attempt]:
+    """Every way, exported and verified."""
+    shapes = made.dynamic_shapes
+    return {
+        way: attempt(exporter(way), made.module, made.samples, shapes, **options)
+        for way, options in ways.items()
+    }
+
+
+models = {depth: built(depth) for depth in depths}
+tried = {depth: attempts(made) for depth, made in models.items()}
+timed = [way for way in ways if all(tried[depth][way].outcome == "ok" for depth in depths)]
+show.table([{**tried[depths[-1]][way].row(), "exporter": way} for way in ways])
+
+# %%
+# How it is measured
+# ------------------
+# By turns, on one thread, in seconds of the processor: :doc:`how_we_measure`. Every export gets a fresh copy of the module. Eager runs without
+# gradients, and its cache goes in and out like that of the files.
+
+
+def exports(depth: int) -> dict[str, timing.Make]:
+    """The exports of one depth."""
+    made = models[depth]
+
+    def make(way: str) -> Callable[[], object]:
+        module, sample = fresh(made.module), copy.deepcopy(made.samples[0])
+        return lambda: exporter(way).export(
+            module, sample.args, dynamic_shapes=made.dynamic_shapes, **ways[way]
+        )
+
+    return {w: lambda way=w: make(way) for w in timed if depth <= deep.get(w, depth)}
+
+
+def runs(depth: int, sample: zoo.Sample, repeats: int) -> dict[str, timing.Make]:
+    """So many calls of eager, and of each file."""
+    module = models[depth].module
+
+    @torch.inference_mode()
+    def eager() -> None:
+        for _ in range(repeats):
+            module(*sample.args)
+
+    files = [way for way in timed if way != BASE]
+    made = {w: benchmark.in_onnxruntime(tried[depth][w].artifact, sample, repeats) for w in files}
+    return {EAGER: lambda: eager, **made}
+
+
+repeats = 5 if page.quick else 20
+calls = {
+    f"{phase}, layers {depth}": runs(depth, made.samples[2 + place], repeats)
+    for depth, made in models.items()
+    for place, phase in enumerate(PHASES)
+}
+with muffled():
+    ran = timing.interleaved(calls, 2 * rounds, budget=60, tell=page.tell, clock=time.process_time)
+    exported = timing.interleaved(
+        {f"export, layers {depth}": exports(depth) for depth in depths},
+        rounds,
+        discard=0,
+        budget=130,
+        tell=page.tell,
+        clock=time.process_time,
+    )
+
+# %%
+# What was seen
+# -------------
+
+
+def refusal(way: str) -> str:
+    """Where it first was not right, and what was seen."""
+    depth = next(depth for depth in depths if tried[depth][way].outcome != "ok")
+    row = tried[depth][way].row()
+    return f"{row['outcome']} at {depth} layers: {row['what was seen']}"
+
+
+facts = {
+    "depths": depths,
+    "nodes": {
+        depth: {way: found[way].artifact.ops().total() for way in timed if way != BASE}
+        for depth, found in tried.items()
+    },
+    "apart": max(found[way].report.worst for found in tried.values() for way in timed),
+    "refused": {way: refusal(way) for way in ways if way not in timed},
+}
+run = page.keep({**exported, **ran}, facts=facts, packages=(*benchmark.PACKAGES, "transformers"))
+page.close(run, finding, draw)
+
+# %%
+# A flat curve on the left grows as ``torch.export`` does. Below 1 is less than ``torch.export`` takes itself. A trace is cheap because it
+# sees no symbols: where it is timed it is right, and :doc:`the support matrix </docs/support>` shows where it is not. Next, the other half, and the nodes:
+
+draw_rest(run)
+
+# %%
+# Is the layer captured once as well? The report of the export says it, here for two layers.
+
+with muffled():
+    program = to_onnx(
+        two.module, two.samples[0].args, dynamic_shapes=two.dynamic_shapes, functions=(Layer,)
+    )
+print(f"calls: {program.report.functions}, shared: {program.report.shared or 'none'}")
+print(f"not shared: {program.report.not_shared}")
+
+# %%
+# If you generate text, judge a file by *decode*: it runs once a token, *prefill* once a prompt. If you export often, look at the left of the
+# first figure. Next: :doc:`who exports what, all cases together <coverage>`.
