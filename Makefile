@@ -11,7 +11,7 @@ NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test build/.lessons build/.recipes build/.pytest notebooks bench: export OMP_NUM_THREADS := 1
+site test build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench matrix matrix-check matrix-previous lint clean constraints
@@ -26,8 +26,8 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
-test: build/.lessons build/.recipes build/.pytest  ## run every notebook and compare its outputs, then pytest; nothing twice
-	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest)"
+test: build/.lessons build/.recipes build/.pytest build/.matrix  ## run every notebook and compare its outputs, then pytest, then a part of the matrix; nothing twice
+	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest build/.matrix)"
 
 build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py $(wildcard tutorials/*.ipynb)
 	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg tutorials
@@ -40,6 +40,10 @@ build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py tests/kernels.py $(she
 
 build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')
 	@$(BIN)/pytest -n $(JOBS) tests
+	@touch $@
+
+build/.matrix: $(READY) $(PACKAGE) tests/matrix.py tests/expected/matrix.csv
+	@$(BIN)/python tests/matrix.py --check --quick
 	@touch $@
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs

@@ -254,3 +254,8 @@ def test_script_and_page_agree_on_names(page: ModuleType) -> None:
     fields = re.findall(r'"(\w+)"', re.search(r"FIELDS = \[(.*?)\]", script).group(1))
     assert set(fields) == set(re.findall(r'name="(\w+)"', made)) - {"exporter"}
     assert len(script.splitlines()) < 300
+
+
+def test_a_case_that_moves_is_checked_moving_alone() -> None:
+    outcomes = {("a", "x", "static"): "ok", ("a", "x", "dynamic"): "frozen", ("b", "x", "static"): "ok"}
+    assert expected.moving(outcomes) == {("a", "x", "dynamic"): "frozen", ("b", "x", "static"): "ok"}
