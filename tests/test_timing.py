@@ -150,7 +150,7 @@ def test_a_run_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     assert run["model, large"].ratio("a", "b").seen == (2.0, 3.0)
     assert run.facts == facts
     assert run.rounds == 1
-    assert run.origin == "Full run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread, 1 rounds)"
+    assert run.origin == "Full run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread)"
 
 
 def test_a_file_of_another_benchmark_is_refused(tmp_path: Path) -> None:

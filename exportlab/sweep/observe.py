@@ -25,6 +25,7 @@ from ..zoo import get as zoo_case
 from .peak import peak_memory
 from .task import Task
 
+PROJECT = Path(__file__).parents[2]
 CALLS = 5  # of which the median is kept, after one that is not
 ENOUGH = 0.5  # seconds; what takes longer is called once
 MESSAGE = 400  # characters of an error that are kept
@@ -67,7 +68,7 @@ def case_of(task: Task) -> Case:
 def failure(tried: Attempt, case: Case) -> dict[str, Any]:
     """What the record says of an outcome other than `ok`, and how far the numbers are off."""
     if tried.error is not None:
-        return {"error": reason(tried.error)[:MESSAGE], "where": place(tried.error, case)}
+        return {"error": kept(reason(tried.error)), "where": place(tried.error, case)}
     assert tried.report is not None
     failed = tuple(seen(check) for check in tried.report.checks if check.outcome not in ("ok", "skipped"))
     return {"failed": failed, "worst": finite(tried.report.worst)}
@@ -75,16 +76,22 @@ def failure(tried: Attempt, case: Case) -> dict[str, Any]:
 
 def seen(check: Check) -> dict[str, Any]:
     """A check as the record keeps it."""
-    worst, detail = finite(check.worst), check.detail[:MESSAGE]
+    worst, detail = finite(check.worst), kept(check.detail)
     return {"check": check.name, "inputs": check.inputs, "outcome": check.outcome, "worst": worst, "detail": detail}
+
+
+def kept(message: str) -> str:
+    """As much of a message as a record holds; files are named from the project's root or by their package, not by this machine's folders."""
+    for folder in (Path(torch.__file__).parents[1], PROJECT):
+        message = message.replace(f"{folder}/", "")
+    return message[:MESSAGE]
 
 
 def place(error: BaseException, case: Case) -> str | None:
     """The line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
     path = Path(case.factory.__code__.co_filename)
     line = line_in(error, path)
-    package = Path(__file__).parents[2]
-    shown = path.relative_to(package) if path.is_relative_to(package) else path.name
+    shown = path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path.name
     return f"{shown}:{line}" if line else None
 
 
