@@ -81,7 +81,7 @@ def seen(check: Check) -> dict[str, Any]:
 
 
 def kept(message: str) -> str:
-    """As much of a message as a record holds; files are named from the project's root or by their package, not by this machine's folders."""
+    """As much of a message as a record holds; files are named from the project's root or by package, not by this machine's folders."""
     for folder in (Path(torch.__file__).parents[1], PROJECT):
         message = message.replace(f"{folder}/", "")
     return message[:MESSAGE]
