@@ -127,7 +127,7 @@ class Journal:
 
     def _continued(self, environment: Mapping[str, Any]) -> list[Record]:
         content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
+        whole = ended(content)
         environments, records = parsed(whole.decode("utf-8"), self.path)
         for known in environments.values():
             if known["id"] != self.environment:
@@ -159,8 +159,12 @@ def environments(path: str | Path) -> dict[str, dict[str, Any]]:
 
 
 def _whole_lines(path: str | Path) -> str:
-    content = Path(path).read_bytes()
-    return content[: content.rfind(b"\n") + 1].decode("utf-8", errors="replace")
+    return ended(Path(path).read_bytes()).decode("utf-8", errors="replace")
+
+
+def ended(content: bytes) -> bytes:
+    """The lines that have an end: the last one was torn if it has none."""
+    return content[: content.rfind(b"\n") + 1]
 
 
 def parsed(text: str, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:

@@ -110,16 +110,10 @@ def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[
     for result, fake in zip(results, fakes, strict=True):
         value = inner.cast(result, dtype_of(fake))
         if id(value) in taken or not any(node is value.producer() for node in reversed(inner.nodes)):
-            value = _copied(inner, value)
+            value = inner.copied(value)
         taken.add(id(value))
         outputs.append(value)
     return ir.Graph(inputs, outputs, nodes=inner.nodes, name=inner.shared.names.unique(f"{inner.at.name}/{role}"))
-
-
-def _copied(inner: Graph, value: Tensor) -> Tensor:
-    copy = inner._append("", "Identity", [value], 1, {}, value.dtype)[0]
-    copy.shape = value.shape
-    return copy
 
 
 def typed(made: Any, fakes: Sequence[Any]) -> list[Tensor]:

@@ -166,18 +166,13 @@ class Conversion:
         outputs = []
         for position, (name, value) in enumerate(results):
             if value.producer() is None or id(value) in taken:
-                value = self._copied(value, name)
+                value = self.g.copied(value)
+                value.name = self.shared.names.unique(name)
             taken.add(id(value))
             if position < len(self.asked.output_names):
                 value.name = self.asked.output_names[position]
             outputs.append(value)
         return outputs
-
-    def _copied(self, value: Tensor, name: str) -> Tensor:
-        """An output of its own for a value that is an input, a weight, or an output already."""
-        copy = self.g._append("", "Identity", [value], 1, {}, value.dtype)[0]
-        copy.name, copy.shape, copy.sizes = self.shared.names.unique(name), value.shape, value.sizes
-        return copy
 
     def _assembled(self, outputs: list[Tensor]) -> ir.Model:
         used = [v for v in self.shared.initializers.values() if v.uses()]

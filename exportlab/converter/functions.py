@@ -220,9 +220,7 @@ def _distinct(body: Body, values: list[Tensor]) -> list[Tensor]:
     found = []
     for value in values:
         if id(value) in seen or value.producer() is None:
-            copy = body.g.op("Identity", value, merged=False)
-            copy.shape, copy.sizes = value.shape, value.sizes
-            value = copy
+            value = body.g.copied(value)
         seen.add(id(value))
         found.append(value)
     return found

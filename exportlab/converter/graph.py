@@ -260,6 +260,12 @@ class Graph:
         """The sizes of a tensor as an int64 tensor."""
         return self.ints(value.sizes) if value.sizes is not None else self.Shape(value)
 
+    def copied(self, value: Tensor) -> Tensor:
+        """An Identity of its own, for an output that is an input, a weight, or an output already."""
+        (copy,) = self._append("", "Identity", [value], 1, {}, value.dtype)
+        copy.shape, copy.sizes = value.shape, value.sizes
+        return copy
+
     def sized(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
         """The same value, whose sizes are now known."""
         value.sizes = tuple(sizes)
