@@ -77,5 +77,6 @@ matrix.store_parts()
 
 
 def setup(app: Sphinx) -> None:
-    """Style and script of the support matrix are for its page alone."""
+    """Benchmarks begin with their finding; style and script of the support matrix are for its page alone."""
+    app.connect("source-read", pages.finding_first)
     app.connect("html-page-context", matrix.add_files)

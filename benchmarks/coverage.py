@@ -75,19 +75,24 @@ def by_exporter(found: Iterable[Record]) -> Totals:
     return {name: counted[name] for name in ranked}
 
 
-def finding(found: Sequence[Record]) -> str:
+def finding(found: Sequence[Record]) -> benchmark.Lines:
     """Where axes move: each exporter, then the families."""
     moving = [record for record in found if record.mode == "dynamic"]
     parts = {name: shares(kinds) for name, kinds in by_exporter(moving).items()}
     told = [
-        f"{n} {p['right']:.0f} / {p['silent']:.0f} / {p['refused']:.0f}" for n, p in parts.items()
+        f"{n}: right {p['right']:.0f} %, silently wrong {p['silent']:.0f} %, refused {p['refused']:.0f} %"
+        for n, p in parts.items()
     ]
     families = {name: shares(kinds) for name, kinds in by_family(moving).items()}
     hard = [f"{name} {families[name]['right']:.0f} %" for name in list(families)[:3]]
     silent = max(families, key=lambda name: families[name]["silent"])
+    least, most = (choose(parts, key=lambda name: parts[name]["silent"]) for choose in (min, max))
     return (
-        f"with axes that move, % right / silently wrong / refused: {', '.join(told)}. Hardest families, all exporters together: "
-        f"{', '.join(hard)} right; most often silently wrong: {silent}, {families[silent]['silent']:.0f} %."
+        f"With axes that move, {least} writes a file that is silently wrong for {parts[least]['silent']:.0f} % of the cases, "
+        f"{most} for {parts[most]['silent']:.0f} %",
+        *told,
+        f"hardest families, all exporters together: {', '.join(hard)} right",
+        f"most often silently wrong: {silent}, {families[silent]['silent']:.0f} %",
     )
 
 
@@ -135,7 +140,7 @@ def origin() -> str:
 
 stored = read()
 if stored:
-    print(f"Sweep of {origin()}, {len(stored)} runs: {finding(stored)}")
+    print(benchmark.told(f"Sweep of {origin()}, {len(stored)} runs", finding(stored)))
     draw(stored)
 else:
     print("No sweep is stored yet: make matrix")

@@ -40,7 +40,7 @@ def by_depth(run: benchmark.Run, model: str) -> dict[int, timing.Timings]:
     return {int(title.split()[-1]): run[title] for title in run.times if title.startswith(model)}
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """The exporters at the greatest depth, their growth up to it, and where the time of two goes."""
     found = by_depth(run, "transformer")
     (first, start), *_, (last, end) = found.items()
@@ -50,7 +50,11 @@ def finding(run: benchmark.Run) -> str:
     steps = {who: parts(run, who) for who in ("to_onnx", "dynamo")}
     share = {who: 1 / sum(taken.values()) for who, taken in steps.items()}
     most = ", ".join(f"capture is {part:.0%} of {who}" for who, part in share.items())
-    return f"at {last} layers of the transformer, torch.export = 1: {told}; {last // first}x the layers take {grown}; {most}."
+    return (
+        f"At {last} layers of a transformer, with torch.export = 1: {told}",
+        f"{last // first}x the layers take {grown}",
+        most,
+    )
 
 
 def parts(run: benchmark.Run, exporter: str) -> dict[str, float]:

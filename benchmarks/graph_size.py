@@ -43,7 +43,7 @@ def told(run: benchmark.Run, name: str) -> str:
     return f"{name} {least} of {len(seen)}, {median}, at most {seen[worst]:.1f}x ({worst})"
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Every exporter's nodes, what is saved by storing numbers twice, and bytes that are no weights."""
     numbers = run.facts["weights"]
     fewer = [
@@ -53,9 +53,12 @@ def finding(run: benchmark.Run) -> str:
         if ratio < 1
     ]
     rest = [f"{n} {figures.in_bytes(statistics.median(beside(run, n)))}" for n in (HAND, *NAMES)]
+    first, *others = (told(run, name) for name in NAMES)
     return (
-        f"models exported in as few nodes as by hand, of those that come out right: {'; '.join(told(run, n) for n in NAMES)}. "
-        f"Fewer nodes than by hand: {'; '.join(fewer) or 'none'}. Bytes for each node, weights left out (medians): {', '.join(rest)}."
+        f"As few nodes as a graph written by hand, of the models that come out right: {first}",
+        *others,
+        f"fewer nodes than by hand: {'; '.join(fewer) or 'none'}",
+        f"bytes for each node, weights left out (medians): {', '.join(rest)}",
     )
 
 

@@ -53,10 +53,10 @@ def counted(ratios: list[timing.Ratio], what: str) -> str:
     return f"in {len(seen)} of {len(ratios)} comparisons{reach}"
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Who leads at the ends, whether the writer of a file matters, what a second thread gives, how far off all is."""
     found = {model: points(run, model, 1) for model in run.facts["models"]}
-    front = "; ".join(
+    first, *others = (
         f"{model} at batch {batch}: {leaders(by_batch[batch])}"
         for model, by_batch in found.items()
         for batch in (min(by_batch), max(by_batch))
@@ -69,12 +69,15 @@ def finding(run: benchmark.Run) -> str:
         for ratio in ratios.values()
     ]
     second = (
-        f" A second thread changes the time {counted(helped, 'times as fast')}." if helped else ""
+        [f"a second thread changes the time {counted(helped, 'times as fast')}"] if helped else []
     )
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"fastest on one thread, eager = 1, with all that do not differ from it: {front}. to_onnx's file and dynamo's differ {writers}.{second} "
-        f"Outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}. Left out: {left}."
+        f"Fastest on one thread, with all that do not differ from it and eager = 1, {first}",
+        *others,
+        f"to_onnx's file and dynamo's differ {writers}",
+        *second,
+        f"outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}; left out: {left}",
     )
 
 

@@ -59,17 +59,19 @@ def deepest(ratios: Ratios, depth: int) -> str:
     return ", ".join(told)
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Export, both halves of a run, nodes and refusals at the greatest depth."""
     depth = max(run.facts["depths"])
     counted = ", ".join(
         f"{spoken(name)} {count}" for name, count in run.facts["nodes"][str(depth)].items()
     )
-    told = "; ".join(f"{p} over eager: {deepest(by_depth(run, p, EAGER), depth)}" for p in PHASES)
+    told = [f"{p} over eager: {deepest(by_depth(run, p, EAGER), depth)}" for p in PHASES]
     refused = "; ".join(f"{way}: {why}" for way, why in run.facts["refused"].items()) or "none"
     return (
-        f"at {depth} layer{'s' * (depth > 1)}, export over torch.export: {deepest(by_depth(run, 'export', BASE), depth)}; {told}; nodes: {counted}; "
-        f"outputs differ from eager's by at most {run.facts['apart']:.0e}; not timed, since not right: {refused}."
+        f"At {depth} layer{'s' * (depth > 1)}, time of an export over torch.export's: {deepest(by_depth(run, 'export', BASE), depth)}",
+        *told,
+        f"nodes: {counted}",
+        f"outputs differ from eager's by at most {run.facts['apart']:.0e}; not timed, since not right: {refused}",
     )
 
 

@@ -27,7 +27,7 @@ def over_weights(run: benchmark.Run, size: str) -> dict[str, timing.Ratio]:
     }
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Each way at the largest size it can save, and whether the files are right."""
     size = list(run.times)[-1]
     found = {
@@ -38,8 +38,10 @@ def finding(run: benchmark.Run) -> str:
         f"{way} {ratio.median:.2f}x ({ratio.low:.2f}–{ratio.high:.2f})"
         for way, ratio in found.items()
     )
-    apart = f"outputs differ from eager's by at most {run.facts['apart']:.0e}"
-    return f"with {size} of weights, a process held at most this multiple of them, the model included: {told}; {apart}."
+    return (
+        f"With {size} of weights, a process held at most this multiple of them, the model included: {told}",
+        f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
+    )
 
 
 def draw(run: benchmark.Run) -> None:

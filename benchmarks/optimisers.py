@@ -58,7 +58,7 @@ def percent(share: float) -> str:
     return figures.plain(100 * float(f"{share:.1e}"), "%")
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """What optimising the graph gives, what ORT does by itself, what fewer bits give, and a start from what ORT saved."""
     models = run.facts["files"]
     same = {
@@ -72,10 +72,12 @@ def finding(run: benchmark.Run) -> str:
     off = {model: run[model].ratio(f"{BASE}, disabled", BASE) for model in models}
     start = {model: run[f"{model}, start"].ratio(SAVED, BASE) for model in models}
     return (
-        f"dynamo's file in ORT as it comes = 1. Of {len(same)} other 32-bit files, faster: {told(faster)}; "
-        f"slower: {told(slower)}. With ORT's own optimisations off: {told(off)}. "
-        f"With fewer bits, {'; '.join(reduced(run, model) for model in models)} of the largest output. "
-        f"Starting from what ORT saved: {told(start)}. Refused: {'; '.join(run.facts['refused']) or 'nothing'}."
+        f"Of {len(same)} other 32-bit files, faster in ONNX Runtime than dynamo's file as it comes (= 1): {told(faster)}",
+        f"slower: {told(slower)}",
+        f"with ONNX Runtime's own optimisations off: {told(off)}",
+        *(f"with fewer bits, {reduced(run, model)} of the largest output" for model in models),
+        f"starting from what ONNX Runtime saved: {told(start)}",
+        f"refused: {'; '.join(run.facts['refused']) or 'nothing'}",
     )
 
 

@@ -52,7 +52,7 @@ def per_node(run: benchmark.Run) -> dict[int, tuple[float, ...]]:
     return {depth: tuple(1e6 * t / nodes[depth] for t in taken[depth]) for depth in nodes}
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Price, conversion, files and depth."""
     speeds = [ratio.median for ratio in ratios(run, RUN, "to_onnx", "dynamo").values()]
     larger = [title for title, (ours, theirs) in run.facts["sizes"].items() if ours > theirs]
@@ -60,11 +60,10 @@ def finding(run: benchmark.Run) -> str:
     depth = run["depth"].ratio("to_onnx, functions", BASE)
     slowest = max(figures.spread(seen)[1] for seen in per_node(run).values())
     return (
-        f"all exports together, to_onnx over torch.export: {over_all(run, 'to_onnx', BASE)}; dynamo over to_onnx: "
-        f"{over_all(run, 'dynamo', 'to_onnx')}; the conversion alone takes {slowest:.0f} µs a node at most; the files run in "
-        f"{min(speeds):.2f} to {max(speeds):.2f} times what dynamo's take (medians), {len(larger)} of {len(speeds)} have more nodes; "
-        f"{deep} layers, captured once, over torch.export: {depth}, over {shallow} layers: "
-        f"{run['depth'].ratio('to_onnx, functions', 'shallow')}."
+        f"All exports together, to_onnx over torch.export: {over_all(run, 'to_onnx', BASE)}; dynamo over to_onnx: {over_all(run, 'dynamo', 'to_onnx')}",
+        f"the conversion alone takes {slowest:.0f} µs a node at most",
+        f"the files run in {min(speeds):.2f} to {max(speeds):.2f} times what dynamo's take (medians); {len(larger)} of {len(speeds)} have more nodes",
+        f"{deep} layers, captured once, over torch.export: {depth}; over {shallow} layers: {run['depth'].ratio('to_onnx, functions', 'shallow')}",
     )
 
 

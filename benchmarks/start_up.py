@@ -40,15 +40,17 @@ def told(ratios: dict[str, timing.Ratio]) -> str:
     return ", ".join([*far, *([f"no difference seen: {' and '.join(near)}"] if near else [])])
 
 
-def finding(run: benchmark.Run) -> str:
+def finding(run: benchmark.Run) -> benchmark.Lines:
     """Of the largest model: the sum, what is left without the import, later calls; and how far outputs differ."""
     model = run.facts["models"][-1]
     new, again, later = (told(over(run, model, p)) for p in ("in all", "load again", "later call"))
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
     return (
-        f"{model}; to_onnx's file in ONNX Runtime is 1, and {share:.0%} of that is the import. To the first answer of a new process: {new}. "
-        f"Loading and first call once more in the same process: {again}. Each later call: {later}. "
-        f"Outputs differ from eager's by at most {run.facts['apart']:.0e}."
+        f"To the first answer of a new process, with to_onnx's {model} in ONNX Runtime = 1: {new}",
+        f"{share:.0%} of to_onnx's time is the import",
+        f"loading and first call once more in the same process: {again}",
+        f"each later call: {later}",
+        f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
 
 

@@ -1,15 +1,19 @@
-"""What the site does besides rendering: a fresh start for each page, forgetting stale ones, pictures for cards. Not here: settings."""
+"""What the site does besides rendering: fresh pages, none that is stale, findings first, pictures for cards. Not here: settings."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import re
 import shutil
 import sys
+import textwrap
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
@@ -145,6 +149,25 @@ def draw_converter(path: Path) -> None:
     names = dict.fromkeys(name for pair in FLOW for name in pair)
     Drawing(tuple(Node(n, n, kinds.get(n, "op")) for n in names), tuple(Edge(*pair) for pair in FLOW)).draw(save=path)
     pyplot.close()
+
+
+FIRST_CELL = re.compile(r"(?P<code>\.\. code-block:: Python\n.*?)(?P<picture>\.\. image-sg::.*?\n\n)?"
+                        r"\.\. rst-class:: sphx-glr-script-out\n\n \.\. code-block:: none\n\n(?P<said>.*?)\n\n\n", re.DOTALL)  # fmt: skip
+TITLE = re.compile(r"^=+\n", re.MULTILINE)
+
+
+def finding_first(app: Sphinx, page: str, source: list[str]) -> None:
+    """A benchmark's page begins with what its first cell prints and draws; the code that does it comes after."""
+    if page.startswith("generated/benchmarks/") and (cell := FIRST_CELL.search(source[0])):
+        text = source[0].replace(cell[0], cell["code"], 1)
+        place = TITLE.search(text).end()
+        found = f"\n.. rst-class:: finding\n\n{_as_text(cell['said'])}\n\n{cell['picture'] or ''}\n"
+        source[0] = text[:place] + found + text[place:]
+
+
+def _as_text(said: str) -> str:
+    """Printed paragraphs and points as reStructuredText."""
+    return re.sub(r"([*_|`\\])", r"\\\1", textwrap.dedent(said)).strip()
 
 
 def last_picture(notebook: dict[str, Any]) -> bytes | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from .timing import Make, Timings, chance
 from .zoo import Sample
 
 DATA = Path(__file__).parent.parent / "benchmarks" / "data"  # the full runs, one file a page
+WIDTH = 96  # of a line that is told, so that it fits where it is printed
 PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
 
 # What pyperf finds out by itself and may leave the machine; its host name, paths and boot time stay.
@@ -63,7 +65,8 @@ class Run:
         return f"{self.metadata['kind'].capitalize()} run of {date.day} {date:%B %Y} ({where})"
 
 
-Finding = Callable[[Run], str]
+Lines = tuple[str, ...]  # what was found, in a sentence, and then what else was; without full stops
+Finding = Callable[[Run], Lines]
 Draw = Callable[[Run], object]
 
 
@@ -89,7 +92,7 @@ class Page:
             print(f"No full run is stored yet: python benchmarks/{self.name}.py --json benchmarks/data/{self.name}.json")
             return
         run = stored(self.name)
-        print(f"{run.origin}: {finding(run)}")
+        print(told(run.origin, finding(run)))
         draw(run)
 
     def tell(self, line: str) -> None:
@@ -123,9 +126,17 @@ class Page:
         if self.plot:
             with written_whole(self.plot) as draft:
                 pyplot.savefig(draft, dpi=150)
-        print(f"This run ({run.metadata['kind']}, {run.rounds} rounds): {finding(run)}")
+        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", finding(run)))
         print(f"By chance alone, equals would look different {chance(run.rounds)}.")
         print(machine(PACKAGES))
+
+
+def told(origin: str, lines: Lines) -> str:
+    """What was found, what else was, and where it was seen: apart, folded to fit a screen."""
+    first, *others = lines
+    points = [fill(f"- {line}", WIDTH, subsequent_indent="  ") for line in others]
+    blocks = [fill(f"{first}.", WIDTH), "\n".join(points), fill(f"{origin}.", WIDTH)]
+    return "\n\n".join(block for block in blocks if block)
 
 
 def page(name: str, question: str, quick: str) -> Page:

@@ -171,8 +171,8 @@ def draw(run: benchmark.Run) -> None:
     pyplot.figure()
 
 
-def taken(run: benchmark.Run) -> str:
-    return f"b takes {run['m'].median('b')} s"
+def taken(run: benchmark.Run) -> benchmark.Lines:
+    return f"b takes {run['m'].median('b')} s", "a takes 1"
 
 
 def test_a_quick_run_tells_the_stored_one_first(
@@ -182,7 +182,8 @@ def test_a_quick_run_tells_the_stored_one_first(
     assert "No full run is stored yet: python benchmarks/a.py --json benchmarks/data/a.json" in capsys.readouterr().out
     save(tmp_path / "a.json", {"m": BOTH}, METADATA)
     page(monkeypatch, tmp_path, "--quick").open(taken, draw)
-    assert capsys.readouterr().out == "Full run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread, 2 rounds): b takes 1.5 s\n"
+    said = "b takes 1.5 s.\n\n- a takes 1\n\nFull run of 2 November 2026 (Linux x86_64, 2 cores, 1 torch thread, 2 rounds).\n"
+    assert capsys.readouterr().out == said
     page(monkeypatch, tmp_path).open(taken, draw)
     assert capsys.readouterr().out == ""
 
@@ -190,11 +191,11 @@ def test_a_quick_run_tells_the_stored_one_first(
 def test_a_run_is_kept_drawn_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = page(monkeypatch, tmp_path, "--json", str(tmp_path / "b.json"), "--plot", str(tmp_path / "b.png"))
     run = made.keep({"m": BOTH}, facts={"n": {1: 2}}, packages=["torch"])
-    made.close(run, lambda run: f"found {run.facts['n']['1']}", draw)
+    made.close(run, lambda run: (f"found {run.facts['n']['1']}",), draw)
     assert load(tmp_path / "b.json").metadata["kind"] == "full"
     assert (tmp_path / "b.png").stat().st_size > 1000
     said = capsys.readouterr().out
-    assert said.startswith("This run (full, 2 rounds): found 2\nBy chance alone, equals would look different at most 1 time in 20.")
+    assert said.startswith("found 2.\n\nThis run was full, 2 rounds.\nBy chance alone, equals would look different at most 1 time in 20.")
 
 
 @pytest.mark.parametrize("path", sorted(benchmark.DATA.glob("*.json")), ids=lambda path: path.stem)
