@@ -6,15 +6,16 @@ JOBS ?= auto
 EXPORTERS ?= torch.export,to_onnx,dynamo,torchscript,openvino,executorch,transformers
 TIMEOUT ?= 120
 PREVIOUS ?= 0.7.1
+COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 PACKAGE := $(shell find exportlab -name '*.py')
 NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check notebooks bench: export OMP_NUM_THREADS := 1
+site test build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site test notebooks lab bench matrix matrix-check matrix-previous lint clean constraints
+.PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,8 +30,8 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 test: build/.lessons build/.recipes build/.pytest build/.matrix  ## run every notebook and compare its outputs, then pytest, then a part of the matrix; nothing twice
 	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest build/.matrix)"
 
-build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py $(wildcard tutorials/*.ipynb)
-	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg tutorials
+build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py tests/lessons.py $(wildcard tutorials/*.ipynb)
+	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg $$($(BIN)/python tests/lessons.py)
 	@touch $@
 
 build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py tests/kernels.py $(shell find gallery benchmarks -name '*.py')
@@ -58,11 +59,16 @@ bench: $(READY)  ## run the benchmarks, quick
 matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an hour or more; the same call goes on where it stopped)
 	@mkdir -p build docs/data
 	@$(BIN)/exportlab sweep --exporters $(EXPORTERS) --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@$(BIN)/exportlab sweep --cases $(COMPILED) --exporters aoti --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
 	@$(BIN)/python tests/matrix.py --write
 
 matrix-check: $(READY)  ## sweep every case again, and name every outcome that is not the stored one
 	@$(BIN)/python tests/matrix.py --check
+
+# All cases by these, each in one mode; the others are checked in a part of the cases, by `make test`.
+matrix-moving: $(READY)
+	@$(BIN)/python tests/matrix.py --check --moving --exporters torch.export,to_onnx,dynamo,torchscript
 
 # The packages of .venv, behind one that differs.
 matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since
