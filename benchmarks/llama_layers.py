@@ -54,7 +54,7 @@ def deepest(ratios: Ratios, depth: int) -> str:
     """Each name at its greatest depth, which is said where it is another."""
     told = []
     for name, points in ratios.items():
-        where = "" if max(points) == depth else f" at {max(points)}"
+        where = "" if max(points) == depth else f", at {max(points)} layers,"
         told.append(f"{spoken(name)}{where} {points[max(points)]}")
     return ", ".join(told)
 
