@@ -29,7 +29,9 @@ PROJECT = Path(__file__).parents[2]
 CALLS = 5  # of which the median is kept, after one that is not
 ENOUGH = 0.5  # seconds; what takes longer is called once
 MESSAGE = 400  # characters of an error that are kept
-WARM = ("torch.export", "to_onnx", "dynamo", "torchscript")  # after these, a process can fork and go on exporting
+WARM = {  # exports by these start no threads, so the process can fork after them
+    "torch.export", "to_onnx", "dynamo", "torchscript", "openvino", "executorch", "transformers",
+}  # fmt: skip
 
 
 def observe(task: Task) -> Record:

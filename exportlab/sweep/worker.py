@@ -7,7 +7,6 @@ Not here: who sends the tasks.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import json
 import multiprocessing
 import os
@@ -21,15 +20,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TextIO
 
-from ..exporters.openvino_model import openvino
-
 STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a task
 PR_SET_PDEATHSIG = 1  # man 2 prctl
-IMPORTED = {
-    "executorch": ("executorch.exir", "executorch.backends.xnnpack.partition.xnnpack_partitioner", "executorch.runtime"),
-    "transformers": ("transformers.exporters",),
-}
 Answer = dict[str, Any]
 
 
@@ -65,7 +58,7 @@ def read_line() -> bytes:
 def warm_up(exporters: Sequence[str], cases: Sequence[str]) -> None:
     """Does once what every first export pays for: imports, registries, caches. Nothing of it is counted.
 
-    Exporters that start threads when they export are only imported: no process can fork after them.
+    Not by exporters that may start threads when they export: no process can fork after them.
     """
     import torch
 
@@ -79,10 +72,6 @@ def warm_up(exporters: Sequence[str], cases: Sequence[str]) -> None:
     for exporter in exporters:
         if exporter in WARM:
             warmed_up(get(exporter), cases)
-        elif exporter == "openvino":
-            openvino()
-        for module in IMPORTED.get(exporter, ()):
-            importlib.import_module(module)
 
 
 def done_apart(task: Answer, limits: Answer) -> Answer:
