@@ -3,7 +3,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
-EXPORTERS ?= torch.export,to_onnx,dynamo,torchscript,openvino,executorch,transformers
+BOTH_MODES ?= torch.export,to_onnx,dynamo,torchscript
+MOVING ?= openvino,executorch,transformers
 TIMEOUT ?= 120
 PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
@@ -58,7 +59,8 @@ bench: $(READY)  ## run the benchmarks, quick
 
 matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an hour or more; the same call goes on where it stopped)
 	@mkdir -p build docs/data
-	@$(BIN)/exportlab sweep --exporters $(EXPORTERS) --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@$(BIN)/exportlab sweep --exporters $(BOTH_MODES),$(MOVING) --modes dynamic --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@$(BIN)/exportlab sweep --exporters $(BOTH_MODES) --modes static --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@$(BIN)/exportlab sweep --cases $(COMPILED) --exporters aoti --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
 	@$(BIN)/python tests/matrix.py --write
@@ -68,7 +70,7 @@ matrix-check: $(READY)  ## sweep every case again, and name every outcome that i
 
 # All cases by these, each in one mode; the others are checked in a part of the cases, by `make test`.
 matrix-moving: $(READY)
-	@$(BIN)/python tests/matrix.py --check --moving --exporters torch.export,to_onnx,dynamo,torchscript
+	@$(BIN)/python tests/matrix.py --check --moving --exporters $(BOTH_MODES)
 
 # The packages of .venv, behind one that differs.
 matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since

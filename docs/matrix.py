@@ -351,7 +351,7 @@ def changes_table(before: Sweep, now: Sweep) -> str:
     head = "".join(f'<th scope="col">{word}</th>' for word in found[0].row())
     rows = "\n".join(f"<tr>{''.join(map(_changed, change.row().values()))}</tr>" for change in found)
     return (
-        f"<p>{said}, {len(found)} of {len(now.runs)} outcomes differ.</p>\n"
+        f"<p>{said}, {len(found)} of {len(before.runs.keys() & now.runs.keys())} outcomes differ.</p>\n"
         f'<div class="matrix-scroll"><table class="matrix-changes"><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table></div>\n"
     )
