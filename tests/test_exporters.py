@@ -97,6 +97,16 @@ def test_large_weights_go_to_external_data(tmp_path: Path, monkeypatch: pytest.M
     verify(artifact, module, [(x,)]).check()
 
 
+def test_a_file_brings_the_weights_that_stand_beside_it(tmp_path: Path) -> None:
+    module, x = nn.Linear(64, 64).eval(), torch.randn(2, 64)
+    torch.onnx.export(module, (x,), tmp_path / "model.onnx", dynamo=True, verbose=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
+    verify(exporters.from_file(tmp_path / "model.onnx", (x,), {}, module(x)), module, [(x,)]).check()
+    (tmp_path / "model.onnx.data").unlink()
+    with pytest.raises(OSError, match=r"model\.onnx\.data"):
+        exporters.from_file(tmp_path / "model.onnx", (x,), {}, module(x))
+
+
 def test_buffers_start_afresh() -> None:
     class Count(nn.Module):
         def __init__(self) -> None:

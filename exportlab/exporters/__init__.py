@@ -85,7 +85,7 @@ def artifact_of(exported: Any) -> Artifact:
 
 
 def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any) -> OnnxArtifact:
-    """An ONNX file as an artifact; one call of the module (its arguments, what it returned) tells how the file is called.
+    """An ONNX file as an artifact, weights beside it included; one call of the module (arguments, what it returned) tells how to call it.
 
     Raises:
         OSError: the file cannot be read. ValueError: it holds no ONNX model.
@@ -94,7 +94,7 @@ def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     from google.protobuf.message import DecodeError
 
     try:
-        model = ir.load(path)
+        model = ir.external_data.load_to_model(ir.load(path))
     except DecodeError as error:
         raise ValueError(f"{path} is not an ONNX model") from error
     return OnnxArtifact(model, by_example(args, kwargs, returned), Path(path).name)
