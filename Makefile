@@ -16,7 +16,7 @@ SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 site test build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous lint clean constraints
+.PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,7 +45,7 @@ build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutoria
 	@touch $@
 
 build/.matrix: $(READY) $(PACKAGE) tests/matrix.py tests/expected/matrix.csv
-	@$(BIN)/python tests/matrix.py --check --quick
+	@$(BIN)/python tests/matrix.py --check --quick --exporters $(BOTH_MODES)
 	@touch $@
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
@@ -68,7 +68,7 @@ matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an 
 matrix-check: $(READY)  ## sweep every case again, and name every outcome that is not the stored one
 	@$(BIN)/python tests/matrix.py --check
 
-# All cases by these, each in one mode; the others are checked in a part of the cases, by `make test`.
+# All cases, each in one mode, by the exporters that take about a second for it and come to the same outcome every time.
 matrix-moving: $(READY)
 	@$(BIN)/python tests/matrix.py --check --moving --exporters $(BOTH_MODES)
 
@@ -80,6 +80,9 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 	@echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/python3.11/site-packages')" > build/previous/lib/python3.11/site-packages/shared.pth
 	@build/previous/bin/python -m exportlab.cli sweep --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
 	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
+
+web:  ## fetch ONNX Runtime for browsers, which lesson 306 puts on a page (needs npm, and the network)
+	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0
 
 lint: $(READY)  ## check the style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

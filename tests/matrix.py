@@ -110,8 +110,9 @@ def check(quick: bool, once: bool, only: Sequence[str]) -> int:
     stored = from_csv(EXPECTED.read_text(encoding="utf-8"))
     stored = moving(stored) if once else stored
     names = runnable(only or dict.fromkeys(exporter for _, exporter, _ in stored))
+    stored = {run: outcome for run, outcome in stored.items() if run[1] in names}
     asked = covering(stored) if quick else {case for case, *_ in stored} | {case.name for case in zoo.cases()}
-    expected = {run: outcome for run, outcome in stored.items() if run[0] in asked and run[1] in names}
+    expected = {run: outcome for run, outcome in stored.items() if run[0] in asked}
     chosen = tasks(expected, names, [case for case in zoo.cases() if case.name in asked])
     with tempfile.TemporaryDirectory() as folder, progress(len(chosen)) as tell:
         records = sweep(chosen, Path(folder) / "matrix.jsonl", limits=LIMITS, tell=tell)
