@@ -41,13 +41,14 @@ def root(error: BaseException) -> BaseException:
 def muffled() -> Iterator[list[str]]:
     """Keeps what a block says on the side (warnings, log lines, stderr) off the page; yields a list that holds the warnings at the end."""
     said: list[str] = []
+    before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings(record=True) as caught, redirect_stderr(io.StringIO()):
             warnings.simplefilter("always")
             yield said
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(before)
         said.extend(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
 
 
