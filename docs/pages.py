@@ -18,9 +18,11 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parent.parent
 GENERATED = ROOT / "generated"
 ORDER = (
-    *("first_graph", "dynamic_shapes", "strict_or_not", "scan", "inplace_index", "kwargs_and_caches"),
+    *("first_graph", "dynamic_shapes", "data_dependent_sizes", "strict_or_not", "draft_export", "scan", "inplace_index"),
+    *("kwargs_and_caches", "mutable_cache", "save_and_load"),
     *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
-    *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "rewriting", "two_exporters"),
+    *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
+    *("names", "read_the_report", "external_data", "half_precision"),
     *("how_we_measure", "coverage", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
 )
 SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")

@@ -1,0 +1,245 @@
+"""
+How do I get a model in float16 or bfloat16?
+============================================
+
+Export a module that is in half precision, convert a float32 file, or halve the weights alone: three ways, of which not all run in ONNX
+Runtime on a CPU. You get the size of each file, how far its answers are from float32, and what happens to numbers that do not fit.
+"""
+
+import copy
+
+import matplotlib.pyplot as plt
+import onnx
+import onnxruntime
+import torch
+from onnxruntime.transformers.float16 import convert_float_to_float16
+from torch import nn
+from torch.nn import functional as F
+
+from exportlab import compare, export, show, to_onnx, verify
+
+# %%
+# The middle of a transformer layer, in float32. Its answers are what everything below is held against.
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(32), nn.Linear(32, 128), nn.Linear(128, 32)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+torch.manual_seed(0)
+model = Block().eval()
+samples = [(torch.randn(rows, 32),) for rows in (4, 7, 1, 0)]
+batch = ({0: "batch"},)
+
+
+def in_dtype(dtype):
+    return copy.deepcopy(model).to(dtype), [(x.to(dtype),) for (x,) in samples]
+
+
+# %%
+# What goes wrong
+# ---------------
+# A module in ``bfloat16`` is exported by both. The official file does not load:
+
+exporters = ("torch.export", "to_onnx", "dynamo")
+brain, brain_samples = in_dtype(torch.bfloat16)
+compared = compare(brain, brain_samples, dynamic_shapes=batch, exporters=exporters)
+assert compared.outcomes() == {"torch.export": "ok", "to_onnx": "ok", "dynamo": "load"}
+compared
+
+# %%
+# Why
+# ---
+# ONNX has the type, and ONNX Runtime has no such kernels for a CPU: not for ``Gemm``, nor for much else. ``to_onnx`` computes in float32
+# where that is so, and rounds after each operation, as torch does. Hence its many nodes:
+
+ops = compared["to_onnx"].artifact.ops()
+assert ops["Cast"] == ops.total() - compared["dynamo"].artifact.ops().total()
+show.table([{"op": op, "count": count} for op, count in ops.most_common()])
+
+# %%
+# What works: float16
+# -------------------
+# Both files run, at every size:
+
+half, half_samples = in_dtype(torch.float16)
+compared_half = compare(half, half_samples, dynamic_shapes=batch, exporters=exporters)
+assert set(compared_half.outcomes().values()) == {"ok"}
+compared_half
+
+# %%
+# There are few kernels for float16 either, yet ONNX Runtime puts the casts in by itself. It also leaves out those that meet. The square of
+# 300 is beyond float16, whose largest number is 65,504, and in the file it never was float16:
+
+
+class Length(nn.Module):
+    def forward(self, x):
+        return (x * x).mean(-1).sqrt()
+
+
+big = torch.full((2, 4), 300.0, dtype=torch.float16)
+files = {name: export(name, Length().eval(), (big,)) for name in ("to_onnx", "dynamo")}
+answers = {"eager": Length()(big), **{name: file(big) for name, file in files.items()}}
+assert [answer[0].item() for answer in answers.values()] == [float("inf"), 300.0, 300.0]
+show.table([{"run": name, "length": answer[0].item()} for name, answer in answers.items()])
+
+# %%
+# Do not rely on it: the same file has the infinity where kernels for float16 exist. In the model, write ``x.float()`` before a square, a
+# sum or a norm, and ``.to(x.dtype)`` after it.
+#
+# One trap is in the export itself. The sum over *all* elements comes out of the official file in float32:
+
+
+class Total(nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+
+totals = compare(Total().eval(), half_samples[:1], exporters=exporters)
+assert totals.outcomes() == {"torch.export": "ok", "to_onnx": "ok", "dynamo": "wrong"}
+totals
+
+# %%
+# Converting a file
+# -----------------
+# Where you have no module, convert the file. ``keep_io_types`` leaves inputs and outputs in float32, so that whoever calls it need not
+# change:
+
+program = to_onnx(model, samples[0], dynamic_shapes=batch)
+converted = {
+    keep: convert_float_to_float16(copy.deepcopy(program.model_proto), keep_io_types=keep)
+    for keep in (True, False)
+}
+
+
+def answers_of(proto, x):
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (given,) = session.get_inputs()
+    dtype = {"tensor(float)": torch.float32, "tensor(float16)": torch.float16}[given.type]
+    return torch.from_numpy(session.run(None, {given.name: x.to(dtype).numpy()})[0])
+
+
+for (x,) in samples[:3]:
+    for proto in converted.values():
+        torch.testing.assert_close(
+            answers_of(proto, x).float(), model(x).detach(), rtol=1e-2, atol=1e-2
+        )
+
+# %%
+# It moves weights that do not fit, without a word. What is too large becomes the largest number, and what is too small the smallest:
+
+extreme = nn.Linear(2, 1).eval()
+with torch.no_grad():
+    extreme.weight.copy_(torch.tensor([[1e6, 1e-9]]))
+moved = convert_float_to_float16(to_onnx(extreme, (torch.ones(1, 2),)).model_proto)
+weights = {w.name: onnx.numpy_helper.to_array(w) for w in moved.graph.initializer}
+(found,) = (w for w in weights.values() if w.size == 2)
+assert found.ravel()[0] > 65_000
+assert 0 < found.ravel()[1] < 1e-7
+found
+
+# %%
+# Half the weights alone
+# ----------------------
+# If it is the size that matters, store the weights in half and compute in float32. Rounding happens once, and no kernel but that of
+# ``Cast`` has to know the type:
+
+
+class Stored(nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.block = in_dtype(dtype)[0]
+
+    def forward(self, x):
+        weights = {name: w.float() for name, w in self.block.state_dict(keep_vars=True).items()}
+        return torch.func.functional_call(self.block, weights, (x,))
+
+
+stored = {
+    dtype: compare(Stored(dtype).eval(), samples, dynamic_shapes=batch, exporters=exporters[1:])
+    for dtype in (torch.float16, torch.bfloat16)
+}
+for comparison in stored.values():
+    assert set(comparison.outcomes().values()) == {"ok"}
+    assert comparison["dynamo"].artifact.ops()["Cast"] == 0
+stored[torch.bfloat16]
+
+# %%
+# The official exporter computes those casts when it optimises, and stores float32 again. With ``optimize=False`` they stay:
+
+kept = export(
+    "dynamo", Stored(torch.float16).eval(), samples[0], dynamic_shapes=batch, optimize=False
+)
+verify(kept, Stored(torch.float16), samples).check()
+assert kept.ops()["Cast"] == len(model.state_dict())
+assert kept.stats().bytes < stored[torch.float16]["dynamo"].artifact.stats().bytes
+
+# %%
+# How far apart, how large
+# ------------------------
+# Against float32, at seven rows that no export saw:
+
+x = samples[1][0]
+expected = model(x).detach()
+rows = {
+    "float32": (program.model_proto, answers_of(program.model_proto, x)),
+    "float16 module": compared_half["to_onnx"].artifact,
+    "bfloat16 module": compared["to_onnx"].artifact,
+    "converted, float32 outside": (converted[True], answers_of(converted[True], x)),
+    "converted": (converted[False], answers_of(converted[False], x)),
+    "float16 weights": stored[torch.float16]["to_onnx"].artifact,
+    "bfloat16 weights": stored[torch.bfloat16]["to_onnx"].artifact,
+}
+
+
+def measured(way, made):
+    if isinstance(made, tuple):
+        size, answer = made[0].ByteSize(), made[1]
+    else:
+        dtype = torch.bfloat16 if way == "bfloat16 module" else torch.float16
+        size, answer = made.stats().bytes, made(x.to(dtype) if "module" in way else x)
+    apart = (answer.float() - expected).abs().max().item()
+    return {"way": way, "bytes": size, "largest difference": apart}
+
+
+found = [measured(*row) for row in rows.items()]
+show.table(
+    [
+        {
+            **row,
+            "bytes": f"{row['bytes']:,}",
+            "largest difference": f"{row['largest difference']:.1e}",
+        }
+        for row in found
+    ]
+)
+
+# %%
+# ``float16`` keeps about three decimal digits and ``bfloat16`` about two; what it has instead is the range of float32.
+
+verify(compared_half["to_onnx"].artifact, half, half_samples).check()
+assert found[2]["largest difference"] > 2 * found[1]["largest difference"]
+
+# %%
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+ways = [row["way"] for row in found]
+left.barh(ways, [row["bytes"] for row in found], color="#0072B2")
+right.barh(ways, [row["largest difference"] for row in found], color="#E69F00")
+left.set(xlabel="bytes of the file")
+right.set(xlabel="largest difference from float32", xscale="log")
+left.invert_yaxis()
+for axes in (left, right):
+    axes.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# On a CPU, half precision is for the size of the file: float16 runs, bfloat16 has to be cast, and what is rounded least is closest. Next:
+# :doc:`weights in a file of their own <external_data>`.
