@@ -5,10 +5,12 @@ from .comparison import compare
 from .converter import to_onnx
 from .exporters import export
 from .failures import expect_failure
+from .programs import require
 from .quiet import quiet
 from .verify import VerificationError, verify
 from .zoo import Sample, case, tensor
 
 __all__ = [
-    "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "show", "tensor", "to_onnx", "verify", "zoo",
+    "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "require", "show", "tensor",
+    "to_onnx", "verify", "zoo",
 ]  # fmt: skip

@@ -1,27 +1,36 @@
-"""Programs that a page needs besides Python: are they there, and what to install if not. Not here: Python packages, nor running them."""
+"""What a page needs besides Python packages: is it there, and how to get it if not. Not here: running it."""
 
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
-PACKAGES = {"node": "nodejs", "npm": "npm", "chromium": "chromium", "cmake": "cmake", "g++": "g++"}  # Debian's, by program
+ROOT = Path(__file__).parent.parent
+PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian's, where they have another name than the program
 
 
 class MissingProgram(RuntimeError):
-    """A program that is needed here is not installed."""
+    """A program, or a file that has to be fetched, is needed here and not there."""
 
 
-def missing(*programs: str) -> list[str]:
-    """Those that are not on the path."""
-    return [program for program in programs if shutil.which(program) is None]
+def missing(*needed: str) -> list[str]:
+    """Those that are not there: a program, by its name; or what `make web` fetches, by its path in the repository."""
+    return [name for name in needed if not ((ROOT / name).exists() if "/" in name else shutil.which(name))]
 
 
-def require(*programs: str) -> None:
-    """Nothing, where all of these programs are on the path.
+def require(*needed: str) -> None:
+    """Nothing, where all of these are there: programs by their names, and what `make web` fetches by its path in the repository.
 
     Raises:
-        MissingProgram: some are not; the message says how Debian calls their packages.
+        MissingProgram: some are not; the message says how to get them.
     """
-    if absent := missing(*programs):
-        packages = " ".join(PACKAGES.get(program, program) for program in absent)
-        raise MissingProgram(f"not on the path: {', '.join(absent)}. On Debian or Ubuntu: apt install {packages}")
+    absent = missing(*needed)
+    programs, files = ([name for name in absent if ("/" in name) == fetched] for fetched in (False, True))
+    said = [f"not on the path: {', '.join(programs)}. On Debian or Ubuntu: apt install {_packages(programs)}"] if programs else []
+    said += [f"not there: {', '.join(files)}. In the repository: make web"] if files else []
+    if said:
+        raise MissingProgram("; ".join(said))
+
+
+def _packages(programs: list[str]) -> str:
+    return " ".join(PACKAGES.get(program, program) for program in programs)

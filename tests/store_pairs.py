@@ -6,10 +6,12 @@ usage: store_pairs.py [NAME ...]      names as 101_module_to_file; all lessons w
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import jupytext
 import nbformat
+from kernels import through_files
 from nbclient import NotebookClient
 
 from exportlab.files import written_whole
@@ -23,15 +25,16 @@ def executed(lesson: Path) -> nbformat.NotebookNode:
     Cell ids are counted and timings dropped, so that only what changed shows in a diff.
     """
     notebook = jupytext.read(lesson)
-    client = NotebookClient(
-        notebook,
-        timeout=600,
-        kernel_name="python3",
-        record_timing=False,
-        coalesce_streams=True,
-        resources={"metadata": {"path": LESSONS}},
-    )
-    client.execute()
+    with tempfile.TemporaryDirectory(prefix="kernels-") as folder:
+        client = NotebookClient(
+            notebook,
+            km=through_files(Path(folder), kernel_name="python3"),
+            timeout=600,
+            record_timing=False,
+            coalesce_streams=True,
+            resources={"metadata": {"path": LESSONS}},
+        )
+        client.execute()
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
     notebook.metadata.pop("language_info", None)

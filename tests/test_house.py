@@ -16,8 +16,8 @@ import exportlab
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "exportlab"
 ROWS = (
-    "files", "quiet", "programs", "failures", "show", "zoo", "converter", "eager", "exporters", "difference", "verify", "comparison",
-    "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "cli",
+    "files", "quiet", "programs", "failures", "show", "zoo", "converter", "eager", "exporters", "difference", "verify",
+    "comparison", "parting", "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "cli",
 )  # fmt: skip
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+ROOT = Path(__file__).parent.parent
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tutorials").glob("*.md")]
 PRINTED = """\
 .. rst-class:: sphx-glr-script-out
 
@@ -56,3 +59,22 @@ def test_other_pages_stay_as_they_are(pages: ModuleType) -> None:
     assert shown(pages, "generated/gallery/a", recipe) == recipe
     silent = PAGE.format(cell=CODE)
     assert shown(pages, "generated/benchmarks/index", silent) == silent
+
+
+def linked(text: Path) -> list[str]:
+    """The pages that a text links to, by their paths in the repository."""
+    targets = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text.read_text(encoding="utf-8"))
+    return [(target if target.startswith("/") else f"/{(text.parent / target).relative_to(ROOT)}")[1:] for target in targets]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_every_page_that_a_text_links_to_has_a_source(text: Path) -> None:
+    sources = {page: page.removeprefix("generated/") for page in linked(text) if not page.endswith("/index")}
+    assert [page for page, source in sources.items() if not any((ROOT / f"{source}{end}").exists() for end in (".md", ".py"))] == []
+
+
+def test_the_paths_say_the_minutes_that_the_lessons_say() -> None:
+    said = re.findall(r"</tutorials/(\w+)>`, (\d+) minutes", (ROOT / "docs/paths.md").read_text(encoding="utf-8"))
+    assert said
+    for lesson, minutes in said:
+        assert f"**Time** {minutes} minutes" in " ".join((ROOT / f"tutorials/{lesson}.md").read_text(encoding="utf-8").split()), lesson

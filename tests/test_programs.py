@@ -7,6 +7,7 @@ from pathlib import Path
 import lessons
 import pytest
 
+from exportlab import programs
 from exportlab.programs import MissingProgram, missing, require
 
 
@@ -28,6 +29,15 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
     with_programs(monkeypatch, tmp_path, "cmake")
     with pytest.raises(MissingProgram, match=r"^not on the path: node, other\. On Debian or Ubuntu: apt install nodejs other$"):
         require("node", "cmake", "other")
+
+
+def test_what_is_not_fetched_is_named_with_its_target(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(programs, "ROOT", tmp_path)
+    with_programs(monkeypatch, tmp_path)
+    with pytest.raises(MissingProgram, match=r"apt install chromium; not there: build/web\. In the repository: make web$"):
+        require("chromium", "build/web")
+    (tmp_path / "build/web").mkdir(parents=True)
+    require("build/web")
 
 
 def test_a_lesson_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
