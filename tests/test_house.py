@@ -76,7 +76,8 @@ def test_first_line_says_what_is_here() -> None:
 
 def test_public_names_are_those_listed_and_each_is_used_on_a_page() -> None:
     assert sorted(exportlab.__all__) == [
-        "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "show", "tensor", "to_onnx", "verify", "zoo",
+        "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "require", "show", "tensor", "to_onnx",
+        "verify", "zoo",
     ]  # fmt: skip
     folders = ("gallery", "tutorials", "benchmarks", "docs")
     pages = [p for folder in folders for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md")]
