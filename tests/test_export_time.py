@@ -94,7 +94,8 @@ def test_a_quick_run_answers_draws_and_writes(run: Callable, tmp_path: Path, cap
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
     said = capsys.readouterr().out
-    assert "This run (quick, 3 rounds): at 4 layers of the transformer, torch.export = 1: to_onnx" in said
+    assert "At 4 layers of a transformer, with torch.export = 1: to_onnx" in said
+    assert "This run was quick, 3 rounds." in said
     assert "of dynamo" in said
     for secret in (socket.gethostname(), str(tmp_path), str(SCRIPT.parent)):
         assert secret not in said + (tmp_path / "a.json").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -64,7 +65,8 @@ def test_other_pages_stay_as_they_are(pages: ModuleType) -> None:
 def linked(text: Path) -> list[str]:
     """The pages that a text links to, by their paths in the repository."""
     targets = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text.read_text(encoding="utf-8"))
-    return [(target if target.startswith("/") else f"/{(text.parent / target).relative_to(ROOT)}")[1:] for target in targets]
+    pages = (ROOT / target[1:] if target.startswith("/") else text.parent / target for target in targets)
+    return [os.path.relpath(page, ROOT) for page in pages]
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)

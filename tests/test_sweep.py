@@ -167,7 +167,12 @@ def test_records_hold_what_was_seen_and_are_not_made_twice(tmp_path: Path) -> No
 def started(mine: str, output: Path, rounds: int) -> psutil.Popen:
     command = [str(Path(sys.executable).with_name("exportlab")), "sweep", "--cases", mine, "--exporters", "torch.export", "-o", str(output)]
     command += ["--modes", "dynamic", "--rounds", str(rounds)]
-    return psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
+
+
+def hear_interrupts() -> None:
+    """What a shell starts in the background ignores them, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def lines(path: Path) -> int:
