@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
 }
 
+pages.keep_paths()
 pages.forget_stale_pages()
 pages.store_lesson_thumbnails()
 pages.store_converter_parts()

@@ -40,6 +40,13 @@ def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
     forget_main()
 
 
+def keep_paths() -> None:
+    """ONNX Runtime's tools add their folder to the path at their first import, and a page's path ends with the page: so add it here."""
+    import onnxruntime.transformers
+
+    assert str(Path(onnxruntime.transformers.__file__).parent) in sys.path
+
+
 def forget_main() -> None:
     """Makes TorchDynamo look `__main__` up again: each page has its own, and it remembers that of the page before."""
     from torch._dynamo import symbolic_convert
