@@ -161,10 +161,10 @@ def kind_of(outcome: str) -> str:
 
 
 def in_words(runs: Runs) -> str:
-    """Who is right how often when axes move: those that were never silently wrong first."""
+    """Who is right how often when axes move: those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
     silent = {exporter: counter["wrong"] + counter["frozen"] for exporter, counter in dynamic.items()}
-    ranked = sorted(dynamic, key=lambda name: (silent[name], -dynamic[name]["ok"]))
+    ranked = sorted(dynamic, key=lambda name: (silent[name] / dynamic[name].total(), -dynamic[name]["ok"]))
     right = {name: f"right in {dynamic[name]['ok']} of {dynamic[name].total()}" for name in ranked}
     never = [f"<code>{escape(name)}</code> ({right[name]})" for name in ranked if not silent[name]]
     some = [f"<code>{escape(name)}</code> ({right[name]}, silent in {silent[name]})" for name in ranked if silent[name]]
