@@ -1,82 +1,104 @@
-"""What the site does to generated pages. Not here: links, which check_links follows, nor the page of the matrix."""
+"""Pages keep their form: the README, each lesson and its stored pair, each recipe. Not here: running recipes, which nbval does."""
 
 from __future__ import annotations
 
-import os
 import re
+import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
+import jupytext
+import nbformat
 import pytest
+from check_links import broken
+from jupytext.compare import compare_notebooks
+
+from exportlab.records import read
 
 ROOT = Path(__file__).parent.parent
-TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tutorials").glob("*.md")]
-PRINTED = """\
-.. rst-class:: sphx-glr-script-out
-
- .. code-block:: none
-
-    a_b is faster.
-
-    - by 2x
-
-    Full run.
+LESSONS = sorted((ROOT / "tutorials").glob("[0-9]*.md"))
+RECIPES = sorted((ROOT / "gallery").rglob("*.py"))
 
 
+def test_readme_prints_what_it_says() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, said = (re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL).group(1) for kind in ("python", "text"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [line.rstrip() for line in done.stdout.splitlines()] == [line.rstrip() for line in said.splitlines()]
+    assert len([line for line in code.splitlines() if line.strip()]) == 8
 
 
-"""
-PICTURE = ".. image-sg:: /a.png\n   :alt: A\n\n\n"
-CODE = ".. code-block:: Python\n\n\n    print('a')\n\n\n"
-PAGE = "Which is faster?\n================\n\nTwo are timed.\n\n{cell}.. GENERATED FROM PYTHON SOURCE LINES 9-9\n\nMore\n----\n"
+def test_readme_shows_the_refusal_as_it_is(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, then, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    _, said = re.findall(r"```text\n(.*?)```", text, re.DOTALL)
+    script = tmp_path / "bybatch.py"
+    script.write_text(first + then)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    last = re.sub(r"at \S*bybatch", "at bybatch", done.stderr.splitlines()[-1])
+    assert last.startswith(f"exportlab.converter.errors.{said.strip(' …' + chr(10))}")
 
 
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
-    monkeypatch.delitem(sys.modules, "pages", raising=False)
-    return import_module("pages")
+def test_readme_sweeps_the_readers_own_cases(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[2])
+    command = re.search(r"exportlab (sweep --cases mine\.py.*)", text).group(1).split()
+    subprocess.run([Path(sys.executable).with_name("exportlab"), *command], cwd=tmp_path, check=True)
+    assert {record.outcome for record in read(tmp_path / "before.jsonl")} == {"ok"}
 
 
-def shown(pages: ModuleType, page: str, text: str) -> str:
-    source = [text]
-    pages.finding_first(None, page, source)
-    return source[0]
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_files_that_a_page_links_to_exist(page: str) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-@pytest.mark.parametrize("picture", [PICTURE, ""])
-def test_a_benchmark_begins_with_its_finding(pages: ModuleType, picture: str) -> None:
-    lines = [line for line in shown(pages, "generated/benchmarks/a", PAGE.format(cell=CODE + picture + PRINTED)).splitlines() if line]
-    finding = [".. rst-class:: finding", r"a\_b is faster.", "- by 2x", "Full run."]
-    drawn = [line for line in picture.splitlines() if line]
-    code = [".. code-block:: Python", "    print('a')", ".. GENERATED FROM PYTHON SOURCE LINES 9-9", "More", "----"]
-    assert lines == ["Which is faster?", "=" * 16, *finding, *drawn, "Two are timed.", *code]
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_lesson_and_stored_pair_agree(lesson: Path) -> None:
+    stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
+    compare_notebooks(stored, jupytext.read(lesson), fmt="md:myst")
 
 
-def test_other_pages_stay_as_they_are(pages: ModuleType) -> None:
-    recipe = PAGE.format(cell=CODE + PRINTED)
-    assert shown(pages, "generated/gallery/a", recipe) == recipe
-    silent = PAGE.format(cell=CODE)
-    assert shown(pages, "generated/benchmarks/index", silent) == silent
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_stored_pair_is_clean(lesson: Path) -> None:
+    stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
+    assert all(cell.execution_count for cell in stored.cells if cell.cell_type == "code")
+    outputs = [output for cell in stored.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [o for o in outputs if o.output_type == "error" or o.get("name") == "stderr"]
+    text = "\n".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in outputs)
+    assert not re.search(r"(?<![\w.])/(tmp|root|home|work)/", text)
+    assert max(map(len, text.splitlines())) <= 160
 
 
-def linked(text: Path) -> list[str]:
-    """The pages that a text links to, by their paths in the repository."""
-    targets = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text.read_text(encoding="utf-8"))
-    pages = (ROOT / target[1:] if target.startswith("/") else text.parent / target for target in targets)
-    return [os.path.relpath(page, ROOT) for page in pages]
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_lesson_has_a_promise_a_check_and_solved_exercises(lesson: Path) -> None:
+    text = lesson.read_text(encoding="utf-8")
+    for needed in ("**You will**", "**You need**", "**Time**", "## Check yourself", "## Exercises", "## Where next"):
+        assert needed in text
+    assert text.count("Show a solution") >= 2
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
-def test_every_page_that_a_text_links_to_has_a_source(text: Path) -> None:
-    sources = {page: page.removeprefix("generated/") for page in linked(text) if not page.endswith("/index")}
-    assert [page for page, source in sources.items() if not any((ROOT / f"{source}{end}").exists() for end in (".md", ".py"))] == []
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
+def test_recipe_has_a_title_a_check_and_a_way_on(recipe: Path) -> None:
+    text = recipe.read_text(encoding="utf-8")
+    title, underline = text.split("\n")[1:3]
+    assert set(underline) == {"="}
+    assert len(underline) == len(title)
+    assert re.search(r"^assert |\.check\(\)|expect_failure\(", text, re.MULTILINE)
+    assert ":doc:`" in text.rsplit("# %%", 1)[1]
+    assert 40 <= len(text.splitlines()) <= 220
 
 
-def test_the_paths_say_the_minutes_that_the_lessons_say() -> None:
-    said = re.findall(r"</tutorials/(\w+)>`, (\d+) minutes", (ROOT / "docs/paths.md").read_text(encoding="utf-8"))
-    assert said
-    for lesson, minutes in said:
-        assert f"**Time** {minutes} minutes" in " ".join((ROOT / f"tutorials/{lesson}.md").read_text(encoding="utf-8").split()), lesson
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
+def test_recipe_draws(recipe: Path) -> None:
+    assert re.search(r"show\.graph\(|pyplot|plt\.", recipe.read_text(encoding="utf-8"))
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<a href="b.html#there">x</a><a href="b.html#gone">x</a><a href="c.html">x</a><img src="d.png">')
+    (tmp_path / "b.html").write_text('<p id="there"><a href="https://elsewhere.example/">x</a>')
+    assert sorted(broken(tmp_path)) == [
+        "index.html: b.html#gone: no such anchor",
+        "index.html: c.html: no such file",
+        "index.html: d.png: no such file",
+    ]

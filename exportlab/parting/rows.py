@@ -13,7 +13,7 @@ from .. import show
 from ..difference import Difference
 
 BEFORE, AFTER = 2, 1  # rows that the table shows around the first that parts
-LISTED = 60  # characters of a list of names
+LISTED, IN_A_CELL = 60, 28  # characters of a list of names
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,11 +43,9 @@ class Row(show.Tabular):
         """Its line in the table."""
         return {
             "node": self.node,
-            "op": self.op,
             "line": self.line,
-            "ONNX nodes": _listed(node.op_type for node in self.onnx),
-            "eager": self.expected,
-            "file": self.actual,
+            "ONNX nodes": _listed((node.op_type for node in self.onnx), IN_A_CELL),
+            "value": self.expected if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
             "max diff": f"{self.difference.worst:.1e}" if self.expected == self.actual else "",
             "outcome": "wrong" if self.difference.problem else "ok",
         }
@@ -107,5 +105,5 @@ def _after(through: Sequence[str]) -> str:
     return f", or before it in {_listed(through)}" if through else ""
 
 
-def _listed(names: Iterable[str]) -> str:
-    return textwrap.shorten(", ".join(names), LISTED, placeholder=" …")
+def _listed(names: Iterable[str], width: int = LISTED) -> str:
+    return textwrap.shorten(", ".join(names), width, placeholder=" …")

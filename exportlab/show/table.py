@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ OUTCOME_COLORS: Mapping[str, str] = {
 SHORT = 14  # characters that stay on one line, however narrow the page
 
 
+WIDTH = 160  # characters of a line of text; longer ones are folded
+
+
 @dataclass(frozen=True)
 class Table:
     """A title and rows of the same keys; prints as text and renders as HTML. A column that is empty throughout is left out."""
@@ -39,7 +43,7 @@ class Table:
             "  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip()
             for row in (dict(zip(columns, columns, strict=True)), *self.rows)
         ]
-        return "\n".join([self.title, *lines] if self.title else lines)
+        return "\n".join([*textwrap.wrap(self.title, WIDTH), *lines])
 
     def _repr_html_(self) -> str:
         columns = self._columns()

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from .table import WIDTH
+
 SHORT_DTYPE = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "b8", "int64": "i64",
     "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "complex64": "c64", "complex128": "c128",
@@ -130,7 +132,7 @@ def summary(source: Any) -> None:
     for kind, values in (("input", model.graph.inputs), ("output", model.graph.outputs)):
         for value in values:
             print(f"{kind:<8} {value.name}: {value_annotation(value)}")
-    print(f"nodes    {_histogram(model)}")
+    print(textwrap.fill(f"nodes    {_histogram(model)}", WIDTH, subsequent_indent=" " * 9))
     print(f"weights  {len(weights)} tensors, {sum(w.nbytes for w in weights):,} bytes")
 
 

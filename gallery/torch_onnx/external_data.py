@@ -62,11 +62,9 @@ show.table([{"file": name, "bytes": f"{size:,}"} for name, size in files(first).
 # Copy the file that is called a model, and leave the other:
 
 
-def session(model, **entries):
+def session(model):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    for key, value in entries.items():
-        options.add_session_config_entry(f"session.{key}", str(value))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -128,11 +126,6 @@ assert not right(mixed, later)
 # The answers are those of neither. Three weights came from the second model, and the small one, inside the graph, from the first.
 #
 # Nothing in either file says that they belong together. Give each model a name or a folder of its own, and move folders.
-#
-# A model that is handed over as bytes has no folder. ONNX Runtime looks in the current one, unless it is told:
-
-content = (first / "model.onnx").read_bytes()
-assert right(session(content, model_external_initializers_file_folder_path=first), model)
 
 # %%
 # Who decides
