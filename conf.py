@@ -7,6 +7,7 @@ from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent / "docs"))
 
+import known_errors
 import matrix
 import pages
 
@@ -30,6 +31,8 @@ html_static_path = ["docs/_static", "generated/static"]
 templates_path = ["docs/_templates"]
 html_sourcelink_suffix = ""  # the source of a lesson is its notebook
 html_css_files = ["exportlab.css"]
+html_js_files = [("errors.js", {"defer": "defer"})]
+html_search_scorer = "generated/scorer.js"
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
@@ -75,6 +78,7 @@ pages.forget_stale_pages()
 pages.store_lesson_thumbnails()
 pages.store_converter_parts()
 matrix.store_parts()
+known_errors.store_errors()
 
 
 def setup(app: Sphinx) -> None:

@@ -17,7 +17,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "exportlab"
 ROWS = (
     "files", "quiet", "programs", "failures", "show", "zoo", "converter", "eager", "exporters", "difference", "verify",
-    "comparison", "parting", "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "cli",
+    "comparison", "parting", "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "patches", "errors",
+    "cli",
 )  # fmt: skip
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,0 +1,173 @@
+"""What a known error is, and running it: its reproducer has to fail as it says, its fixes have to be right. Not here: the errors."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from torch import nn
+
+from ..failures import ANSI, chain, muffled, native_output_dropped
+from ..verify import Report, verify
+from . import catalogue as folder
+
+STAGES = {
+    "silent": "nothing is raised, and the answer is wrong",
+    "capture": "torch.export refuses the model",
+    "decomposition": "operators become simpler ones",
+    "translation": "operators become ONNX",
+    "optimiser": "the graph is made smaller",
+    "saving": "the file is written",
+    "load": "the runtime reads the file",
+    "run": "the runtime runs it",
+}
+WAYS = ("change the model", "change the call", "patch", "another exporter")
+Tried = tuple[Any, nn.Module, Sequence[Any]]
+"""What was exported, the module it has to agree with, and samples: that of the export first, then sizes it never saw."""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A way past an error: one of `WAYS`, and a function that goes it. The docstring of the function says what it does."""
+
+    way: str
+    make: Callable[[], Tried]
+
+    @property
+    def doc(self) -> str:
+        """What it does, and what it costs."""
+        return inspect.getdoc(self.make) or ""
+
+
+@dataclass(frozen=True)
+class KnownError:
+    """An error that people meet.
+
+    Args:
+        stage: one of `STAGES`.
+        message: a regular expression found in the message; of a silent one, in what `verify` says.
+        breaks: fails in this way: it raises, or what it returns is not right.
+        fixes: ways past it, the best first.
+        threads: where it is discussed, as `owner/repository#number`.
+        check: of a silent one, the check of `verify` that finds it.
+    """
+
+    stage: str
+    message: str
+    breaks: Callable[[], Tried]
+    fixes: tuple[Fix, ...]
+    threads: tuple[str, ...] = ()
+    check: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its module."""
+        return self.breaks.__module__.rpartition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """What a person would type."""
+        return self._doc().split("\n")[0]
+
+    @property
+    def why(self) -> str:
+        """Why it happens, in Markdown."""
+        return self._doc().partition("\n")[2].strip()
+
+    def _doc(self) -> str:
+        return inspect.getdoc(inspect.getmodule(self.breaks)) or ""
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What a reproducer did: the message, and what was raised or reported."""
+
+    message: str
+    error: Exception | None = None
+    report: Report | None = None
+
+
+class OutOfDate(AssertionError):
+    """A known error that no longer fails as it says, or a fix that is none."""
+
+
+@cache
+def catalogue() -> tuple[KnownError, ...]:
+    """Every known error, by stage, the silent ones first."""
+    names = [module.name for module in pkgutil.iter_modules(folder.__path__)]
+    errors = [importlib.import_module(f"{folder.__name__}.{name}").ERROR for name in names]
+    return tuple(sorted(errors, key=lambda error: (list(STAGES).index(error.stage), error.name)))
+
+
+def get(name: str) -> KnownError:
+    """The known error of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return {error.name: error for error in catalogue()}[name]
+
+
+def recognise(message: BaseException | str) -> list[KnownError]:
+    """The known errors whose pattern is found in a message, or in that of an error or its causes; the longest match first."""
+    said = message if isinstance(message, str) else text_of(message)
+    found = [(match, error) for error in catalogue() if (match := re.search(error.message, said))]
+    return [error for match, error in sorted(found, key=lambda pair: -len(pair[0][0]))]
+
+
+def text_of(error: BaseException) -> str:
+    """The messages of an error and its causes, the first cause first, colours removed."""
+    return "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(list(chain(error))))
+
+
+def reproduced(error: KnownError) -> Reproduced:
+    """Runs the reproducer.
+
+    Raises:
+        OutOfDate: it does not fail, or not with this message, or raises though it is said to be silent.
+    """
+    seen = _seen(error)
+    if not re.search(error.message, seen.message):
+        raise OutOfDate(f"{error.name}: the message is another: {seen.message}") from seen.error
+    if error.stage == "silent" and seen.error is not None:
+        raise OutOfDate(f"{error.name}: it is said to be silent, and it raises: {seen.message}") from seen.error
+    return seen
+
+
+def _seen(error: KnownError) -> Reproduced:
+    try:
+        with muffled(), native_output_dropped():
+            tried = error.breaks()
+    except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
+        return Reproduced(text_of(raised), error=raised)
+    report = _verified(tried)
+    if report.outcome == "ok":
+        raise OutOfDate(f"{error.name}: this does not fail any more")
+    return Reproduced("\n".join(f"{c.name}: {c.detail}" for c in report.checks if c.outcome not in ("ok", "skipped")), report=report)
+
+
+def fixed(fix: Fix) -> Report:
+    """Goes a way past an error, and verifies what comes out at sizes that the export never saw.
+
+    Raises:
+        OutOfDate: what comes out is not right, or it was looked at in one size only. What the fix raises is raised as it is.
+    """
+    with muffled(), native_output_dropped():
+        tried = fix.make()
+    if len(tried[2]) < 2:
+        raise OutOfDate(f"{fix.make.__qualname__}: a fix is verified at sizes that the export never saw")
+    report = _verified(tried)
+    if report.outcome != "ok":
+        raise OutOfDate(f"{fix.make.__module__}.{fix.make.__name__} does not fix it:\n{report}")
+    return report
+
+
+def _verified(tried: Tried) -> Report:
+    with muffled(), native_output_dropped():
+        return verify(*tried)

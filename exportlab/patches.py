@@ -1,0 +1,259 @@
+"""Ways past known obstacles without changing the model: context managers that undo themselves. Not here: the errors they answer."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import is_dataclass
+from functools import cache
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .converter.keywords import keywords_named
+
+__all__ = ["as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named"]
+
+
+@contextmanager
+def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Iterator[list[str]]:
+    """Applies the patches that this model and these arguments call for; yields what was applied, and why, one line each.
+
+    A program with containers as arguments can only be called as long as they are known: verify inside of the block.
+    """
+    given = [*args, *(kwargs or {}).values()]
+    applied: list[str] = []
+    with ExitStack() as stack:
+        for patch, reasons in _called_for(model, given):
+            stack.enter_context(patch)
+            applied.extend(reasons)
+        yield applied
+
+
+def _called_for(model: nn.Module, given: list[Any]) -> Iterator[tuple[Any, list[str]]]:
+    """Patches not entered yet, each with the reasons for it."""
+    caches, classes = _of_transformers(model, given), _unknown_dataclasses(given)
+    if caches:
+        yield caches_as_containers(), [f"caches_as_containers: {caches}"]
+    if classes:
+        yield as_containers(*classes), [f"as_containers: {', '.join(c.__name__ for c in classes)} among the arguments"]
+    yield grad_mode_kept(), []
+    sources = _sources(model)
+    if "vmap" in sources:
+        yield indices_in_vmap(), ["indices_in_vmap: the model's own code calls vmap"]
+    if checks := _checks(model):
+        yield checks_passed(), [f"checks_passed: a check at {place} is taken as passed" for place in checks]
+
+
+def _of_transformers(model: nn.Module, given: list[Any]) -> str:
+    """Why the caches of transformers may be met; empty where they are not."""
+    if "transformers" not in sys.modules:
+        return ""
+    from transformers import Cache, PreTrainedModel
+
+    if any(isinstance(value, Cache) for value in given):
+        return "a cache among the arguments"
+    held = next((type(m).__name__ for m in model.modules() if isinstance(m, PreTrainedModel)), "")
+    return f"{held} may return one" if held else ""
+
+
+def _unknown_dataclasses(given: list[Any]) -> list[type]:
+    leaves = [type(leaf) for leaf in pytree.tree_leaves(given)]
+    return [kind for kind in dict.fromkeys(leaves) if is_dataclass(kind)]
+
+
+# Containers ------------------------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def as_containers(*classes: type) -> Iterator[None]:
+    """Dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers"."""
+    with _registries_kept():
+        for kind in classes:
+            if kind not in pytree.SUPPORTED_NODES:
+                torch.export.register_dataclass(kind, serialized_type_name=f"{kind.__module__}.{kind.__qualname__}")
+        yield
+
+
+@contextmanager
+def caches_as_containers() -> Iterator[None]:
+    """Every cache of transformers as argument and result. Answers "Unsupported input type <class '…DynamicCache'>"."""
+    from transformers import Cache
+    from transformers.exporters.exporter_dynamo import register_pytree_node
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+    with _registries_kept():
+        register_dynamic_cache_export_support()
+        for kind in _subclasses(Cache):
+            register_pytree_node(kind)
+        yield
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+@contextmanager
+def _registries_kept() -> Iterator[None]:
+    """What torch knows as containers is afterwards what it was before."""
+    registries = _registries()
+    before = [registry.copy() for registry in registries]
+    try:
+        yield
+    finally:
+        _forget_in_optree(set(registries[0]) - set(before[0]))
+        for registry, own in zip(registries, before, strict=True):
+            registry.clear()
+            registry.extend(own) if isinstance(registry, list) else registry.update(own)
+
+
+def _registries() -> list[Any]:
+    of_fx = torch.fx._pytree
+    of_torch = (pytree.SUPPORTED_NODES, pytree.SUPPORTED_SERIALIZED_TYPES, pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
+    return [*of_torch, pytree.CONSTANT_NODES, pytree._cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
+
+
+def _forget_in_optree(classes: set[type]) -> None:
+    """Where optree is in use, torch registers there too."""
+    if "torch.utils._cxx_pytree" in sys.modules:
+        import optree
+
+        for kind in classes:
+            optree.unregister_pytree_node(kind, namespace="torch")
+
+
+# Values, which a capture does not have ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def checks_passed() -> Iterator[list[str]]:
+    """Checks of values are taken as passed: `assert t`, and `if t: raise …`, also with `not`. Answers "Could not guard on
+    data-dependent expression Eq(u0, 1)" where the line does nothing but check. Yields the places where it did so.
+
+    Only where Python itself runs the model: not with `strict=True`. The exported file does not check.
+    """
+    places: list[str] = []
+    own = torch.Tensor.__bool__
+
+    def answered(tensor: torch.Tensor) -> bool:
+        frame = sys._getframe(1)
+        passes = _passes(frame) if isinstance(tensor, torch._subclasses.FakeTensor) else None
+        if passes is None:
+            return own(tensor)
+        places.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        return passes
+
+    with _replaced(torch.Tensor, "__bool__", answered):
+        yield places
+
+
+def _passes(frame: FrameType) -> bool | None:
+    """The value of a tensor for which the check at this line passes; None where the line does more than check one."""
+    return _checks_of(frame.f_code).get(frame.f_lineno)
+
+
+def _checks_of(code: CodeType) -> dict[int, bool]:
+    return _checks_in("".join(linecache.getlines(code.co_filename)))
+
+
+@cache
+def _checks_in(source: str) -> dict[int, bool]:
+    """The lines of a file that check one value, each with the value that passes."""
+    found = {}
+    for node in ast.walk(_parsed(source)):
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _only_raises(node)):
+            value, passes = node.test, isinstance(node, ast.Assert)
+            while isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
+                value, passes = value.operand, not passes
+            if not any(isinstance(part, ast.BoolOp | ast.IfExp) for part in ast.walk(value)):
+                found |= dict.fromkeys(range(value.lineno, value.end_lineno + 1), passes)
+    return found
+
+
+def _parsed(source: str) -> ast.AST:
+    try:
+        return ast.parse(source)
+    except SyntaxError:  # generated code, whose lines are those of no file
+        return ast.Module([], [])
+
+
+def _only_raises(node: ast.If) -> bool:
+    return isinstance(node.body[-1], ast.Raise) and not node.orelse
+
+
+def _checks(model: nn.Module) -> list[str]:
+    """Where the classes of a model check something, outside of torch."""
+    places = []
+    for kind in _own_classes(model):
+        code = kind.forward.__code__
+        lines = range(code.co_firstlineno, code.co_firstlineno + len(inspect.getsourcelines(kind.forward)[0]))
+        places += [f"{code.co_filename}:{line}" for line in _checks_of(code) if line in lines]
+    return places
+
+
+def _sources(model: nn.Module) -> str:
+    return "".join(inspect.getsource(kind) for kind in _own_classes(model))
+
+
+def _own_classes(model: nn.Module) -> list[type[nn.Module]]:
+    """The classes of its modules that neither torch nor transformers defines, and whose source can be read."""
+    kinds = dict.fromkeys(type(module) for module in model.modules())
+    return [kind for kind in kinds if kind.__module__.partition(".")[0] not in ("torch", "transformers") and _readable(kind.forward)]
+
+
+def _readable(forward: Callable[..., Any]) -> bool:
+    return hasattr(forward, "__code__") and bool(linecache.getlines(forward.__code__.co_filename))
+
+
+# State of torch --------------------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def indices_in_vmap() -> Iterator[None]:
+    """`torch.vmap` over an index: `mask[b, k]` picks by a tensor. Answers "vmap: It looks like you're calling .item() on a Tensor"."""
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    own = torch.vmap
+
+    def vmap(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        def mapped(*given: Any, **named: Any) -> Any:
+            with TransformGetItemToIndex():
+                return own(func, *args, **kwargs)(*given, **named)
+
+        return mapped
+
+    with _replaced(torch, "vmap", vmap):
+        yield
+
+
+@contextmanager
+def grad_mode_kept() -> Iterator[None]:
+    """A model that calls `torch.set_grad_enabled` or fails within `no_grad` leaves the mode of the caller as it was."""
+    own = torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(own)
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another attribute, until the end of the block; what was inherited is inherited again."""
+    held, own = name in vars(owner), getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if held:
+            setattr(owner, name, own)
+        else:
+            delattr(owner, name)

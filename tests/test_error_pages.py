@@ -1,0 +1,69 @@
+"""The pages of known errors: their code as one types it, their messages without this machine. Not here: whether the errors still happen."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from exportlab.errors import STAGES, KnownError, catalogue, get
+
+ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
+
+
+@pytest.fixture
+def known_errors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.delitem(sys.modules, "known_errors", raising=False)
+    return import_module("known_errors")
+
+
+@ERRORS
+def test_code_is_shown_as_one_types_it(known_errors: ModuleType, error: KnownError) -> None:
+    shown, names = known_errors.snippets(error), {"__name__": "shown"}
+    for code in shown.values():
+        exec(compile(code, error.name, "exec"), names)
+    assert shown.keys() == {"breaks", *(fix.make.__name__ for fix in error.fixes)}
+    assert all(callable(names[name]) for name in shown)
+    assert not re.search(r"Tried|from \.|KnownError", "\n".join(shown.values()))
+
+
+@ERRORS
+def test_the_script_of_the_index_understands_the_pattern(error: KnownError) -> None:
+    assert not re.search(r"\(\?P|\(\?<|\(\?[aimsux]|\\A|\\Z", error.message), (
+        "no named groups, lookbehinds or flags: JavaScript reads it too"
+    )
+
+
+def test_messages_name_no_folder_and_no_address(known_errors: ModuleType) -> None:
+    said = known_errors.cleaned(f"File {Path(torch.__file__).parent}/export/__init__.py at 0x7f60efbf3880\n" + "long " * 60)
+    assert said.startswith("File torch/export/__init__.py at 0x…\n")
+    assert max(map(len, said.splitlines())) <= 110
+
+
+def test_the_index_has_every_error_by_stage(known_errors: ModuleType) -> None:
+    text = known_errors.index(catalogue())
+    assert all(f"/generated/errors/{error.name}>`" in text for error in catalogue())
+    stages = re.findall(r"\(stage-(\w+)\)=", text)
+    assert stages == [stage for stage in STAGES if stage in stages]
+    assert stages[0] == "silent"
+
+
+def test_the_page_carries_every_pattern(known_errors: ModuleType) -> None:
+    held = known_errors.patterns([get("branch_on_value")])
+    assert json.loads(re.search(r">(.*)</script>", held)[1])[0]["pattern"] == get("branch_on_value").message
+
+
+def test_a_page_shows_message_code_reason_and_ways(known_errors: ModuleType) -> None:
+    text = known_errors.page(get("same_tensor_twice"))
+    headings = re.findall(r"^##+ (.*)", text, re.MULTILINE)
+    assert headings[:4] == ["What you see", "A model that does it", "Why", "Ways past it"]
+    assert "1. Change the call" in headings
+    assert "separate tensors: output[0, 0]: 4.5 where eager has 4" in text
+    assert "https://github.com/pytorch/pytorch/issues/139646" in text

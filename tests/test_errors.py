@@ -1,0 +1,46 @@
+"""Every known error fails as it says, every fix is right at sizes that the export never saw, and each is found by its message."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from exportlab.errors import STAGES, KnownError, catalogue, fixed, get, recognise, reproduced
+from exportlab.errors.known import WAYS, OutOfDate
+from exportlab.quiet import quiet
+
+ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
+
+
+@ERRORS
+def test_the_error_still_happens_and_its_fixes_still_fix_it(error: KnownError) -> None:
+    quiet()
+    seen = reproduced(error)
+    assert recognise(seen.message)[0] is error, f"pasting the message finds {recognise(seen.message)[0].name} first"
+    for fix in error.fixes:
+        fixed(fix)
+
+
+@ERRORS
+def test_an_error_says_what_a_reader_needs(error: KnownError) -> None:
+    assert error.stage in STAGES
+    assert error.title
+    assert len(error.why) > 80
+    assert error.fixes
+    assert all(fix.way in WAYS and fix.doc for fix in error.fixes)
+    assert [fix.way for fix in error.fixes] == sorted((fix.way for fix in error.fixes), key=WAYS.index)
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in error.threads)
+    assert bool(error.check) == (error.stage == "silent")
+
+
+def test_an_error_that_is_fixed_upstream_is_found_out() -> None:
+    healthy = get("branch_on_value").fixes[0].make
+    broken = KnownError("capture", "data-dependent", healthy, ())
+    with pytest.raises(OutOfDate, match="does not fail any more"):
+        reproduced(broken)
+
+
+def test_another_message_is_found_out() -> None:
+    with pytest.raises(OutOfDate, match="the message is another"):
+        reproduced(KnownError("capture", "no such message", get("branch_on_value").breaks, ()))
