@@ -22,7 +22,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
 ]
-include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "tutorials/**", "generated/**"]
+include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
 
 html_theme = "pydata_sphinx_theme"
@@ -76,7 +76,7 @@ sphinx_gallery_conf = {
 pages.keep_paths()
 pages.forget_stale_pages()
 pages.store_lesson_thumbnails()
-pages.store_converter_parts()
+pages.store_parts()
 matrix.store_parts()
 known_errors.store_errors()
 

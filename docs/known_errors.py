@@ -133,7 +133,7 @@ def _joined(statements: Iterable[str]) -> str:
 def _shown(statement: ast.stmt, source: str) -> str:
     """A statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
     if isinstance(statement, ast.ImportFrom) and statement.level:
-        return "" if statement.level == 2 else f"from exportlab import {', '.join(alias.name for alias in statement.names)}"
+        return "" if statement.level == 2 else imported(statement)
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
     if isinstance(statement, ast.FunctionDef):
         if ast.get_docstring(statement) is not None:
@@ -141,6 +141,13 @@ def _shown(statement: ast.stmt, source: str) -> str:
             del lines[first.lineno - _begin(statement) : first.end_lineno - _begin(statement) + 1]
         lines = [line.replace(") -> Tried:", "):") for line in lines]
     return "\n".join(lines)
+
+
+def imported(statement: ast.ImportFrom) -> str:
+    """A relative import as a reader would write it: from the package where it is public, else from its module."""
+    names = [alias.name for alias in statement.names]
+    module = "exportlab" if set(names) <= set(exportlab.__all__) else f"exportlab.{statement.module}"
+    return f"from {module} import {', '.join(names)}"
 
 
 def _begin(statement: ast.stmt) -> int:

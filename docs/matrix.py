@@ -22,6 +22,7 @@ from sphinx.application import Sphinx
 
 from exportlab import exporters, records, zoo
 from exportlab.changes import changes, worst
+from exportlab.errors import recognise
 from exportlab.records import Record
 from exportlab.sweep import MODES
 from exportlab.zoo import Case
@@ -320,10 +321,17 @@ def seen(cell: Cell, runs: Runs) -> dict[str, Any]:
     figures = {
         **{name: getattr(record, name) for name in ("outcome", "error", "where", "nodes", "bytes", "weights_bytes", "peak_bytes", "worst")},
         "failed": [{key: value for key, value in check.items() if value not in (None, "")} for check in record.failed],
+        "known": known(record),
         "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),
         "call": ratio([(r.seconds, r.seconds) for r in runs[cell]], "call", "eager"),
     }
     return {name: value for name, value in figures.items() if value not in (None, [])}
+
+
+def known(record: Record) -> str | None:
+    """The name of the known error that a record's message is; None where it is none, or has no message."""
+    found = [error.name for error in recognise(record.error or "") if error.stage != "silent"]
+    return found[0] if found else None
 
 
 def paired(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:

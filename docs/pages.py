@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pictures
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
@@ -22,7 +23,8 @@ ORDER = (
     *("kwargs_and_caches", "mutable_cache", "save_and_load"),
     *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
     *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
-    *("names", "read_the_report", "external_data", "half_precision"),
+    *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code"),
+    *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     *("how_we_measure", "coverage", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
 )
 SOURCES = ("requirements.txt", "constraints.txt", "docs/pages.py")
@@ -104,15 +106,16 @@ def store_lesson_thumbnails() -> None:
             target.write_bytes(picture)
 
 
-def store_converter_parts() -> None:
-    """Writes what the page of the converter includes: the table of its operators, from the table itself, and a picture of its modules."""
+def store_parts() -> None:
+    """Writes what docs/converter.md and docs/analogies.md include: the table of operators, from the table itself, and two pictures."""
     folder = GENERATED / "parts"
     folder.mkdir(exist_ok=True)
     table = operators_table()
     if not (folder / "operators.md").exists() or (folder / "operators.md").read_text(encoding="utf-8") != table:
         (folder / "operators.md").write_text(table, encoding="utf-8")
-    if not (folder / "converter.png").exists():
-        draw_converter(folder / "converter.png")
+    for name, draw in (("converter.png", pictures.draw_converter), ("worlds.png", pictures.draw_worlds)):
+        if not (folder / name).exists():
+            draw(folder / name)
 
 
 def operators_table() -> str:
@@ -135,29 +138,6 @@ def operators_table() -> str:
 def one_line(text: str | None) -> str:
     """A docstring as the cell of a table."""
     return " ".join((text or "").split()).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "\\<")
-
-
-WRITES, INSIDE, LOOKUP = "memory, views\nwrites", "control_flow, functions\ngraphs inside", "lookup\nwhich translation?"
-CAPTURE, WALK, NODES = "capture\ntorch.export", "walk\nnode by node", "graph, symbols\nONNX nodes, each once"
-SIDES = ("your table", "ops/", "torchlib", "fallback")
-FLOW = (
-    *(("module, arguments", CAPTURE), (CAPTURE, WALK), (WALK, WRITES), (WALK, LOOKUP), (WALK, INSIDE)),
-    *((LOOKUP, side) for side in SIDES),
-    *((source, NODES) for source in (*SIDES, WRITES, INSIDE)),
-    *((NODES, "convert, cleanup"), ("convert, cleanup", "ONNXProgram with a report")),
-)
-
-
-def draw_converter(path: Path) -> None:
-    """The modules of the converter, and what flows between them."""
-    from matplotlib import pyplot
-
-    from exportlab.show.drawing import Drawing, Edge, Node
-
-    kinds = {"module, arguments": "input", "your table": "input", "ONNXProgram with a report": "output"}
-    names = dict.fromkeys(name for pair in FLOW for name in pair)
-    Drawing(tuple(Node(n, n, kinds.get(n, "op")) for n in names), tuple(Edge(*pair) for pair in FLOW)).draw(save=path)
-    pyplot.close()
 
 
 FIRST_CELL = re.compile(r"(?P<code>\.\. code-block:: Python\n.*?)(?P<picture>\.\. image-sg::.*?\n\n)?"

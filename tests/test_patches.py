@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,3 +219,25 @@ def test_keywords_get_parameters_and_lose_them_again() -> None:
     with pytest.raises(ZeroDivisionError), patches.keywords_named(model, samples[0].args, samples[0].kwargs, shapes):
         raise ZeroDivisionError
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("name", patches.__all__)
+def test_the_page_names_every_patch(name: str) -> None:
+    assert f"{name}(" in (Path(__file__).parents[1] / "docs/patches.md").read_text(encoding="utf-8")
+
+
+class WithoutGradients(nn.Module):
+    """Switches gradients off in the two ways people do."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            y = x * 2
+        torch.set_grad_enabled(False)
+        return y + x
+
+
+@pytest.mark.parametrize("exporter", ["torch.export", "dynamo", "to_onnx"])
+def test_modes_of_gradients_need_no_patch_any_more(exporter: str) -> None:
+    artifact = export(exporter, WithoutGradients(), tensors()[0].args, dynamic_shapes=ROWS)
+    with patches.grad_mode_kept():
+        verify(artifact, WithoutGradients(), tensors()).check()

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tutorials").glob("*.md")]
+TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").glob("*.md")]
 PRINTED = """\
 .. rst-class:: sphx-glr-script-out
 
@@ -76,7 +76,8 @@ def test_every_page_that_a_text_links_to_has_a_source(text: Path) -> None:
 
 
 def test_the_paths_say_the_minutes_that_the_lessons_say() -> None:
-    said = re.findall(r"</tutorials/(\w+)>`, (\d+) minutes", (ROOT / "docs/paths.md").read_text(encoding="utf-8"))
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/paths").glob("*.md"))
+    said = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", pages)
     assert said
     for lesson, minutes in said:
         assert f"**Time** {minutes} minutes" in " ".join((ROOT / f"tutorials/{lesson}.md").read_text(encoding="utf-8").split()), lesson

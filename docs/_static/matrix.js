@@ -133,7 +133,8 @@
 
   function said(run) {
     const where = run.where ? `<p>at <code>${escaped(run.where)}</code></p>` : "";
-    return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}` : "";
+    const known = run.known ? `<p><a href="../generated/errors/${run.known}.html">A known error: why it happens, and ways past it</a></p>` : "";
+    return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}${known}` : "";
   }
 
   function failed(run) {
