@@ -13,7 +13,7 @@ NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
+site test build/.errors build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
@@ -28,8 +28,8 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
-test: build/.lessons build/.recipes build/.pytest build/.matrix  ## run every notebook and compare its outputs, then pytest, then a part of the matrix; nothing twice
-	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.pytest build/.matrix)"
+test: build/.lessons build/.recipes build/.errors build/.pytest build/.matrix  ## run every notebook and compare its outputs, then known errors, pytest, a part of the matrix; nothing twice
+	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.errors build/.pytest build/.matrix)"
 
 build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py tests/lessons.py $(wildcard tutorials/*.ipynb)
 	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg $$($(BIN)/python tests/lessons.py)
@@ -38,6 +38,10 @@ build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py tests/lesso
 build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py tests/kernels.py $(shell find gallery benchmarks -name '*.py')
 	@$(BIN)/python tests/to_notebooks.py gallery benchmarks build/notebooks
 	@$(NBVAL) --nbval-lax build/notebooks
+	@touch $@
+
+build/.errors: $(READY) $(PACKAGE) docs/known_errors.py
+	@$(BIN)/python docs/known_errors.py
 	@touch $@
 
 build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import json
 import multiprocessing
 import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,37 +16,68 @@ from pathlib import Path
 import torch
 
 import exportlab
-from exportlab.errors import STAGES, Fix, KnownError, catalogue, fixed, reproduced
+from exportlab.errors import STAGES, Fix, KnownError, catalogue, fixed, get, recognise, reproduced
+from exportlab.errors.known import OutOfDate
+from exportlab.failures import first_line
 
 ROOT = Path(__file__).parent.parent
 PAGES, PARTS = ROOT / "generated/errors", ROOT / "generated/parts"
 SCORER = ROOT / "generated/scorer.js"
-LINES = 14  # of a message that are shown
-MACHINE = {f"{Path(torch.__file__).parents[1]}/": "", f"{ROOT}/": "", f"{Path(ast.__file__).parent}/": ""}
+LINES, WIDTH = 12, 110  # of a message that are shown
+SOURCES = ("requirements.txt", "constraints.txt", "docs/known_errors.py")
+MACHINE = (f"{Path(torch.__file__).parents[1]}/", f"{ROOT}/", f"{Path(ast.__file__).parent}/")
 
 
 def store_errors() -> None:
-    """Writes generated/errors/NAME.md for each known error that has no page yet, two at a time, and the parts of docs/errors.md.
+    """Writes generated/errors/NAME.md for each known error, two at a time, where there is no fresh page, and the parts of docs/errors.md.
 
     Raises:
-        OutOfDate: an error does not happen any more, or a fix is none.
+        OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
     """
-    PAGES.mkdir(parents=True, exist_ok=True)
+    forget_stale_pages()
     _write(PARTS / "errors-index.md", index(catalogue()))
     _write(PARTS / "errors-patterns.html", patterns(catalogue()))
     _write(SCORER, scorer(catalogue()))
     missing = [error.name for error in catalogue() if not (PAGES / f"{error.name}.md").exists()]
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        for done, (name, text) in enumerate(pool.imap_unordered(_page_apart, missing), 1):
+        for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, missing), 1):
+            _write(PAGES / f"{name}.txt", message)
             _write(PAGES / f"{name}.md", text)
             print(f"known errors... [{done:3}/{len(missing)}] {name}", flush=True)
 
 
-def _page_apart(name: str) -> tuple[str, str]:
-    """A page made in a process of its own: what an error leaves behind in torch's registries ends with it."""
+def forget_stale_pages() -> None:
+    """Errors are run again when the package or a pin changed: no page is older than what it was made with."""
+    sources = [*sorted((ROOT / "exportlab").rglob("*.py")), *(ROOT / name for name in SOURCES)]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    stamp = PAGES / "sources.sha256"
+    if not stamp.exists() or stamp.read_text() != digest:
+        shutil.rmtree(PAGES, ignore_errors=True)
+        _write(stamp, digest)
+
+
+def _made_apart(name: str) -> tuple[str, str, str]:
+    """Name, message and page, made in a process of its own: what an error leaves behind in torch's registries ends with it."""
     torch.set_num_threads(1)
     exportlab.quiet()
-    return name, page({error.name: error for error in catalogue()}[name])
+    try:
+        message = said(get(name))
+        return name, message, page(get(name), message)
+    except Exception as error:
+        raise OutOfDate(f"{name}: {first_line(error)}") from error
+
+
+def said(error: KnownError) -> str:
+    """The message of an error that has just been reproduced.
+
+    Raises:
+        OutOfDate: it does not happen as it says, or the message is recognised as another error.
+    """
+    message = without_machine(reproduced(error).message)
+    found = recognise(message)[0]
+    if found is not error:
+        raise OutOfDate(f"pasting its message finds {found.name} first")
+    return message
 
 
 def _write(path: Path, text: str) -> None:
@@ -57,14 +90,14 @@ def _write(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def page(error: KnownError) -> str:
+def page(error: KnownError, message: str) -> str:
     """What happens, why, and the ways past it: everything on it has just been run."""
-    message, code = cleaned(reproduced(error).message), snippets(error)
+    code = snippets(error)
     parts = [
         f"# {error.title}",
         f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
         "## What you see",
-        _fenced(message, "text"),
+        _fenced(shown(message, error.message), "text"),
         "## A model that does it",
         _fenced(code.pop("breaks"), "python"),
         "It returns what {doc}`verify </docs/outcomes>` takes: an export, the module that it has to agree with, and samples.",
@@ -85,7 +118,7 @@ def _found(error: KnownError) -> str:
 
 def way(number: int, fix: Fix, code: str) -> list[str]:
     """One way past an error: what to do, the code, and the report of its verification."""
-    return [f"### {number}. {fix.way.capitalize()}", fix.doc, _fenced(code, "python"), _fenced(cleaned(str(fixed(fix))), "text")]
+    return [f"### {number}. {fix.way.capitalize()}", fix.doc, _fenced(code, "python"), _fenced(without_machine(str(fixed(fix))), "text")]
 
 
 def threads(names: Sequence[str]) -> list[str]:
@@ -94,15 +127,26 @@ def threads(names: Sequence[str]) -> list[str]:
     return ["## Where it is discussed", ", ".join(links)] if links else []
 
 
-def cleaned(message: str) -> str:
-    """A message without this machine's folders and addresses, its lines folded, its first ones kept."""
-    for folder, shown in MACHINE.items():
-        message = message.replace(folder, shown)
-    message = re.sub(r"0x[0-9a-f]{6,}", "0x…", message)
-    folded = [
-        part for line in message.splitlines() for part in textwrap.wrap(line, 110, subsequent_indent="    ", drop_whitespace=False) or [""]
-    ]
-    return "\n".join([*folded[:LINES], *(["…"] if len(folded) > LINES else [])])
+def without_machine(message: str) -> str:
+    """A message without this machine's folders and addresses."""
+    for folder in MACHINE:
+        message = message.replace(folder, "")
+    return re.sub(r"0x[0-9a-f]{6,}", "0x…", message)
+
+
+def shown(message: str, pattern: str) -> str:
+    """The first lines of a message, folded, and those that its pattern is found in."""
+    match = re.search(pattern, message)
+    first, last = (message.count("\n", 0, place) for place in match.span())
+    lines = message.splitlines()
+    kept = [number for number in range(len(lines)) if number < LINES or first <= number <= last]
+    cut = [f"{lines[number]}{'' if number + 1 in (*kept, len(lines)) else chr(10) + '…'}" for number in kept]
+    return "\n".join(part for line in "\n".join(cut).splitlines() for part in folded(line))
+
+
+def folded(line: str) -> list[str]:
+    """A line at the width of a page."""
+    return textwrap.wrap(line, WIDTH, subsequent_indent="    ", drop_whitespace=False) or [""]
 
 
 def _fenced(text: str, language: str) -> str:
@@ -178,10 +222,14 @@ def patterns(errors: Sequence[KnownError]) -> str:
         for e in errors
     ]
     safe = json.dumps(known).replace("</", "<\\/")
-    return f'<script type="application/json" id="known-errors">{safe}</script>\n'
+    return f'<script type="application/json" id="error-patterns">{safe}</script>\n'
 
 
 def scorer(errors: Sequence[KnownError]) -> str:
     """The script by which the site's search ranks its results."""
     known = {f"generated/errors/{error.name}": error.message for error in errors}
     return f"const knownErrors = {json.dumps(known, indent=0)};\n" + (ROOT / "docs/scorer.js").read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    store_errors()

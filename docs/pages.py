@@ -84,8 +84,9 @@ def forget_stale_pages() -> None:
     stamp = GENERATED / "sources.sha256"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    shutil.rmtree(GENERATED, ignore_errors=True)
-    GENERATED.mkdir()
+    for folder in ("gallery", "benchmarks", "parts", "static", "thumbnails"):
+        shutil.rmtree(GENERATED / folder, ignore_errors=True)
+    GENERATED.mkdir(exist_ok=True)
     stamp.write_text(digest)
 
 

@@ -1,4 +1,4 @@
-"""Every known error fails as it says, every fix is right at sizes that the export never saw, and each is found by its message."""
+"""What a known error has to have, and how one that is out of date is found out. Not here: running them all, which writes their pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from exportlab.quiet import quiet
 ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
 
 
-@ERRORS
-def test_the_error_still_happens_and_its_fixes_still_fix_it(error: KnownError) -> None:
+@pytest.mark.parametrize("name", ["branch_on_value", "same_tensor_twice", "bfloat16_matmul"])
+def test_an_error_happens_and_its_fixes_fix_it(name: str) -> None:
     quiet()
-    seen = reproduced(error)
-    assert recognise(seen.message)[0] is error, f"pasting the message finds {recognise(seen.message)[0].name} first"
-    for fix in error.fixes:
+    assert recognise(reproduced(get(name)).message)[0] is get(name)
+    for fix in get(name).fixes:
         fixed(fix)
 
 

@@ -5,7 +5,7 @@
   const box = document.getElementById("error-message");
   if (!box) return;
   const found = document.getElementById("error-found");
-  const known = JSON.parse(document.getElementById("known-errors").textContent);
+  const known = JSON.parse(document.getElementById("error-patterns").textContent);
 
   const matches = (text) => known
     .map((error) => ({ ...error, length: (new RegExp(error.pattern).exec(text) ?? [""])[0].length }))
