@@ -38,7 +38,9 @@ html_theme_options = {
     "show_prev_next": True,
     "header_links_before_dropdown": 6,
     "secondary_sidebar_items": {
-        "generated/**": ["page-toc", "sg_download_links"],
+        "generated/gallery/**": ["page-toc", "sg_download_links"],
+        "generated/benchmarks/**": ["page-toc", "sg_download_links"],
+        "generated/errors/**": ["page-toc"],
         "tutorials/[0-9]*": ["page-toc", "download-lesson"],
         "docs/**": ["page-toc"],
         "docs/support": [],
@@ -47,7 +49,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "docs/support": []}
+html_sidebars = {"index": [], "docs/*": [], "generated/errors/**": []}
 
 nb_execution_mode = "off"  # the page is what is stored, and what is stored is what nbval compared
 nb_merge_streams = True

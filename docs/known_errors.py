@@ -23,7 +23,7 @@ from exportlab.failures import first_line
 ROOT = Path(__file__).parent.parent
 PAGES, PARTS = ROOT / "generated/errors", ROOT / "generated/parts"
 SCORER = ROOT / "generated/scorer.js"
-LINES, WIDTH = 12, 110  # of a message that are shown
+LINES, WIDTH = 12, 100  # of a message that are shown
 SOURCES = ("requirements.txt", "constraints.txt", "docs/known_errors.py")
 MACHINE = (f"{Path(torch.__file__).parents[1]}/", f"{ROOT}/", f"{Path(ast.__file__).parent}/")
 
@@ -205,9 +205,10 @@ def index(errors: Sequence[KnownError]) -> str:
         rows = [f"| {{doc}}`{_cell(e.title)} </generated/errors/{e.name}>` | {len(e.fixes)} |" for e in errors if e.stage == stage]
         if rows:
             table = "\n".join(["| error | ways past it |", "| --- | --- |", *rows])
-            parts.append(f"(stage-{stage})=\n### {stage.capitalize()}: {meaning}\n\n{table}\n")
+            parts.append(f"(stage-{stage})=\n## {stage.capitalize()}: {meaning}\n\n{table}\n")
     names = "\n".join(f"/generated/errors/{error.name}" for error in errors)
-    return f"{len(errors)} known errors.\n\n" + "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    ways = sum(len(error.fixes) for error in errors)
+    return f"{len(errors)} known errors, {ways} ways past them.\n\n" + "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
 def _cell(title: str) -> str:
