@@ -1,0 +1,53 @@
+"""FrozenDimension: "rows" was asked to be dynamic but only rows > 4 is exported: a test of a size chose one branch
+
+An `if` on `x.shape[0]` is no error to the capture: the example has a size, so the test is decided, and one branch is recorded. What was
+decided is kept as a guard. A `.pt2` checks its guards when it runs, an ONNX file has none, and other exporters write the one branch for
+all sizes. `to_onnx` reads the guards, and refuses.
+"""
+
+import torch
+from torch import nn
+
+from ...exporters import export
+from ..known import Fix, KnownError, Tried
+
+
+class BySize(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] > 4:
+            return x * 2
+        return x * 3
+
+
+SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (6, 3, 9, 1)]
+ROWS = ({0: "rows"},)
+
+
+def breaks() -> Tried:
+    return export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
+
+
+class BySizeAtRunTime(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        large = torch.full((), x.shape[0]) > 4
+        return torch.cond(large, lambda x: x * 2, lambda x: x * 3, (x,))
+
+
+def cond() -> Tried:
+    """Make a tensor of the size, and a `torch.cond` of the `if`: then both branches are in the file, and the size is asked at run time."""
+    return export("to_onnx", BySizeAtRunTime(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
+
+
+def accepted() -> Tried:
+    """If the other sizes never come, say so with `accept_ranges`: the file is written, and right for those of the message."""
+    program = export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS, accept_ranges=("rows",))
+    return program, BySize(), [sample for sample in SAMPLES if len(sample[0]) > 4]
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"FrozenDimension: [^\n]* asked to be dynamic but only [^\n]* is exported: the test at [^\n]* chose one branch",
+    breaks=breaks,
+    fixes=(Fix("change the model", cond), Fix("change the call", accepted)),
+    threads=("pytorch/pytorch#136216", "pytorch/pytorch#151582"),
+)

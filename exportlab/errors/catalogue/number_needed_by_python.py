@@ -1,0 +1,80 @@
+"""Could not extract specialized integer from data-dependent expression u0: a list index, `range` or `len` with a number from a tensor
+
+A list, a `ModuleList` and `range` are Python's: they need a number, now. The capture has only `u0`, which stands for any. It could
+choose one, and the graph would hold that layer or that many turns for ever; so it refuses. What is indexed or repeated has to be
+something that the graph knows: a tensor, or a loop operator.
+"""
+
+import torch
+from torch import nn
+from torch._higher_order_ops.while_loop import while_loop
+
+from ...exporters import export
+from ..known import Fix, KnownError, Tried
+
+
+class LayerByNumber(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(4))
+
+    def forward(self, x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+        return self.layers[int(number)](x)
+
+
+SAMPLES = [(torch.ones(4, 3), torch.tensor(2)), (torch.ones(7, 3) / 2, torch.tensor(0)), (-torch.ones(1, 3), torch.tensor(3))]
+ROWS = ({0: "rows"}, None)
+
+
+def breaks() -> Tried:
+    return export("dynamo", LayerByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
+
+
+class WeightByNumber(LayerByNumber):
+    def forward(self, x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+        weights = torch.stack([layer.weight for layer in self.layers])
+        biases = torch.stack([layer.bias for layer in self.layers])
+        return nn.functional.linear(x, weights[number], biases[number])
+
+
+def stacked() -> Tried:
+    """Stack what the list holds, and index the tensor: a run computes one layer. The layers have to be alike."""
+    return export("dynamo", WeightByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
+
+
+class AllThenOne(LayerByNumber):
+    def forward(self, x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+        return torch.stack([layer(x) for layer in self.layers])[number]
+
+
+def all_then_one() -> Tried:
+    """Where the layers differ too much to be stacked, compute all and pick one. It costs all of them."""
+    return export("dynamo", AllThenOne(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
+
+
+class Repeated(nn.Module):
+    def forward(self, x: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+        for _ in range(times.item()):
+            x = x / 2 + 1
+        return x
+
+
+class RepeatedByOperator(nn.Module):
+    def forward(self, x: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+        start = (torch.zeros_like(times), x)
+        return while_loop(lambda i, x: i < times, lambda i, x: (i + 1, x / 2 + 1), start)[1]
+
+
+def loop_operator() -> Tried:
+    """Where it was `for … in range(n.item())`: `while_loop` asks at run time, and becomes a `Loop`."""
+    return export("dynamo", RepeatedByOperator(), SAMPLES[0], dynamic_shapes=ROWS), Repeated(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"Could not extract specialized integer from data-dependent expression \S*u\d+",
+    breaks=breaks,
+    fixes=(Fix("change the model", stacked), Fix("change the model", all_then_one), Fix("change the model", loop_operator)),
+    threads=("pytorch/pytorch#182345", "pytorch/pytorch#138116", "huggingface/transformers#34390"),
+)

@@ -1,0 +1,45 @@
+"""The result has the length of the example's at every size: `int(x.shape[0] * 0.5)` became a number
+
+A size that moves is a symbol, and `// 2` of it is another. `int` of a product with a float is asked for as a number, so the capture takes
+that of the example. torch.export notes down for which sizes the number is right, and refuses others when it runs; the ONNX exporter drops
+the note. The input still moves, the length of the result does not. `to_onnx` refuses the export.
+"""
+
+import torch
+from torch import nn
+
+from ...exporters import export
+from ..known import Fix, KnownError, Tried
+
+
+class FirstHalf(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[: int(x.shape[0] * 0.5)] * 2
+
+
+SAMPLES = [(torch.arange(1.0, rows + 1),) for rows in (6, 9, 12, 2)]
+ROWS = ({0: "rows"},)
+
+
+def breaks() -> Tried:
+    return export("dynamo", FirstHalf(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
+
+
+class InIntegers(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[: x.shape[0] // 2] * 2
+
+
+def integers() -> Tried:
+    """Stay with integers: `// 2` for `* 0.5`, `* 3 // 4` for `* 0.75`."""
+    return export("dynamo", InIntegers(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="silent",
+    message=r"^unseen size: output\S*: shape \[[1-9][\d, ]*\] where eager has \[[\d, ]+\]",
+    check="unseen size",
+    breaks=breaks,
+    fixes=(Fix("change the model", integers),),
+    threads=("pytorch/pytorch#166110",),
+)

@@ -1,0 +1,67 @@
+"""FrozenDimension: "time" was asked to be dynamic but is the constant 6: the length of a sequence for an LSTM or GRU
+
+The capture takes an LSTM apart, in Python: one step after the other, as many as the example has. What it records is these steps, so
+the length of the sequence is no longer free. `to_onnx` says so in these words; other exporters say that your code specialised the axis,
+or that they found a conflict between ranges.
+"""
+
+import torch
+from torch import nn
+from torch._higher_order_ops.scan import scan
+from torch.nn.functional import linear
+
+from ...exporters import export
+from ..known import Fix, KnownError, Tried
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.lstm = nn.LSTM(3, 5, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lstm(x)[0]
+
+
+SAMPLES = [(torch.linspace(-1, 1, rows * time * 3).reshape(rows, time, 3),) for rows, time in ((4, 6), (3, 9), (2, 1))]
+MOVING = ({0: "rows", 1: "time"},)
+
+
+def breaks() -> Tried:
+    return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+class Scanned(Recurrent):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        w_x, w_h, b_x, b_h = self.lstm.all_weights[0]
+
+        def step(state: tuple[torch.Tensor, torch.Tensor], row: torch.Tensor) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+            h, c = state
+            i, f, g, o = (linear(row, w_x, b_x) + linear(h, w_h, b_h)).chunk(4, dim=1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            return (h, c), h.clone()
+
+        start = x.new_zeros(x.shape[0], self.lstm.hidden_size)
+        _, outputs = scan(step, (start, start.clone()), x.transpose(0, 1))
+        return outputs.transpose(0, 1)
+
+
+def scanned() -> Tried:
+    """Write the step and let `scan` repeat it, with the weights of the LSTM: it becomes a `Scan` or a `Loop` for any length."""
+    return export("to_onnx", Scanned(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+def torchscript() -> Tried:
+    """The older exporter keeps the LSTM whole, as the operator of that name, which runtimes do fast."""
+    return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"FrozenDimension: [^\n]* was asked to be dynamic but is the constant \d+ after [^\n]*accept_ranges=",
+    breaks=breaks,
+    fixes=(Fix("change the model", scanned), Fix("another exporter", torchscript)),
+    threads=("pytorch/pytorch#126339", "pytorch/executorch#5176", "pytorch/pytorch#191855"),
+)
