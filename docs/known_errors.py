@@ -16,9 +16,12 @@ from pathlib import Path
 import torch
 
 import exportlab
+from exportlab import exporters
+from exportlab.comparison import EXPORTERS
 from exportlab.errors import STAGES, Fix, KnownError, catalogue, fixed, get, recognise, reproduced
 from exportlab.errors.known import OutOfDate
 from exportlab.failures import first_line
+from exportlab.sweep.observe import warmed_up
 
 ROOT = Path(__file__).parent.parent
 PAGES, PARTS = ROOT / "generated/errors", ROOT / "generated/parts"
@@ -39,11 +42,21 @@ def store_errors() -> None:
     _write(PARTS / "errors-patterns.html", patterns(catalogue()))
     _write(SCORER, scorer(catalogue()))
     missing = [error.name for error in catalogue() if not (PAGES / f"{error.name}.md").exists()]
+    if missing:
+        warm_up()
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, missing), 1):
             _write(PAGES / f"{name}.txt", message)
             _write(PAGES / f"{name}.md", text)
             print(f"known errors... [{done:3}/{len(missing)}] {name}", flush=True)
+
+
+def warm_up() -> None:
+    """What the first export of a process pays for, paid once before the processes are forked."""
+    torch.set_num_threads(1)
+    exportlab.quiet()
+    for exporter in EXPORTERS:
+        warmed_up(exporters.get(exporter), ["mlp"])
 
 
 def forget_stale_pages() -> None:
@@ -58,8 +71,6 @@ def forget_stale_pages() -> None:
 
 def _made_apart(name: str) -> tuple[str, str, str]:
     """Name, message and page, made in a process of its own: what an error leaves behind in torch's registries ends with it."""
-    torch.set_num_threads(1)
-    exportlab.quiet()
     try:
         message = said(get(name))
         return name, message, page(get(name), message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -27,10 +28,10 @@ def known_errors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @ERRORS
-def test_code_is_shown_as_one_types_it(known_errors: ModuleType, error: KnownError) -> None:
-    shown, names = known_errors.snippets(error), {"__name__": "shown"}
-    for code in shown.values():
-        exec(compile(code, error.name, "exec"), names)
+def test_code_is_shown_as_one_types_it(known_errors: ModuleType, error: KnownError, tmp_path: Path) -> None:
+    shown = known_errors.snippets(error)
+    (tmp_path / "typed.py").write_text("\n\n".join(shown.values()), encoding="utf-8")
+    names = runpy.run_path(str(tmp_path / "typed.py"))
     assert shown.keys() == {"breaks", *(fix.make.__name__ for fix in error.fixes)}
     assert all(callable(names[name]) for name in shown)
     assert not re.search(r"Tried|from \.|KnownError", "\n".join(shown.values()))
