@@ -3,6 +3,7 @@
 from . import show, zoo
 from .comparison import compare
 from .converter import to_onnx
+from .doctor import doctor
 from .exporters import export
 from .failures import expect_failure
 from .programs import require
@@ -11,6 +12,6 @@ from .verify import VerificationError, verify
 from .zoo import Sample, case, tensor
 
 __all__ = [
-    "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "require", "show", "tensor",
+    "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
     "to_onnx", "verify", "zoo",
 ]  # fmt: skip

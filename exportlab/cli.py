@@ -15,6 +15,9 @@ import typer
 from . import zoo
 from .changes import changes
 from .comparison import EXPORTERS, Attempt, attempt, reason
+from .doctor import EXPORTERS as DOCTORS
+from .doctor import Options
+from .doctor.terminal import diagnosed
 from .eager import called_once
 from .exporters import Artifact, from_file, get
 from .failures import first_line
@@ -119,6 +122,30 @@ def compare_files(
     print(found)
     if any(change.kind == "broke" for change in found.outcomes):
         raise NotRight(f"{after} is worse than {before}")
+
+
+@app.command("doctor")
+def run_doctor(
+    target: Annotated[
+        str, typer.Argument(metavar="FILE.py:FACTORY", help="It returns (module, args[, kwargs]) or (module, [sample, …]); or a @case.")
+    ],
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write the report, without weights.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best export, where one is right.")] = None,
+    limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = 300.0,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a step may take, the model included.")] = 8.0,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
+) -> None:
+    """Find out what is wrong with an export: the defect, your line, and what gets past it.
+
+    Exit code 0: an export that is right was found; 1: none is right; 2: the input cannot be used (the file or the factory raises,
+    hangs, exits, takes too much memory, or returns something else; or the model itself fails); 130: interrupted.
+    """
+    names = _listed(exporters)
+    for name in names:
+        _check_exporter(name)
+    for path in filter(None, (output, save)):
+        _check_writable(path)
+    sys.exit(diagnosed(target, Options(limit, memory, names, save), output))
 
 
 class Interrupted(Exception):

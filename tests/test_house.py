@@ -16,8 +16,8 @@ import exportlab
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "exportlab"
 ROWS = (
-    "files", "quiet", "programs", "failures", "show", "zoo", "converter", "eager", "exporters", "difference", "verify",
-    "comparison", "parting", "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "patches", "errors",
+    "files", "quiet", "programs", "failures", "apart", "show", "zoo", "converter", "eager", "exporters", "difference", "verify",
+    "comparison", "parting", "timing", "benchmark", "figures", "userfile", "records", "changes", "sweep", "patches", "errors", "doctor",
     "cli",
 )  # fmt: skip
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -77,8 +77,8 @@ def test_first_line_says_what_is_here() -> None:
 
 def test_public_names_are_those_listed_and_each_is_used_on_a_page() -> None:
     assert sorted(exportlab.__all__) == [
-        "Sample", "VerificationError", "case", "compare", "expect_failure", "export", "quiet", "require", "show", "tensor", "to_onnx",
-        "verify", "zoo",
+        "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
+        "to_onnx", "verify", "zoo",
     ]  # fmt: skip
     folders = ("gallery", "tutorials", "benchmarks", "docs")
     pages = [p for folder in folders for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md")]

@@ -12,9 +12,9 @@ import weakref
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..apart import how_it_ended
 from ..records import Record
 from .task import Task
-from .worker import how_it_ended
 
 GiB = 2**30
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

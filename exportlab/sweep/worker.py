@@ -1,28 +1,22 @@
 """The process that does tasks: `python -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
 
 It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child.
-Not here: who sends the tasks.
+Not here: who sends the tasks, nor how a child is watched.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
-import multiprocessing
 import os
-import signal
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from functools import partial
 from typing import Any, TextIO
 
-STDIN, STDOUT, STDERR = 0, 1, 2
-OFTEN = 0.1  # seconds between two looks at the memory of a task
-PR_SET_PDEATHSIG = 1  # man 2 prctl
+from ..apart import STDERR, STDIN, STDOUT, Abandoned, apart, die_with_parent
+
 Answer = dict[str, Any]
 
 
@@ -76,75 +70,13 @@ def warm_up(exporters: Sequence[str], cases: Sequence[str]) -> None:
 
 def done_apart(task: Answer, limits: Answer) -> Answer:
     """A task done in a child that may take so long and so much memory; its record, or how it ended."""
-    forking = multiprocessing.get_context("fork")
-    ours, theirs = forking.Pipe(duplex=False)
-    child = forking.Process(target=do, args=(task, theirs))
-    child.start()
-    theirs.close()
     try:
-        return watched(child, ours, limits)
-    finally:
-        end(child)
-
-
-def watched(child: BaseProcess, answers: Connection, limits: Answer) -> Answer:
-    """What the child answers, unless it dies or goes beyond a limit."""
-    deadline = time.monotonic() + limits["seconds"]
-    while time.monotonic() < deadline:
-        ready = wait([answers, STDIN], OFTEN)
-        if answers in ready:
-            return received(child, answers)
-        if ready:
-            end(child)
-            sys.exit("standard input ended: nobody waits for this task any more")
-        if memory_of(child) > limits["bytes"]:
-            return {"outcome": "crash", "error": f"MemoryLimit: the process took more than {limits['bytes'] / 2**30:g} GiB and was ended"}
-    return {"outcome": "timeout", "error": f"TimeLimit: not done after {limits['seconds']:g} s"}
-
-
-def received(child: BaseProcess, answers: Connection) -> Answer:
-    """The child's answer, or how it died without one."""
-    try:
-        return answers.recv()
-    except EOFError:
-        child.join()
-        return {"outcome": "crash", "error": f"ProcessDied: {how_it_ended(child.exitcode)}"}
-
-
-def how_it_ended(code: int | None) -> str:
-    """An exit code in words: `killed by SIGSEGV`."""
-    return f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
-
-
-def memory_of(child: BaseProcess) -> int:
-    """Bytes resident of the child and what it started; none once it is gone."""
-    import psutil
-
-    try:
-        parent = psutil.Process(child.pid)
-        return sum(process.memory_info().rss for process in (parent, *parent.children(recursive=True)))
-    except psutil.NoSuchProcess:
-        return 0
-
-
-def end(child: BaseProcess) -> None:
-    """Ends the child and whatever it started."""
-    if child.is_alive():
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has not made its group yet, or is gone
-            child.kill()
-    child.join()
-
-
-def do(task: Answer, answers: Connection) -> None:
-    """The child: does the task, and answers with a record or with what the case itself raised."""
-    os.setsid()
-    die_with_parent()
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (STDIN, STDOUT, STDERR):
-        os.dup2(nowhere, descriptor)
-    answers.send(answered(task))
+        ended = apart(partial(answered, task), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN)
+    except Abandoned:
+        sys.exit("standard input ended: nobody waits for this task any more")
+    if ended.failure is None:
+        return ended.value
+    return {"outcome": "timeout" if ended.failure.kind == "timeout" else "crash", "error": ended.failure.error}
 
 
 def answered(task: Answer) -> Answer:
@@ -157,12 +89,6 @@ def answered(task: Answer) -> Answer:
         return asdict(observe(Task(**task)))
     except Exception as error:  # noqa: BLE001 - it crosses the pipe as text and is raised on the other side
         return {"raised": first_line(error)}
-
-
-def die_with_parent() -> None:
-    """No process outlives the one that waits for it, however that ends. On Linux; elsewhere it ends with its task."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,53 @@
+"""`doctor`: tries all that is known on one model, and says what is right, or what is wrong at which line. Not here: many models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from ..records import environment
+from .diagnosis import Diagnosis
+from .facts import Facts
+from .patient import patient_of
+from .run import EXPORTERS, Event, Examination, Learned, Options, Started, check_exporters, keep, warm_up
+from .target import examined
+
+__all__ = ["EXPORTERS", "Diagnosis", "Event", "Learned", "Options", "Started", "check_exporters", "doctor", "examined"]
+
+
+def doctor(
+    model: nn.Module,
+    *samples: Any,
+    dynamic_shapes: Any = None,
+    exporters: Sequence[str] = EXPORTERS,
+    seconds: float = 300.0,
+    memory: float = 8.0,
+    save: str | Path | None = None,
+    tell: Callable[[str], None] = lambda step: None,
+) -> Diagnosis:
+    """Captures and exports a model in every way there is, each in a process of its own, and says what came of it.
+
+    Args:
+        samples: each `(args, kwargs)`, a tuple of positional arguments, a dict of keyword arguments, or a `Sample`; the first is
+            exported with. Sizes that differ between them move. The model and the samples are not changed.
+        dynamic_shapes: the axes that move, where the samples shall not say it.
+        seconds: what all of it may take. memory: GiB that a step may take, the model included.
+        save: where to write the best export.
+        tell: takes the name of each step as it begins.
+
+    Raises:
+        ValueError: there is no sample, or no such exporter here. TypeError: the model is no module, or a sample is none.
+    """
+    check_exporters(exporters)
+    warm_up(tuple(exporters))
+    options = Options(seconds, memory, tuple(exporters), Path(save) if save is not None else None)
+    facts = Facts("", environment=environment(1))
+    for event in Examination(patient_of(model, samples, dynamic_shapes), options).events():
+        if isinstance(event, Learned):
+            keep(facts, event)
+        else:
+            tell(event.step)
+    return Diagnosis(facts)

@@ -1,0 +1,123 @@
+"""What the doctor returns: facts, findings and a verdict, as text of at most forty lines. Not here: HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from .. import show
+from ..files import written_whole
+from .facts import Facts
+from .findings import Finding, findings_of, sentence, told
+from .report import page, plain
+from .steps import Captured, Tried
+from .verdict import Verdict, verdict_of
+
+WIDTH, LINES = 118, 40
+CELL = 70  # characters of what was seen
+FOUND = 4  # findings that are told in full
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found. Prints as text; renders as the HTML report in a notebook."""
+
+    facts: Facts
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The defects, those that nobody is told about first."""
+        return findings_of(self.facts)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The line, the exit code and the best export."""
+        return verdict_of(self.facts, self.findings)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the HTML report: one file, without weights, that needs nothing else."""
+        with written_whole(path) as draft:
+            Path(draft).write_text(self._repr_html_(), encoding="utf-8")
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return plain("\n".join(list(self._lines())[:LINES]))
+
+    def _repr_html_(self) -> str:
+        return page(self.facts, self.findings, self.verdict, self.attempts())
+
+    def _lines(self) -> Iterator[str]:
+        yield from textwrap.wrap(plain(self.verdict.line).replace("\n", " "), WIDTH, subsequent_indent="  ")
+        for finding in self.findings[:FOUND]:
+            yield ""
+            yield from _finding(finding)
+        if self.verdict.recipe:
+            yield ""
+            yield from _labelled("export", "\n".join(self.verdict.recipe))
+            yield from _labelled("why", self.verdict.why)
+        if self.facts.tried:
+            yield from ("", *repr(self.attempts()).splitlines())
+        if self.facts.summary:
+            yield from ("", *self._how())
+
+    def attempts(self) -> show.Table:
+        """Every export that was tried, side by side."""
+        return show.table([_row(tried) for tried in self.facts.tried])
+
+    def _how(self) -> Iterator[str]:
+        """What moved, what was made, what was captured, what was left out."""
+        summary = self.facts.summary
+        assert summary is not None
+        moving = "; ".join(size.how() for size in summary.moving) or _nothing_moves(len(summary.samples))
+        yield from _labelled("sizes", summary.unlike or (f"as the @case names them: {moving}" if summary.declared else moving))
+        if summary.made:
+            yield from _labelled("made", f"looked at in between as well: {'; '.join(summary.made)}")
+        if self.facts.captures:
+            how_far = (f"{how} {'ok' if isinstance(found, Captured) else found.kind}" for how, found in self.facts.captures.items())
+            yield from _labelled("capture", ", ".join(how_far))
+        if self.facts.left_out:
+            yield from _labelled("left out", f"no time was left for: {', '.join(self.facts.left_out)}")
+
+
+def _nothing_moves(samples: int) -> str:
+    if samples == 1:
+        return "one sample was given, and in one sample nothing can be seen to move: give a second one of another size"
+    return "nothing moves: all samples have the same sizes"
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield from _labelled("defect", told(finding))
+    if finding.place:
+        yield from _labelled("line", f"{finding.place.where}   {finding.place.source}")
+    if finding.fix:
+        yield from _labelled("fix", finding.fix)
+    if finding.known:
+        yield from _labelled("known", finding.known)
+
+
+def _labelled(label: str, text: str) -> Iterator[str]:
+    """`fix      …`, folded, at most three lines."""
+    lines = [line for part in text.splitlines() for line in textwrap.wrap(part, WIDTH - 10)][:3]
+    for i, line in enumerate(lines):
+        yield f"{'' if i else label:<9} {line}"
+
+
+def _row(tried: Tried) -> dict[str, object]:
+    failure = tried.failure or tried.save
+    seen = sentence(failure) if failure else _first_problem(tried)
+    return {
+        "export": tried.label,
+        "outcome": tried.outcome,
+        "nodes": tried.nodes or "",
+        "bytes": f"{tried.bytes:,}" if tried.bytes else "",
+        "call, in eager's": f"{tried.ratio:.2g}" if tried.ratio else "",
+        "what was seen": textwrap.shorten(plain((tried.only and f"right for {tried.only}") or seen), CELL, placeholder=" …"),
+    }
+
+
+def _first_problem(tried: Tried) -> str:
+    failed = [check for check in tried.checks if check.outcome not in ("ok", "skipped")]
+    return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""

@@ -1,0 +1,312 @@
+"""What a failed export means: the defect, the user's own line, the known error, the smallest change. Not here: looking, nor the verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..apart import Failure
+from ..errors.known import KnownError, recognise
+from ..verify import Check
+from .facts import FLOOR, Facts, best
+from .lines import Place, of_failure
+from .steps import Captured, Tried
+
+SILENT = ("wrong", "frozen")
+DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
+DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
+ONE_FOR_EACH_CASE = "write the branch with torch.cond, or export one file for each case"
+CHANGES = (  # what a message means for the code, where no known error says it
+    (r"Could not guard on data-dependent|Could not extract specialized integer", "the branch is on a value: use torch.where or torch.cond"),
+    (r"conflicts between user-specified ranges|Constraints violated|only .* is exported", ONE_FOR_EACH_CASE),
+    (r"Cannot view a tensor", "write .reshape(…) for .view(…), or make the tensor .contiguous() before"),
+    (r"no fake impl", "register a fake implementation: torch.library.register_fake"),
+    (r"Unsupported input type", "pass tensors, or register the class: torch.export.register_dataclass"),
+    (r"Can't serialize TreeSpec of namedtuple", "register the class with a serialized_type_name, or return a plain tuple"),
+    (r"No ONNX function found|cannot export ", "give the operator a translation: custom_translation_table={operator: function}"),
+    (r"Could not find an implementation", "ONNX Runtime has no kernel for this operator in this dtype on the processor: module.float()"),
+    (r"is mutated in the forward method", "register the tensor as a buffer: self.register_buffer(…)"),
+    (r"keeps no state between calls", 'return the new state as an output; or to_onnx(…, mutations="outputs"), which does that'),
+    (r"entirely functional graph", "make a new tensor (torch.where, a sum) instead of writing into a view of one"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect.
+
+    Attributes:
+        stage: one of the stages of known errors, or `timeout`, `crash`.
+        exporters: those that have it.
+        defect: what is wrong, in one sentence. place: the user's own line, where it is known.
+        fix: the smallest change. known: title and page of the known error.
+        silent: whether nothing is raised. refused: exporters that refuse the same line.
+        detail: the whole message.
+    """
+
+    stage: str
+    exporters: tuple[str, ...]
+    defect: str
+    place: Place | None = None
+    fix: str = ""
+    known: str = ""
+    page: str = ""
+    silent: bool = False
+    detail: str = ""
+    refused: tuple[str, ...] = ()
+
+
+def told(finding: Finding) -> str:
+    """Who, at which stage, what."""
+    refused = f" ({', '.join(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it)" if finding.refused else ""
+    return f"{', '.join(finding.exporters)}, {finding.stage}: {finding.defect}{refused}"
+
+
+def findings_of(facts: Facts) -> list[Finding]:
+    """What is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
+    found = [finding for tried in facts.tried if tried.plain for finding in _findings(tried, facts)]
+    merged = _merged(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
+    return [replace(finding, fix=_or_another(finding, facts)) for finding in merged]
+
+
+def _or_another(finding: Finding, facts: Facts) -> str:
+    """The change, or the export that was seen to be right."""
+    chosen = best(facts)
+    if chosen is None or chosen.label in finding.exporters:
+        return finding.fix
+    return "; or: ".join(filter(None, (finding.fix, f"use {chosen.label}, which is right here")))
+
+
+def _merged(found: Sequence[Finding]) -> list[Finding]:
+    """One for each line and stage; what one exporter is silent about and another refuses is one as well."""
+    merged: list[Finding] = []
+    for finding in found:
+        same = next((first for first in merged if _is_same(first, finding)), None)
+        if same is None:
+            merged.append(finding)
+        else:
+            merged[merged.index(same)] = _and(same, finding)
+    return merged
+
+
+def _is_same(first: Finding, other: Finding) -> bool:
+    if first.place is None or other.place is None:
+        return first.stage == other.stage and first.defect == other.defect
+    return first.place.where == other.place.where and (first.stage == other.stage or first.silent)
+
+
+def _and(first: Finding, other: Finding) -> Finding:
+    """The first, and that the other exporter has it too, or refuses it."""
+    if first.silent and not other.silent:
+        return replace(first, refused=(*first.refused, *other.exporters))
+    return replace(first, exporters=(*first.exporters, *other.exporters))
+
+
+def _findings(tried: Tried, facts: Facts) -> Iterator[Finding]:
+    if tried.save is not None:
+        yield _of_failure(tried, tried.save, "saving", facts)
+    if tried.outcome in SILENT:
+        yield _silent(tried, facts)
+    elif tried.outcome in ("timeout", "crash") and tried.failure:
+        yield Finding(tried.outcome, (tried.label,), f"the export does not end well: {tried.failure.error}", _begin(facts))
+    elif tried.failure is not None:
+        yield _of_failure(tried, tried.failure, stage_of(tried), facts)
+    elif tried.outcome == "run":
+        yield _refused_run(tried)
+
+
+def stage_of(tried: Tried) -> str:
+    """The stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
+    if tried.outcome != "convert" or tried.failure is None:
+        return {"convert": "translation"}.get(tried.outcome, tried.outcome)
+    files = " ".join(frame.file for frame in tried.failure.frames)
+    if any(part in files for part in ("onnxscript/optimizer", "onnxscript/rewriter", "onnx_passes", "version_converter", "onnx_ir/passes")):
+        return "optimiser"
+    if "Failed to decompose the FX graph" in tried.failure.message:
+        return "decomposition"
+    functions = {frame.function for frame in tried.failure.frames}
+    return (
+        "decomposition" if functions & {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"} else "translation"
+    )
+
+
+def _of_failure(tried: Tried, failure: Failure, stage: str, facts: Facts) -> Finding:
+    known = _known(failure.message, silent=False)
+    return Finding(
+        stage=stage,
+        exporters=(tried.label,),
+        defect=sentence(failure),
+        place=_place(tried, failure, facts),
+        fix=_fix(failure.message, known),
+        known=known.title if known else "",
+        page=known.name if known else "",
+        detail=failure.message,
+    )
+
+
+def _place(tried: Tried, failure: Failure, facts: Facts) -> Place | None:
+    """The line: where the traceback or the message goes through it; the node's; the operator's; where a buffer is written."""
+    if failure is tried.save:
+        return _begin(facts)
+    if "MutationError" in failure.types:
+        return of_failure(failure) or _written(facts)
+    if "functional graph" in failure.message:
+        return tried.at or _in_place(facts)
+    return of_failure(failure) or _of_operator(failure.message, facts) or tried.at or _of_others(facts)
+
+
+def _in_place(facts: Facts) -> Place | None:
+    """Where an operator first writes into its argument, which has a name that ends so."""
+    lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
+    return next((place for op, place in lines.items() if op.split(".")[1:2] and op.split(".")[1].endswith("_")), None)
+
+
+def _written(facts: Facts) -> Place | None:
+    """Where the captured graph writes into what it holds."""
+    return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
+
+
+def sentence(failure: Failure) -> str:
+    """What it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
+    if "ToOnnxError" in failure.types:
+        return failure.error.partition(": ")[2]
+    return failure.message.splitlines()[0] if failure.message else failure.error
+
+
+def _of_operator(message: str, facts: Facts) -> Place | None:
+    """Where the operator is called that a message names."""
+    captured = next((found for found in facts.captures.values() if isinstance(found, Captured)), None)
+    for name, overload in DISPATCH.findall(message):
+        if captured and f"{name}.{overload}" in captured.lines:
+            return captured.lines[f"{name}.{overload}"]
+    return None
+
+
+def _of_others(facts: Facts) -> Place | None:
+    """The line at which another exporter or the capture refuses the model."""
+    failures = [found for found in facts.captures.values() if isinstance(found, Failure)]
+    return next(filter(None, map(of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
+
+
+def _known(text: str, silent: bool) -> KnownError | None:
+    return next((known for known in recognise(text) if (known.stage == "silent") == silent), None)
+
+
+def _fix(text: str, known: KnownError | None) -> str:
+    """The first fix of the known error, else what the message means."""
+    if known and known.fixes:
+        return f"{known.fixes[0].way}: {known.fixes[0].doc.partition('. ')[0].rstrip('.').replace('`', '')}"
+    return next((change for pattern, change in CHANGES if re.search(pattern, text)), "")
+
+
+def _refused_run(tried: Tried) -> Finding:
+    check = _first(tried, "run")
+    known = _known(check.detail, silent=False)
+    where = f"the runtime refuses the call at node {tried.node}" + (f" ({tried.op})" if tried.op else "")
+    defect = f"{where if tried.node else 'the runtime refuses the call'}: {check.detail}"
+    return Finding(
+        "run", (tried.label,), defect, tried.at, _fix(check.detail, known), known.title if known else "", known.name if known else ""
+    )
+
+
+def _first(tried: Tried, outcome: str) -> Check:
+    return next(check for check in tried.checks if check.outcome == outcome)
+
+
+def _silent(tried: Tried, facts: Facts) -> Finding:
+    """Nothing was raised, and the answer is wrong: why, by which check failed."""
+    failed = [check for check in tried.checks if check.outcome in (*SILENT, "run")]
+    names = {check.name for check in failed}
+    for check, explain in EXPLAINED:
+        if check in names:
+            return explain(tried, failed, facts)
+    return _by_contract(tried, failed, facts)
+
+
+def _text(failed: Sequence[Check]) -> str:
+    return "\n".join(f"{check.name}: {check.detail}" for check in failed)
+
+
+def _made(tried: Tried, failed: Sequence[Check], defect: str, place: Place | None, fix: str) -> Finding:
+    known = _known(_text(failed), silent=True)
+    return Finding(
+        "silent", (tried.label,), defect, place, fix or _fix(_text(failed), known), known.title if known else "",
+        known.name if known else "", silent=True, detail=_text(failed),
+    )  # fmt: skip
+
+
+def _of_numbers(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    """Wrong at the very inputs of the export: the first node that differs."""
+    if facts.eager is not None and facts.eager.random:
+        return _made(tried, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
+    parted = facts.parted.get(tried.label)
+    worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
+    if parted is None:
+        return _made(tried, failed, f"another answer than eager: {worst}", tried.at, "")
+    made_by = f", made by {' and '.join(parted.onnx)}" if parted.onnx else ""
+    return _made(tried, failed, f"the first node that differs is {parted.node} ({parted.op}{made_by}): {worst}", parted.at, "")
+
+
+def _for_random(facts: Facts) -> str:
+    in_training = facts.eager is not None and facts.eager.training
+    return "model.eval() before the export, if this is a dropout" if in_training else "draw the numbers outside, and pass them as an input"
+
+
+def _of_sizes(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    """Right where it was exported, and not at another size: what became a constant."""
+    check = next(check for check in failed if check.name == "unseen size")
+    refusal = _refusal("FrozenDimension", facts)
+    if facts.summary is not None and facts.summary.changing:
+        listed = "; ".join(facts.summary.changing)
+        return _made(
+            tried, failed, f"numbers become constants in the file, and these change: {listed}", _begin(facts), "pass it as a tensor"
+        )
+    parted = facts.parted.get(tried.label)
+    place = of_failure(refusal) or (parted.at if parted else None) or tried.at
+    why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
+    defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
+    fix = "" if refusal is None else ONE_FOR_EACH_CASE
+    return replace(_made(tried, [check], why + defect, place, fix), silent=tried.exporter != FLOOR)  # whose program checks its sizes
+
+
+def _of_identity(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    names = " and ".join(facts.summary.twice) if facts.summary else ""
+    defect = f"{names} are the same tensor in the first sample, so the file takes one for the other"
+    return _made(tried, failed, defect, _begin(facts), f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()")
+
+
+def _of_state(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    refusal = _refusal("MutationError", facts)
+    fix = 'return the new state as an output; or to_onnx(…, mutations="outputs"), which does that'
+    place = of_failure(refusal) or _written(facts) or _begin(facts)
+    return _made(tried, failed, "the model changes its state in every call, and the file forgets it", place, fix)
+
+
+def _of_values(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    place = _of_others(facts) or (facts.parted[tried.label].at if tried.label in facts.parted else None)
+    check = next(check for check in failed if check.name == "other values")
+    return _made(tried, failed, f"right for the values of the sample, and not for others: {check.detail}", place, "")
+
+
+def _by_contract(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+    return _made(tried, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None, "")
+
+
+Explain = Callable[[Tried, Sequence[Check], Facts], Finding]
+EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at the inputs of the export fails everywhere
+    ("export inputs", _of_numbers),
+    ("separate tensors", _of_identity),
+    ("unseen size", _of_sizes),
+    ("called twice", _of_state),
+    ("other values", _of_values),
+)
+
+
+def _refusal(kind: str, facts: Facts) -> Failure | None:
+    """The refusal of `to_onnx` that names what others keep silent about."""
+    return next((t.failure for t in facts.tried if t.failure is not None and kind in t.failure.types), None)
+
+
+def _begin(facts: Facts) -> Place | None:
+    return facts.summary.at if facts.summary else None

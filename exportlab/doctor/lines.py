@@ -1,0 +1,98 @@
+"""The user's own line behind an error, a message or a captured node. Not here: what went wrong there."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..apart import Failure
+from ..converter.errors import shown_path
+
+STACK = "pkg.torch.onnx.stack_trace"  # where nodes of ONNX keep it
+HERE = str(Path(__file__).parents[1])
+STANDARD = sysconfig.get_paths()["stdlib"]
+EXPORTERS = (
+    "torch",
+    "onnx",
+    "onnxscript",
+    "onnx_ir",
+    "onnxruntime",
+    "functorch",
+    "numpy",
+    "sympy",
+    "openvino",
+    "executorch",
+    "multiprocessing",
+)
+QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
+COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's: `model.py:14`, and what stands there."""
+
+    where: str
+    source: str
+
+
+def place(file: str, line: int) -> Place:
+    """A line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
+    shown = shown_path(file).rpartition("site-packages/")[2]
+    return Place(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
+
+
+def of_failure(failure: Failure | None) -> Place | None:
+    """The innermost line of the user's in a traceback, else the last one that the message names."""
+    if failure is None:
+        return None
+    return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
+
+
+def of_text(text: str) -> Place | None:
+    """The last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
+    return _best((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
+
+
+def of_locals(error: BaseException | None) -> Place | None:
+    """The line of the node that an exporter was working on when it raised: the innermost one among the variables of its functions."""
+    while error is not None:
+        for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+            found = next(filter(None, map(_of_node, frame.f_locals.values())), None)
+            if found is not None:
+                return found
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _of_node(value: Any) -> Place | None:
+    if isinstance(value, torch.fx.Node):
+        return of_text(value.meta.get("stack_trace") or "")
+    return of_text(value.metadata_props.get(STACK, "")) if isinstance(value, ir.Node) else None
+
+
+def _best(named: Iterable[tuple[str, int]]) -> Place | None:
+    """The last line in a file of the user's own; else the last in a library that is not one of the exporters'."""
+    found = [(_absolute(file), line) for file, line in named if not _of_exporters(_absolute(file))]
+    own = [pair for pair in found if "site-packages/" not in pair[0]]
+    return place(*(own or found)[-1]) if found else None
+
+
+def _absolute(file: str) -> str:
+    return str(Path(file).absolute())
+
+
+def _of_exporters(file: str) -> bool:
+    if file.startswith(HERE) and "/zoo/" not in file:
+        return True
+    package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""
+    return not Path(file).is_file() or package in EXPORTERS or (not package and file.startswith(STANDARD))

@@ -1,0 +1,198 @@
+"""What moves between samples, and samples of sizes in between. Not here: whether the model takes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..zoo import Sample
+from ..zoo.case import bound
+from ..zoo.specs import Maker
+
+SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
+
+
+@dataclass(frozen=True)
+class Place:
+    """An axis of one tensor among the arguments."""
+
+    leaf: int
+    path: str
+    axis: int
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A size that moves: its name, what it was in each sample, where it stands, and the two others that it is the sum of."""
+
+    name: str
+    seen: tuple[int, ...]
+    places: tuple[Place, ...]
+    sum_of: tuple[str, ...] = ()
+
+    def how(self) -> str:
+        """How it is known."""
+        where = ", ".join(f"{place.path} axis {place.axis}" for place in self.places)
+        told = " (they move together)" if len(self.places) > 1 else ""
+        total = f", always {' + '.join(self.sum_of)}" if self.sum_of else ""
+        return f"{self.name} is {', '.join(map(str, self.seen))}: {where}{told}{total}"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """All that moves between the samples, and what does so and should not: numbers that change, other structures, the same tensor twice."""
+
+    moving: tuple[Moving, ...]
+    changing: tuple[str, ...] = ()
+    unlike: str = ""
+    twice: tuple[str, ...] = ()
+
+
+def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
+    """Holds the samples against each other, leaf by leaf."""
+    flat = [pytree.tree_flatten_with_path(_arguments(module, sample)) for sample in samples]
+    paths = [_shown(path) for path, _ in flat[0][0]]
+    columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
+    twice = _twice(paths, columns[0])
+    if any(spec != flat[0][1] for _, spec in flat[1:]):
+        return Sizes((), unlike="the samples have different structures", twice=twice)
+    unlike = next((told for i, path in enumerate(paths) if (told := _unlike(path, [column[i] for column in columns]))), "")
+    if unlike:
+        return Sizes((), unlike=unlike, twice=twice)
+    return Sizes(_moving(paths, columns), tuple(_changing(paths, columns)), twice=twice)
+
+
+def _arguments(module: nn.Module, sample: Sample) -> dict[str, Any]:
+    """The arguments by name, as far as `forward` takes them."""
+    try:
+        return bound(module, sample.args, sample.kwargs)
+    except TypeError:
+        return {**dict(enumerate(sample.args)), **sample.kwargs}
+
+
+def _shown(path: tuple[Any, ...]) -> str:
+    """`x`, `past[0]`."""
+    first, rest = path[0], path[1:]
+    return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))
+
+
+def _unlike(path: str, leaves: Sequence[Any]) -> str:
+    """Why these cannot be the same argument of several calls."""
+    if len({isinstance(leaf, torch.Tensor) for leaf in leaves}) > 1:
+        return f"{path} is a tensor in some samples and something else in others"
+    if not isinstance(leaves[0], torch.Tensor):
+        return ""
+    for what, values in (("dtypes", {str(leaf.dtype) for leaf in leaves}), ("numbers of dimensions", {leaf.dim() for leaf in leaves})):
+        if len(values) > 1:
+            return f"{path} has several {what} in the samples: {', '.join(map(str, sorted(values)))}"
+    return ""
+
+
+def _changing(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> Iterator[str]:
+    for i, path in enumerate(paths):
+        values = [column[i] for column in columns]
+        if not isinstance(values[0], torch.Tensor) and any(value != values[0] for value in values[1:]):
+            yield f"{path} ({', '.join(map(repr, values))})"
+
+
+def _twice(paths: Sequence[str], leaves: Sequence[Any]) -> tuple[str, ...]:
+    counts = Counter(id(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
+    return tuple(path for path, leaf in zip(paths, leaves, strict=True) if counts[id(leaf)] > 1)
+
+
+def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Moving, ...]:
+    """Axes whose sizes differ; those with the same sizes in every sample are one."""
+    groups: dict[tuple[int, ...], list[Place]] = {}
+    for i, path in enumerate(paths):
+        tensors = [column[i] for column in columns]
+        for axis in range(tensors[0].dim() if isinstance(tensors[0], torch.Tensor) else 0):
+            seen = tuple(tensor.shape[axis] for tensor in tensors)
+            if len(set(seen)) > 1:
+                groups.setdefault(seen, []).append(Place(i, path, axis))
+    names = _names(groups, columns[0])
+    return tuple(Moving(names[seen], seen, tuple(places), _sum_of(seen, names)) for seen, places in groups.items())
+
+
+def _names(groups: Mapping[tuple[int, ...], Sequence[Place]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
+    """`batch` for a first axis, `seq` for the second of integers, else argument and axis."""
+    names: dict[tuple[int, ...], str] = {}
+    for seen, places in groups.items():
+        first = places[0]
+        name = _usual(places, leaves) or f"{_identifier(first.path)}_{first.axis}"
+        names[seen] = name if name not in names.values() else f"{_identifier(first.path)}_{first.axis}"
+    return names
+
+
+def _usual(places: Sequence[Place], leaves: Sequence[Any]) -> str:
+    if any(place.axis == 0 for place in places):
+        return "batch"
+    tokens = (leaves[p.leaf] for p in places if p.axis == SEQUENCE)
+    return "seq" if any(t.dim() == SEQUENCE + 1 and not t.is_floating_point() for t in tokens) else ""
+
+
+def _identifier(path: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in path).strip("_") or "input"
+
+
+def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str]) -> tuple[str, ...]:
+    for a, b in combinations(names, 2):
+        if seen not in (a, b) and all(x + y == total for x, y, total in zip(a, b, seen, strict=True)):
+            return names[a], names[b]
+    return ()
+
+
+def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> Any:
+    """What `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
+    if not moving:
+        return None
+    arguments = _arguments(module, sample)
+    leaves = pytree.tree_leaves(arguments)
+    maker = Maker({}, 0)
+    for size in moving:
+        for place in size.places:
+            maker.axes.setdefault(id(leaves[place.leaf]), {})[place.axis] = size.name
+    return maker.dynamic_shapes(arguments) if sample.kwargs else tuple(maker.dynamic_shapes(tuple(arguments.values())))
+
+
+def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving]) -> list[tuple[str, Sample]]:
+    """Samples of sizes that were not given, each with what it is: all sizes half way between the least and the most, and each alone."""
+    halves = {size.name: (min(size.seen) + max(size.seen)) // 2 for size in moving}
+    first = {size.name: size.seen[0] for size in moving}
+    wanted = [halves, *({**first, name: half} for name, half in halves.items() if len(halves) > 1)]
+    given = [{size.name: size.seen[i] for size in moving} for i in range(len(samples))]
+    made: list[tuple[str, Sample]] = []
+    known = [*given]
+    for sizes in (_added_up(sizes, moving) for sizes in wanted):
+        if sizes not in known:
+            known.append(sizes)
+            made.append((", ".join(f"{name} {size}" for name, size in sizes.items()), _resized(module, samples, moving, sizes)))
+    return made
+
+
+def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, int]:
+    sums = {size.name: sum(sizes[part] for part in size.sum_of) for size in moving if size.sum_of}
+    return {**sizes, **sums}
+
+
+def _resized(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
+    """The largest sample cut to these sizes, so that tokens, masks and positions stay of a kind; where it is too short, it begins again."""
+    largest = max(samples, key=lambda sample: sum(leaf.numel() for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)))
+    leaves = pytree.tree_leaves(_arguments(module, largest))
+    made: dict[int, torch.Tensor] = {}
+    for size in moving:
+        for place in size.places:
+            leaf = leaves[place.leaf]
+            made[id(leaf)] = _cut(made.get(id(leaf), leaf), place.axis, sizes[size.name])
+    return Sample(*pytree.tree_map(lambda leaf: made.get(id(leaf), leaf), (largest.args, dict(largest.kwargs))))
+
+
+def _cut(tensor: torch.Tensor, axis: int, size: int) -> torch.Tensor:
+    length = tensor.shape[axis]
+    return tensor.index_select(axis, torch.arange(size, device=tensor.device) % length) if length else tensor

@@ -1,0 +1,71 @@
+"""A model in a file of the user's own: the file is read, and its factory called, in a child alone. Not here: the steps after that."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from ..apart import Ended, Failure, events
+from ..records import environment
+from .diagnosis import Diagnosis
+from .facts import Facts
+from .patient import loaded
+from .run import Event, Examination, GiB, Learned, Options, Started, keep
+
+FACTORY = 0.5  # part of the whole time that the factory may take
+INSIDE = 0.95  # part of the whole time after which the child ends by itself
+
+
+def examined(target: str, options: Options, tell: Callable[[Event], None] = lambda event: None) -> Diagnosis:
+    """The diagnosis of what `FILE.py:factory` names. Nothing that the file does reaches this process.
+
+    A factory that raises, hangs, exits or eats memory makes a diagnosis too: that it cannot be used, and why.
+    """
+    facts = Facts(target, environment=environment(1))
+    tell(Started("factory"))
+    in_child = partial(_in_child, target, options)
+    for event in events(in_child, seconds=options.seconds, memory=int(options.memory * GiB), whole=False):
+        if isinstance(event, Ended):
+            _end(facts, event)
+            break
+        if isinstance(event, Learned):
+            keep(facts, event)
+        tell(event)
+    return Diagnosis(facts)
+
+
+def _end(facts: Facts, ended: Ended) -> None:
+    """A child that died before the model had run was given something that cannot be used; later it costs the steps that were left."""
+    if ended.failure is None:
+        return
+    if facts.eager is None and facts.unusable is None:
+        facts.unusable = _told(ended.failure, "the model" if facts.summary else "the factory")
+    elif facts.unusable is None:
+        facts.left_out.append(f"what came after ({ended.failure.error})")
+
+
+def _told(failure: Failure, who: str) -> Failure:
+    """What `BadInput` says already says it all; of others, who it was."""
+    if "BadInput" in failure.types:
+        return replace(failure, error=failure.error.partition(": ")[2])
+    if signal.SIGALRM.name in failure.error:
+        return replace(failure, kind="timeout", error=f"{who}: TimeLimit: it took more than half of the time that there is")
+    return replace(failure, error=f"{who}: {failure.error}")
+
+
+def _in_child(target: str, options: Options, tell: Callable[[Any], None]) -> None:
+    torch.set_num_threads(1)
+    began = time.monotonic()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, whatever it is in the middle of
+    signal.setitimer(signal.ITIMER_REAL, options.seconds * FACTORY)
+    patient = loaded(target)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    left = options.seconds * INSIDE - (time.monotonic() - began)
+    for event in Examination(patient, replace(options, seconds=left)).events():
+        tell(event)

@@ -1,0 +1,86 @@
+"""One line: is there an export that is right, and which; and how to make it. Not here: what is wrong with the others."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..apart import Failure
+from .facts import FLOOR, Facts, best, rights
+from .findings import Finding
+from .lines import of_failure
+from .steps import Tried
+
+RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2
+SHORT = 100  # characters of a defect in the line
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The line, the exit code, the export that is best, and why it is."""
+
+    line: str
+    code: int
+    best: Tried | None = None
+    why: str = ""
+    recipe: tuple[str, ...] = ()
+
+
+def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
+    """The verdict; a model that cannot be used has one too."""
+    if facts.unusable is not None:
+        return Verdict(f"unusable: {facts.unusable.error}{_at(facts.unusable)}", UNUSABLE)
+    chosen = best(facts)
+    if chosen is None:
+        return Verdict(_not_right(facts, findings), NOT_RIGHT)
+    others = "".join(f"; {_told(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
+    return Verdict(f"right: {chosen.label} exports it {_sizes(facts)}{others}", RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
+
+
+def _at(failure: Failure) -> str:
+    """The line of an error whose text does not name it."""
+    place = of_failure(failure)
+    return f" (at {place.where})" if place and "(at " not in failure.error else ""
+
+
+def _sizes(facts: Facts) -> str:
+    moving = facts.summary.moving if facts.summary else ()
+    if not moving:
+        return "at the sizes of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at one size, which never moves"
+    return "for " + " and ".join(f"{size.name} {min(size.seen)} to {max(size.seen)}" for size in moving)
+
+
+def _told(finding: Finding) -> str:
+    """`dynamo is silently wrong: model.py:14 (x.shape[0] > 4)`."""
+    at = f": {finding.place.where} ({finding.place.source})" if finding.place else f": {finding.defect}"
+    return f"{' and '.join(finding.exporters)} {'are' if len(finding.exporters) > 1 else 'is'} silently wrong{at}"
+
+
+def _not_right(facts: Facts, findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "not right: there was no time to look" if facts.left_out else "not right: nothing was tried"
+    first = findings[0]
+    at = f"{first.place.where} ({first.place.source}): " if first.place else ""
+    narrow = next((f"; {t.label} is right for {t.only}" for t in facts.tried if t.only and t.outcome == "ok"), "")
+    return f"not right: {first.stage}: {at}{textwrap.shorten(first.defect, SHORT, placeholder=' …')}{narrow}"
+
+
+def _why(facts: Facts, chosen: Tried) -> str:
+    others = [tried for tried in rights(facts) if tried is not chosen]
+    if not others:
+        return "it is the only one that is right"
+    counts = ", ".join(f"{tried.label} {tried.nodes}" for tried in others)
+    return f"it is right with {chosen.nodes} nodes ({counts})"
+
+
+def _recipe(facts: Facts, chosen: Tried) -> tuple[str, ...]:
+    """Python lines that make the best export again."""
+    shapes = f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
+    more = "".join(f", {name}={value!r}" for name, value in chosen.options.items())
+    call = f'exportlab.export("{chosen.exporter}", module, args, kwargs{shapes}{more}).save("model{_suffix(chosen)}")'
+    return tuple(line for line in (chosen.before, call) if line)
+
+
+def _suffix(chosen: Tried) -> str:
+    return ".pt2" if chosen.exporter == FLOOR else ".onnx"

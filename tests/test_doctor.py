@@ -1,0 +1,232 @@
+"""The doctor names defect, line and a way past it; what misbehaves gets a verdict, what is healthy no alarm. Not here: exporters."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import doctor_models
+import pytest
+import torch
+from torch import nn
+
+from exportlab import cli, doctor
+from exportlab.apart import Abandoned, apart
+from exportlab.doctor import Diagnosis, Options, examined
+from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
+from exportlab.sweep.isolated import GiB
+from exportlab.zoo import Sample
+
+MODELS = Path(doctor_models.__file__)
+DEFECTS = {  # stage, what the defect says, what the fix says, the export that is right
+    "branch": ("silent", "only batch > 4 is exported", "torch.cond", None),
+    "twice": ("silent", "x and y are the same tensor", "y.clone()", "to_onnx"),
+    "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
+    "value": ("capture", "data-dependent expression", "torch.where", None),
+    "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
+    "select": ("translation", "masked_select", "", "to_onnx"),
+    "chunk": ("optimiser", "NoneType", "", "to_onnx"),
+    "save": ("saving", "namedtuple", "tuple", "dynamo"),
+    "kernel": ("load", "Could not find an implementation for Erf", "float()", "to_onnx"),
+    "lstm": ("run", "LSTM", "use to_onnx, decomposed", "to_onnx, decomposed"),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@cache
+def diagnosis(name: str, exporters: tuple[str, ...] = ("torch.export", "to_onnx", "dynamo")) -> Diagnosis:
+    module, samples = getattr(doctor_models, name)()
+    return doctor(module, *samples, exporters=exporters, seconds=600)
+
+
+def line_of(name: str) -> str:
+    number = next(i for i, line in enumerate(MODELS.read_text().splitlines(), 1) if line.endswith(f"# defect: {name}"))
+    return f"{MODELS.name}:{number}"
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_it_names_the_defect_the_line_and_a_way_past_it(name: str) -> None:
+    stage, defect, fix, best = DEFECTS[name]
+    found = diagnosis(name)
+    finding = next(f for f in found.findings if f.stage == stage)
+    assert defect in finding.defect
+    assert finding.place is not None
+    assert finding.place.where.endswith(line_of(name))
+    assert fix in finding.fix
+    assert finding.fix
+    assert (found.verdict.best.label if found.verdict.best else None) == best
+    assert found.verdict.code == (0 if best else 1)
+    assert any(line_of(name) in line for line in repr(found).splitlines()[:10])
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_the_model_put_right_as_it_says_is_right_in_dynamo(name: str) -> None:
+    exporter = "torch.export" if name == "save" else "dynamo"
+    found = diagnosis(f"{name}_fixed", (exporter,))
+    assert found.verdict.code == 0, found
+    assert [f for f in found.findings if f.silent] == []
+
+
+def test_a_healthy_model_is_no_alarm() -> None:
+    found = diagnosis("healthy")
+    assert found.verdict.line == "right: dynamo exports it for batch 4 to 7"
+    assert found.findings == []
+    assert 'dynamic_shapes=({0: "batch"},)' in found.verdict.recipe[-1].replace("'", '"')
+    assert "batch is 4, 7: input axis 0" in repr(found)
+
+
+def test_the_recipe_makes_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import exportlab
+
+    monkeypatch.chdir(tmp_path)
+    module, samples = doctor_models.state()
+    exec(diagnosis("state").verdict.recipe[-1], {"exportlab": exportlab, "module": module, "args": samples[0], "kwargs": {}})
+    assert (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("factory", "said", "limits"),
+    [
+        ("raises", "raised RuntimeError: no weights here (at ", {}),
+        ("garbage", "garbage must return (module, args), ", {}),
+        ("exits", "raised SystemExit: 0", {}),
+        ("loops", "the factory: TimeLimit: it took more than half", {"seconds": 2.0}),
+        ("allocates", "the factory: MemoryLimit: the process took more than 1.5 GiB", {"memory": 1.5}),
+        ("stuck", "the model itself, before any export: TimeLimit", {"seconds": 4.0}),
+        ("nothing", "has no 'nothing'", {}),
+    ],
+)
+def test_a_factory_that_cannot_be_used_gets_a_verdict(factory: str, said: str, limits: dict[str, float]) -> None:
+    found = examined(f"{MODELS}:{factory}", Options(**limits))
+    assert said in found.verdict.line
+    assert found.verdict.line.startswith("unusable: ")
+    assert found.verdict.code == 2
+    assert "<h1>unusable: " in found._repr_html_()
+
+
+@pytest.mark.parametrize(("name", "outcome"), [("dies", "crash"), ("sleeps", "timeout"), ("model_exits", "crash")])
+def test_a_step_that_dies_or_hangs_or_exits_costs_itself_alone(name: str, outcome: str) -> None:
+    module, samples = getattr(doctor_models, name)()
+    found = doctor(module, *samples, exporters=("torch.export",), seconds=9)
+    assert [tried.outcome for tried in found.facts.tried] == [outcome]
+    assert found.verdict.code == 1
+    assert found.facts.eager is not None
+
+
+def test_what_there_is_no_time_for_is_said() -> None:
+    module, samples = doctor_models.sleeps()
+    found = doctor(module, *samples, exporters=("torch.export", "to_onnx"), seconds=3)
+    assert "to_onnx" in found.facts.left_out
+    assert "no time was left for: to_onnx" in repr(found)
+
+
+def test_the_report_escapes_whatever_the_model_says() -> None:
+    module, samples = doctor_models.hostile()
+    found = doctor(module, *samples, exporters=("torch.export",))
+    html, text = found._repr_html_(), repr(found)
+    assert "<script>" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "\\u0007\\u202e" in text
+    assert not any(character in html + text for character in "\x1b\x07\u202e")
+    assert "://" not in html
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["exportlab", "doctor", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def test_the_command_line_writes_report_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, model = tmp_path / "report.html", tmp_path / "model.onnx"
+    asked = ("--exporters", "to_onnx", "-o", str(report), "--save", str(model))
+    assert run(monkeypatch, f"{MODELS}:healthy", *asked) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("right: to_onnx exports it for batch 4 to 7\n")
+    assert said.err == "to_onnx: ok\n"
+    assert "Environment" in report.read_text()
+    assert model.exists()
+    assert run(monkeypatch, f"{MODELS}:raises", "--exporters", "to_onnx") == 2
+    assert run(monkeypatch, f"{MODELS}:value", "--exporters", "torch.export") == 1
+    assert run(monkeypatch, f"{MODELS}:healthy", "-o", str(tmp_path)) == 2
+
+
+def test_sizes_are_found_and_named() -> None:
+    def sample(batch: int, new: int, past: int) -> Sample:
+        tokens = torch.zeros(batch, new, dtype=torch.int64)
+        return Sample((tokens,), {"mask": torch.ones(batch, new + past, dtype=torch.int64), "past": torch.randn(batch, 2, past)})
+
+    class Model(nn.Module):
+        """Takes these."""
+
+        def forward(self, tokens: torch.Tensor, mask: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+            return tokens
+
+    samples = [sample(2, 3, 5), sample(4, 7, 6)]
+    sizes = sizes_of(Model(), samples)
+    assert [(size.name, size.sum_of) for size in sizes.moving] == [
+        ("batch", ()),
+        ("seq", ()),
+        ("mask_1", ("seq", "past_2")),
+        ("past_2", ()),
+    ]
+    shapes = dynamic_shapes_of(Model(), samples[0], sizes.moving)
+    assert shapes == {"tokens": {0: "batch", 1: "seq"}, "mask": {0: "batch", 1: "mask_1"}, "past": {0: "batch", 2: "past_2"}}
+    made = in_between(Model(), samples, sizes.moving)
+    assert made[0][0] == "batch 3, seq 5, mask_1 10, past_2 5"
+    assert [tuple(leaf.shape) for leaf in made[0][1].leaves()] == [(3, 5), (3, 10), (3, 2, 5)]
+
+
+def test_what_changes_and_is_no_size_is_said() -> None:
+    samples = [Sample((torch.ones(2), 3)), Sample((torch.ones(2), 4))]
+    assert sizes_of(nn.Identity(), samples).changing == ("1 (3, 4)",)
+    assert sizes_of(nn.Identity(), [Sample((torch.ones(2),)), Sample((torch.ones(2, 2),))]).unlike.startswith(
+        "input has several numbers of"
+    )
+
+
+def test_a_call_apart_brings_its_value_or_says_how_it_ended() -> None:
+    assert apart(lambda: 3, seconds=60, memory=8 * GiB).value == 3
+    raised = apart(lambda: int("x"), seconds=60, memory=8 * GiB).failure
+    assert raised is not None
+    assert raised.error.startswith("ValueError: invalid literal")
+    assert raised.frames[-1].file == __file__
+    assert apart(lambda: os._exit(7), seconds=60, memory=8 * GiB).failure.error == "ProcessDied: exit code 7"
+    assert apart(lambda: time.sleep(1000), seconds=0.2, memory=8 * GiB).failure.kind == "timeout"
+    assert apart(lambda: lambda: 3, seconds=60, memory=8 * GiB).failure.kind == "raised"
+
+
+def test_a_call_apart_ends_when_nobody_waits_for_it() -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    with pytest.raises(Abandoned):
+        apart(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
+    os.close(ours)
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "doctor.md").read_text()
+    blocks = {kind: page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text")}
+    (tmp_path / "mymodel.py").write_text(blocks["python"])
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "mymodel.py:build") == 0
+    printed, shown = (text.strip().splitlines() for text in (capsys.readouterr().out, blocks["text"]))
+    assert [as_shown(line) for line in printed] == [as_shown(line) for line in shown]
+
+
+def as_shown(line: str) -> str:
+    """A line without sizes of files and ratios, which are not the same everywhere."""
+    return " ".join(line.split()[:3]) if line.startswith(("torch.export ", "to_onnx ")) else line
