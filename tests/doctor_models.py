@@ -1,4 +1,4 @@
-"""Models for the doctor: ten with a known defect each, the same put right as it advises, and factories that misbehave. Not here: tests."""
+"""Models for the doctor: each with a known defect, the same put right as it advises, and factories that misbehave. Not here: tests."""
 
 # ruff: noqa: D101 - what each is for is told by its factory's name
 from __future__ import annotations
@@ -84,6 +84,28 @@ class ByValue(nn.Module):
 class ByWhere(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return torch.where(x.sum() > 0, x + 1, x - 1)
+
+
+class Checked(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if not torch.isfinite(x).all():  # defect: check
+            raise ValueError("not finite")
+        return x.softmax(-1)
+
+
+class CheckedInPython(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if not torch.compiler.is_exporting() and not torch.isfinite(x).all():
+            raise ValueError("not finite")
+        return x.softmax(-1)
+
+
+def check() -> Made:
+    return Checked(), rows(4, 7)
+
+
+def check_fixed() -> Made:
+    return CheckedInPython(), rows(4, 7)
 
 
 def value() -> Made:

@@ -26,6 +26,7 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "twice": ("silent", "x and y are the same tensor", "y.clone()", "to_onnx"),
     "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
     "value": ("capture", "data-dependent expression", "torch.where", None),
+    "check": ("capture", "data-dependent expression", "Check only when no export is going on", "to_onnx, patched"),
     "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
     "select": ("translation", "masked_select", "", "to_onnx"),
     "chunk": ("optimiser", "NoneType", "", "to_onnx"),

@@ -104,6 +104,12 @@ def test_a_test_of_an_axis_that_becomes_equal_to_another_is_seen(function: Calla
         to_onnx(Two(function), (X, X + 1), dynamic_shapes=BOTH)
 
 
+def test_a_strict_capture_keeps_no_branch_silently_either() -> None:
+    module = Two(lambda x, y: x * y if x.shape[0] > 2 else x)
+    with pytest.raises(FrozenDimension, match=r'"batch" .* only batch > 2 is exported: the test at test_silences\.py:\d+ in '):
+        to_onnx(module, (X, X + 1), dynamic_shapes=BOTH, strict=True)
+
+
 def test_two_axes_of_one_name_may_be_compared() -> None:
     module = Two(lambda x, y: x * y if x.shape[0] == y.shape[0] else x)
     verify(to_onnx(module, (X, X + 1), dynamic_shapes=BOTH), module, [(X, X + 1), (X[:1], X[:1])]).check()

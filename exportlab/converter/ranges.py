@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import sympy
@@ -36,6 +37,8 @@ TORCH_FILES = (
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
+SITE = Path(torch.__file__).parents[1]
+NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
 
@@ -267,11 +270,22 @@ def _holds(test: Any, sizes: dict[Any, int], own: bool) -> bool:
 
 
 def _file(sloc: Any) -> str:
+    if noted := _noted_by_dynamo(sloc):
+        installed = SITE / noted["file"]
+        return str(installed if installed.exists() else noted["file"])
     return str(getattr(getattr(sloc, "framework_loc", None), "filename", None) or sloc)
+
+
+def _noted_by_dynamo(sloc: Any) -> re.Match[str] | None:
+    """In a strict capture torch's own interpreter asks, and notes the line of Python that it was at, by a path without its beginning."""
+    asked_in = str(getattr(getattr(sloc, "framework_loc", None), "filename", ""))
+    return NOTED.search(getattr(sloc, "maybe_user_loc", None) or "") if "/torch/_dynamo/" in asked_in else None
 
 
 def _place(sloc: Any) -> str | None:
     """`file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
+    if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
+        return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
     frame = getattr(sloc, "framework_loc", None)
     text = str(sloc).strip("()")
     if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there

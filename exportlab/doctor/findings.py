@@ -126,9 +126,7 @@ def stage_of(tried: Tried) -> str:
     if "Failed to decompose the FX graph" in tried.failure.message:
         return "decomposition"
     functions = {frame.function for frame in tried.failure.frames}
-    return (
-        "decomposition" if functions & {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"} else "translation"
-    )
+    return "decomposition" if functions & DECOMPOSE else "translation"
 
 
 def _of_failure(tried: Tried, failure: Failure, stage: str, facts: Facts) -> Finding:

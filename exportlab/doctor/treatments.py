@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,10 +14,12 @@ from torch.utils import _pytree as pytree
 
 from ..exporters import Artifact, Exporter
 from ..exporters.captured import captured
+from ..patches import for_model
 from ..zoo import Sample
 from .patient import Patient, patient_of
 from .steps import Tried, Wrap
 
+PATCHABLE = "data-dependent|vmap"
 NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
 
 
@@ -50,6 +53,10 @@ def _forgets(patient: Patient, tried: Sequence[Tried]) -> bool:
 
 def _got_past_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
     return any(t.exporter == "dynamo" and t.outcome not in ("capture", "ok") for t in tried)
+
+
+def _was_refused_for_values(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return any(t.outcome == "capture" and t.failure is not None and re.search(PATCHABLE, t.failure.message) for t in tried)
 
 
 def _refused_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
@@ -119,10 +126,32 @@ class Decomposed:
         return self.exporter.export(program, args, kwargs, **options)
 
 
+class Patched:
+    """An exporter that runs while the patches are applied that the model calls for."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self.exporter, self.name = exporter, exporter.name
+
+    def missing(self) -> str | None:
+        """Nothing more than that exporter."""
+        return self.exporter.missing()
+
+    def stage(self, error: Exception) -> str:
+        """As that exporter."""
+        return self.exporter.stage(error)
+
+    def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, **options: Any) -> Artifact:
+        """As that exporter."""
+        with for_model(module, args, kwargs):
+            return self.exporter.export(module, args, kwargs, **options)
+
+
+PATCHED = "with exportlab.patches.for_model(module, args, kwargs):"
 DECOMPOSE = "module = torch.export.export(module, args, kwargs, dynamic_shapes=…).run_decompositions()"
 TREATMENTS = (
     Treatment('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
     Treatment("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
+    Treatment("to_onnx, patched", "to_onnx", _was_refused_for_values, before=PATCHED, wrapped=Patched),
     Treatment("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, wrapped=Decomposed),
     Treatment("to_onnx, strict=True", "to_onnx", _refused_capture, {"strict": True}),
     Treatment("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before="module = module.float()"),

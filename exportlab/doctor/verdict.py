@@ -79,7 +79,7 @@ def _recipe(facts: Facts, chosen: Tried) -> tuple[str, ...]:
     shapes = f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
     more = "".join(f", {name}={value!r}" for name, value in chosen.options.items())
     call = f'exportlab.export("{chosen.exporter}", module, args, kwargs{shapes}{more}).save("model{_suffix(chosen)}")'
-    return tuple(line for line in (chosen.before, call) if line)
+    return tuple(line for line in (chosen.before, f"    {call}" if chosen.before.endswith(":") else call) if line)
 
 
 def _suffix(chosen: Tried) -> str:
