@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 from rich.console import Console
 
 from .run import Event, Learned, Options, Started, warm_up
@@ -19,13 +18,13 @@ INTERRUPTED = 130
 
 def diagnosed(target: str, options: Options, output: Path | None) -> int:
     """Prints the diagnosis, writes the report where one is wanted, and returns the exit code."""
-    began = psutil.Process().create_time()
+    began = time.monotonic()
     console = Console(stderr=True)
     try:
         with progress(console) as tell:
             tell(Started("warm up"))
             warm_up(options.exporters)
-            found = examined(target, replace(options, seconds=max(options.seconds - (time.time() - began), 1.0)), tell)
+            found = examined(target, replace(options, seconds=max(options.seconds - (time.monotonic() - began), 1.0)), tell)
     except KeyboardInterrupt:
         console.print("exportlab: interrupted", markup=False)
         return INTERRUPTED
