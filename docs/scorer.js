@@ -5,7 +5,7 @@
 var Scorer = {
   score: ([page, , , , score]) => {
     const query = new URLSearchParams(window.location.search).get("q") ?? "";
-    const pattern = knownErrors[page]?.replaceAll("\\n", "\\s+"); // a browser makes one line of what is pasted
+    const pattern = knownErrors[page]?.replaceAll("[^\\n]", ".").replaceAll("\\n", "\\s+"); // a browser makes one line of what is pasted
     const match = pattern ? new RegExp(pattern).exec(query) : null;
     return score + (page in knownErrors ? 20 : 0) + (match ? 100 + match[0].length : 0);
   },
