@@ -14,7 +14,7 @@ from torch.export import Dim
 
 from exportlab import to_onnx, verify, zoo
 from exportlab.converter import NEWEST_OPSET, OLDEST_OPSET
-from exportlab.converter.errors import CaptureError, FrozenDimension, MutationError, NameCollision, UnsupportedOps
+from exportlab.converter.errors import CaptureError, FrozenDimension, MutationError, NameCollision, UnsupportedOps, shown_path
 
 X = torch.randn(4, 3)
 BATCH = ({0: "batch"},)
@@ -319,3 +319,9 @@ def test_a_batch_norm_becomes_part_of_the_convolution() -> None:
     program = to_onnx(module, (x,), dynamic_shapes=BATCH)
     assert [node.op_type for node in program.model.graph] == ["Conv"]
     verify(program, module, [(x,), (torch.randn(3, 3, 8, 8),)]).check()
+
+
+def test_a_line_of_a_library_is_named_by_its_package() -> None:
+    assert shown_path(str(Path(torch.__file__).parents[1] / "transformers/models/vit.py")) == "transformers/models/vit.py"
+    assert shown_path(str(Path.cwd() / "mymodel.py")) == "mymodel.py"
+    assert shown_path("/elsewhere/mymodel.py") == "/elsewhere/mymodel.py"

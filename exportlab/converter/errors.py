@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+INSTALLED = Path(torch.__file__).parents[1]
+
 
 class ToOnnxError(Exception):
     """Something `to_onnx` refuses to turn into a file; its `stage` is `capture` or `convert`."""
@@ -63,10 +65,11 @@ def users_line(node: torch.fx.Node) -> str:
 
 
 def shown_path(path: str) -> str:
-    """The path from the current folder, where it lies in that; "a cell" for what a notebook ran."""
+    """The path by package, or from the current folder, where it lies in that; "a cell" for what a notebook ran."""
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
-    return str(Path(path).relative_to(Path.cwd())) if Path(path).is_relative_to(Path.cwd()) else path
+    folder = next((folder for folder in (INSTALLED, Path.cwd()) if Path(path).is_relative_to(folder)), None)
+    return str(Path(path).relative_to(folder)) if folder else path
 
 
 def first_sentence(error: Exception) -> str:

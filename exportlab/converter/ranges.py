@@ -16,7 +16,7 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
-from .errors import CaptureError, FrozenDimension, first_sentence, shown_path, users_line
+from .errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .values import expression
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
@@ -37,7 +37,6 @@ TORCH_FILES = (
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
-SITE = Path(torch.__file__).parents[1]
 NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
@@ -271,7 +270,7 @@ def _holds(test: Any, sizes: dict[Any, int], own: bool) -> bool:
 
 def _file(sloc: Any) -> str:
     if noted := _noted_by_dynamo(sloc):
-        installed = SITE / noted["file"]
+        installed = INSTALLED / noted["file"]
         return str(installed if installed.exists() else noted["file"])
     return str(getattr(getattr(sloc, "framework_loc", None), "filename", None) or sloc)
 
