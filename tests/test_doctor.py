@@ -231,3 +231,12 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
 def as_shown(line: str) -> str:
     """A line without sizes of files and ratios, which are not the same everywhere."""
     return " ".join(line.split()[:3]) if line.startswith(("torch.export ", "to_onnx ")) else line
+
+
+def test_what_needed_a_patch_is_saved_with_it(tmp_path: Path) -> None:
+    module, samples = doctor_models.check()
+    found = doctor(module, *samples, exporters=("to_onnx",), seconds=600, save=tmp_path / "model.onnx")
+    assert found.verdict.best is not None
+    assert found.verdict.best.label == "to_onnx, patched"
+    assert found.facts.saved == str(tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").stat().st_size > 0

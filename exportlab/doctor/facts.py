@@ -22,7 +22,6 @@ OFFICIAL = "dynamo"
 class Summary:
     """A patient without its weights."""
 
-    module: str
     samples: tuple[str, ...]
     made: tuple[str, ...]
     moving: tuple[Moving, ...]
@@ -32,7 +31,6 @@ class Summary:
     dynamic_shapes: str
     declared: bool
     at: Place | None
-    keywords: tuple[str, ...]
 
 
 @dataclass
@@ -55,10 +53,6 @@ class Facts:
     saved: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, exporter: str) -> Tried | None:
-        """What became of the plain export by this exporter."""
-        return next((tried for tried in self.tried if tried.label == exporter), None)
-
 
 def rights(facts: Facts) -> list[Tried]:
     """The exports that are right at all sizes and can be saved; that of torch.export counts where nothing else was tried."""
@@ -76,7 +70,6 @@ def summary_of(patient: Patient) -> Summary:
     """The patient as plain data."""
     sizes = patient.sizes
     return Summary(
-        module=type(patient.module).__name__,
         samples=tuple(map(describe, patient.samples)),
         made=tuple(what for what, _ in patient.made),
         moving=sizes.moving,
@@ -86,7 +79,6 @@ def summary_of(patient: Patient) -> Summary:
         dynamic_shapes=_written(patient.dynamic_shapes),
         declared=patient.declared,
         at=patient.at(),
-        keywords=tuple(patient.samples[0].kwargs),
     )
 
 

@@ -13,6 +13,7 @@ import torch
 
 from ..apart import Ended, Failure, apart
 from ..exporters import get
+from ..sweep.isolated import GiB
 from ..sweep.observe import WARM, warmed_up
 from ..zoo import Sample
 from . import steps
@@ -21,7 +22,6 @@ from .patient import Patient, without
 from .steps import Tried
 from .treatments import TREATMENTS, Treatment
 
-GiB = 2**30
 EXPORTERS = ("torch.export", "to_onnx", "dynamo")
 CAPTURES = ("non-strict", "strict", "draft")
 SHARE, LEAST = 5, 20.0  # a step may take this part of the whole time, and this many seconds where they are left
@@ -183,7 +183,9 @@ class Examination:
             return
         yield Started("save")
         ended = self._step("save", partial(_saved, chosen, self.patient, self.options.save))
-        if ended is not None and ended.failure is None:
+        if ended is None or ended.failure is not None:
+            yield Learned("left_out", "", f"save ({ended.failure.error})" if ended and ended.failure else "save")
+        else:
             yield Learned("saved", "", str(self.options.save))
 
 

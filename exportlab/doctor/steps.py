@@ -50,7 +50,6 @@ class Eager:
     random: bool
     training: bool
     weights: int
-    dtypes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,6 @@ class Captured:
     graph: tuple[str, ...]
     lines: Mapping[str, Place]
     writes: Place | None
-    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,6 @@ class Tried:
     node: str = ""
     op: str = ""
     at: Place | None = None
-    opset: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     only: str = ""
     before: str = ""
@@ -115,9 +112,8 @@ def ran(patient: Patient) -> Eager:
     for sample in patient.samples:
         last_returned(fresh(patient.module), (sample,))
     valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
-    dtypes = {str(t.dtype).removeprefix("torch.") for t in (*patient.module.parameters(), *_tensors(patient.samples[0]))}
     random = _draws(patient.module, patient.samples[0])
-    return Eager(valid, random, patient.module.training, weights_bytes(patient.module), tuple(sorted(dtypes)))
+    return Eager(valid, random, patient.module.training, weights_bytes(patient.module))
 
 
 def _takes(module: nn.Module, sample: Sample) -> bool:
@@ -137,10 +133,6 @@ def _draws(module: nn.Module, sample: Sample) -> bool:
     return bool(compare(*results).problem)
 
 
-def _tensors(sample: Sample) -> list[torch.Tensor]:
-    return [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
-
-
 def captured(patient: Patient, how: str) -> Captured:
     """The graph that torch.export makes: `strict`, `non-strict` or `draft`.
 
@@ -154,8 +146,7 @@ def captured(patient: Patient, how: str) -> Captured:
         else:
             strict = how == "strict"
             program = torch.export.export(fresh(patient.module), sample.args, dict(sample.kwargs), dynamic_shapes=shapes, strict=strict)
-    report = getattr(program, "_report", None)
-    return Captured(_printed(program), _lines(program), _writes(program), str(report) if report is not None and report.failures else "")
+    return Captured(_printed(program), _lines(program), _writes(program))
 
 
 def _printed(program: Any) -> tuple[str, ...]:
@@ -212,7 +203,7 @@ def _written(seen: Tried, artifact: Artifact, folder: Path, large: bool) -> Trie
     except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be reported
         return replace(seen, save=failure_of(error), nodes=artifact.ops().total())
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return replace(seen, bytes=size, nodes=artifact.ops().total(), opset=artifact.got().opset_version)
+    return replace(seen, bytes=size, nodes=artifact.ops().total())
 
 
 def _run_from(artifact: OnnxArtifact, path: Path) -> None:
@@ -294,5 +285,6 @@ def saved(patient: Patient, exporter: str, options: Mapping[str, Any], path: Pat
     """
     sample = patient.samples[0]
     with muffled(), native_output_dropped():
-        artifact = get(exporter).export(fresh(patient.module), sample.args, sample.kwargs, dynamic_shapes=patient.dynamic_shapes, **options)
+        chosen = wrapped(get(exporter))
+        artifact = chosen.export(fresh(patient.module), sample.args, sample.kwargs, dynamic_shapes=patient.dynamic_shapes, **options)
     artifact.save(path)

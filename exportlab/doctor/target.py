@@ -13,10 +13,11 @@ import torch
 
 from ..apart import Ended, Failure, events
 from ..records import environment
+from ..sweep.isolated import GiB
 from .diagnosis import Diagnosis
 from .facts import Facts
 from .patient import loaded
-from .run import Event, Examination, GiB, Learned, Options, Started, keep
+from .run import Event, Examination, Learned, Options, Started, keep
 
 FACTORY = 0.5  # part of the whole time that the factory may take
 INSIDE = 0.95  # part of the whole time after which the child ends by itself

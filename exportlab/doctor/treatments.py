@@ -104,8 +104,8 @@ def at_one_size(patient: Patient) -> Patient:
     return replace(patient, samples=patient.samples[:1], made=(), dynamic_shapes=None)
 
 
-class Decomposed:
-    """An exporter that gets the captured graph in simpler operators."""
+class Around:
+    """An exporter with something done around it; a subclass says what."""
 
     def __init__(self, exporter: Exporter) -> None:
         self.exporter, self.name = exporter, exporter.name
@@ -117,6 +117,10 @@ class Decomposed:
     def stage(self, error: Exception) -> str:
         """As that exporter."""
         return self.exporter.stage(error)
+
+
+class Decomposed(Around):
+    """An exporter that gets the captured graph in simpler operators."""
 
     def export(
         self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, *, dynamic_shapes: Any = None, **options: Any
@@ -126,19 +130,8 @@ class Decomposed:
         return self.exporter.export(program, args, kwargs, **options)
 
 
-class Patched:
+class Patched(Around):
     """An exporter that runs while the patches are applied that the model calls for."""
-
-    def __init__(self, exporter: Exporter) -> None:
-        self.exporter, self.name = exporter, exporter.name
-
-    def missing(self) -> str | None:
-        """Nothing more than that exporter."""
-        return self.exporter.missing()
-
-    def stage(self, error: Exception) -> str:
-        """As that exporter."""
-        return self.exporter.stage(error)
 
     def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, **options: Any) -> Artifact:
         """As that exporter."""
