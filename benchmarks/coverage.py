@@ -16,12 +16,13 @@ from pathlib import Path
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from exportlab import benchmark, figures, records, show, timing, zoo
-from exportlab.changes import worst
-from exportlab.failures import muffled
+from exportlab import show, zoo
 from exportlab.files import written_whole
-from exportlab.records import Record
-from exportlab.sweep import Limits, grid, sweep
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
+from exportlab.sweep import Limits, grid, records, sweep
+from exportlab.sweep.changes import worst
+from exportlab.sweep.records import Record
 
 page = benchmark.page(
     "coverage",

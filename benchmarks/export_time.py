@@ -21,13 +21,14 @@ from torch import nn
 from torch.nn import functional as F
 from torch.onnx._internal.exporter import _fx_passes, _registration
 
-from exportlab import benchmark, compare, exporters, figures, timing
-from exportlab.converter.capture import Capture, captured
-from exportlab.converter.cleanup import cleaned
-from exportlab.converter.convert import Asked, Conversion
-from exportlab.converter.fallback import lookup_of
+from exportlab import compare, exporters
 from exportlab.exporters.torch_export import dims_from_names
-from exportlab.failures import muffled
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
+from fx2onnx.build.conversion import Conversion, ConversionOptions
+from fx2onnx.build.passes import passes_applied
+from fx2onnx.capture.by_export import Capture, captured
+from fx2onnx.translate.decompose import dispatch_of
 
 page = benchmark.page(
     "export_time", "How does export time grow with depth?", quick="1 and 4 layers, 3 rounds"
@@ -187,7 +188,9 @@ def optimized(program: torch.onnx.ONNXProgram) -> torch.onnx.ONNXProgram:
 
 def translated(found: Capture) -> ir.Model:
     """The walk of to_onnx."""
-    return Conversion(found.program, Asked(20), found.dim_names, lookup_of({}, 20, True)).model()
+    return Conversion(
+        found.program, ConversionOptions(20), found.dim_names, dispatch_of({}, 20, True)
+    ).model()
 
 
 def steps(args: tuple[torch.Tensor], file: Path) -> dict[str, dict[str, Step]]:
@@ -205,7 +208,7 @@ def steps(args: tuple[torch.Tensor], file: Path) -> dict[str, dict[str, Step]]:
         "to_onnx": {
             "capture": lambda module: captured(module, args, {}, dynamic_shapes=moving),
             "translation": translated,
-            "tidying": cleaned,
+            "tidying": passes_applied,
             "saving": lambda model: ir.save(model, file),
         },
     }

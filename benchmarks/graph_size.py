@@ -19,9 +19,10 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from exportlab import benchmark, case, exporters, figures, show, tensor, timing, verify, zoo
-from exportlab.comparison import Attempt, attempt
+from exportlab import case, exporters, show, tensor, verify, zoo
 from exportlab.exporters.calling import by_example
+from exportlab.measure import benchmark, figures, timing
+from exportlab.verification.comparison import Attempt, attempt
 
 page = benchmark.page("graph_size", "How small could the graph be?", quick="every third model")
 HAND, OPSET = "by hand", 20

@@ -13,8 +13,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from exportlab import benchmark, figures, timing, to_onnx, verify
-from exportlab.failures import muffled
+from exportlab import to_onnx, verify
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
 
 page = benchmark.page(
     "how_we_measure", "How often are we fooled?", quick="12 comparisons instead of 100"

@@ -16,9 +16,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from exportlab import benchmark, compare, exporters, figures, timing
+from exportlab import compare, exporters
 from exportlab.exporters import Artifact, OnnxArtifact
-from exportlab.failures import muffled
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
 
 page = benchmark.page(
     "latency",

@@ -17,12 +17,13 @@ from torch import nn
 from transformers import DynamicCache
 from transformers.masking_utils import create_causal_mask
 
-from exportlab import benchmark, case, exporters, figures, show, tensor, timing, to_onnx, zoo
-from exportlab.comparison import Attempt, attempt
-from exportlab.difference import compare as difference
+from exportlab import case, exporters, show, tensor, to_onnx, zoo
+from exportlab.cases import Declaration
 from exportlab.eager import fresh
-from exportlab.failures import muffled
-from exportlab.zoo.case import Declaration
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
+from exportlab.verification.comparison import Attempt, attempt
+from exportlab.verification.difference import compare as difference
 from exportlab.zoo.tiny import model
 
 page = benchmark.page(

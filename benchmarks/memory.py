@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 
-from exportlab import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing
 
 page = benchmark.page(
     "memory", "How much memory does an export need?", quick="64 MB of weights, 2 rounds"

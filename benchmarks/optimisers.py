@@ -24,8 +24,9 @@ from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 from torch import nn
 from torch.nn import functional as F
 
-from exportlab import benchmark, figures, show, timing, to_onnx
-from exportlab.failures import first_line, muffled
+from exportlab import show, to_onnx
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import first_line, muffled
 
 page = benchmark.page(
     "optimisers", "What does an optimiser of the graph really buy?", quick="small models, 6 rounds"

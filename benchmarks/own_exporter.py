@@ -17,15 +17,16 @@ from transformers import BertConfig, BertModel, DynamicCache, LlamaConfig, Llama
 from transformers.integrations.executorch import register_dynamic_cache_export_support
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from exportlab import benchmark, case, compare, exporters, figures, show, tensor, timing, zoo
-from exportlab.converter.capture import Capture, captured
-from exportlab.converter.cleanup import cleaned
-from exportlab.converter.convert import Asked, Conversion
-from exportlab.converter.fallback import lookup_of
-from exportlab.difference import compare as difference
-from exportlab.failures import muffled
-from exportlab.zoo.case import Declaration
+from exportlab import case, compare, exporters, show, tensor, zoo
+from exportlab.cases import Declaration
+from exportlab.measure import benchmark, figures, timing
+from exportlab.messages import muffled
+from exportlab.verification.difference import compare as difference
 from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
+from fx2onnx.build.conversion import Conversion, ConversionOptions
+from fx2onnx.build.passes import passes_applied
+from fx2onnx.capture.by_export import Capture, captured
+from fx2onnx.translate.decompose import dispatch_of
 
 page = benchmark.page(
     "own_exporter", "What does to_onnx cost beside torch.export?", quick="three models, 3 rounds"
@@ -223,8 +224,10 @@ def capture(layers: int) -> Capture:
 
 def converted(found: Capture) -> object:
     """What `to_onnx` does after the capture."""
-    walk = Conversion(found.program, Asked(20), found.dim_names, lookup_of({}, 20, True))
-    return cleaned(walk.model())
+    walk = Conversion(
+        found.program, ConversionOptions(20), found.dim_names, dispatch_of({}, 20, True)
+    )
+    return passes_applied(walk.model())
 
 
 with muffled():

@@ -18,7 +18,8 @@ import numpy
 import torch
 from torch import nn
 
-from exportlab import benchmark, compare, exporters, figures, show, timing
+from exportlab import compare, exporters, show
+from exportlab.measure import benchmark, figures, timing
 
 page = benchmark.page(
     "start_up", "What does the first answer cost?", quick="MLP, 2 rounds, no aoti"

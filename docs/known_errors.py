@@ -17,11 +17,11 @@ import torch
 
 import exportlab
 from exportlab import exporters
-from exportlab.comparison import EXPORTERS
 from exportlab.errors import STAGES, Fix, KnownError, catalogue, fixed, get, recognise, reproduced
 from exportlab.errors.known import OutOfDate
-from exportlab.failures import first_line
+from exportlab.messages import first_line
 from exportlab.sweep.observe import warmed_up
+from exportlab.verification.comparison import EXPORTERS
 
 ROOT = Path(__file__).parent.parent
 PAGES, PARTS = ROOT / "generated/errors", ROOT / "generated/parts"

@@ -20,12 +20,12 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from sphinx.application import Sphinx
 
-from exportlab import exporters, records, zoo
-from exportlab.changes import changes, worst
+from exportlab import exporters, zoo
+from exportlab.cases import Case
 from exportlab.errors import recognise
-from exportlab.records import Record
-from exportlab.sweep import MODES
-from exportlab.zoo import Case
+from exportlab.sweep import MODES, records
+from exportlab.sweep.changes import changes, worst
+from exportlab.sweep.records import Record
 
 ROOT = Path(__file__).parent.parent
 STORED, PREVIOUS = ROOT / "docs/data/matrix.jsonl", ROOT / "docs/data/matrix-previous.jsonl"

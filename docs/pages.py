@@ -121,13 +121,13 @@ def store_parts() -> None:
 
 def operators_table() -> str:
     """Every operator of the converter's own table, by family: what is translated, and what the translation says of itself."""
-    from exportlab.converter.table import own_table
+    from fx2onnx.translate.registry import own_translations
 
     families: dict[str, dict[Any, list[str]]] = {}
-    for target, translation in own_table().items():
+    for target, translation in own_translations().items():
         family = translation.__module__.rpartition(".")[2]
         families.setdefault(family, {}).setdefault(translation, []).append(getattr(target, "__name__", str(target)))
-    parts = [f"{len(own_table())} operators have a translation of our own.\n"]
+    parts = [f"{len(own_translations())} operators have a translation of our own.\n"]
     for family, translations in sorted(families.items()):
         count = sum(map(len, translations.values()))
         rows = [f"| {', '.join(f'`{op}`' for op in ops)} | {one_line(made.__doc__)} |" for made, ops in translations.items()]

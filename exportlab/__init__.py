@@ -1,15 +1,15 @@
 """Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures."""
 
 from . import show, zoo
-from .comparison import compare
-from .converter import to_onnx
+from .cases import Sample, case
 from .doctor import doctor
 from .exporters import export
-from .failures import expect_failure
+from .exporters.to_onnx import to_onnx
+from .messages import expect_failure, quiet
 from .programs import require
-from .quiet import quiet
-from .verify import VerificationError, verify
-from .zoo import Sample, case, tensor
+from .specs import tensor
+from .verification.comparison import compare
+from .verification.verify import VerificationError, verify
 
 __all__ = [
     "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",

@@ -13,22 +13,21 @@ from typing import Annotated, TypeVar
 import typer
 
 from . import zoo
-from .changes import changes
-from .comparison import EXPORTERS, Attempt, attempt, reason
+from .cases import Built, Case
 from .doctor import EXPORTERS as DOCTORS
 from .doctor import Options
 from .doctor.terminal import diagnosed
 from .eager import called_once
 from .exporters import Artifact, from_file, get
-from .failures import first_line
-from .quiet import quiet
-from .records import RecordsError, environment, read, save_pyperf
+from .messages import first_line, quiet
 from .sweep import MODES, Limits, SweepError, grid, sweep
+from .sweep.changes import changes
 from .sweep.isolated import GiB
 from .sweep.progress import progress, totals
+from .sweep.records import RecordsError, environment, read, save_pyperf
 from .userfile import BadInput, all_cases, guarded, load_case, user_line
-from .verify import Report, verify
-from .zoo import Built, Case
+from .verification.comparison import EXPORTERS, Attempt, attempt, reason
+from .verification.verify import Report, verify
 
 NOT_RIGHT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 LOAD_REFUSED = "ONNX Runtime refuses the file"

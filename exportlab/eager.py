@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .zoo.case import Sample
+from .cases import Sample
 
 
 def fresh(module: nn.Module) -> nn.Module:

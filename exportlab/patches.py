@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .converter.keywords import keywords_named
+from .exporters.to_onnx import keywords_named
 
 __all__ = ["as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from .failures import first_line
-from .zoo import Built, Case
+from .cases import Built, Case
+from .messages import first_line
 
 T = TypeVar("T")
 

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from exportlab import exporters, zoo
-from exportlab.changes import Change, worst
-from exportlab.records import Record, groups, read
+from exportlab.cases import Case
 from exportlab.sweep import MODES, Limits, Task, grid, sweep
+from exportlab.sweep.changes import Change, worst
 from exportlab.sweep.progress import progress
-from exportlab.zoo import Case
+from exportlab.sweep.records import Record, groups, read
 
 ROOT = Path(__file__).parent.parent
 EXPECTED, STORED = ROOT / "tests/expected/matrix.csv", ROOT / "docs/data/matrix.jsonl"

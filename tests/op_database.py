@@ -24,9 +24,9 @@ import torch
 from operators import Call, longer, report_of
 from torch.utils import _pytree as pytree
 
-from exportlab.converter.errors import FrozenDimension, ToOnnxError
-from exportlab.failures import first_line
-from exportlab.verify import Report
+from exportlab.messages import first_line
+from exportlab.verification.verify import Report
+from fx2onnx.errors import FrozenDimension, ToOnnxError
 
 STORED = Path(__file__).with_suffix(".json")
 DTYPES = {"float32": torch.float32, "int64": torch.int64}

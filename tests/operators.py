@@ -12,8 +12,8 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from exportlab import export
-from exportlab.verify import Report, verify
-from exportlab.zoo import Sample
+from exportlab.cases import Sample
+from exportlab.verification.verify import Report, verify
 
 FURTHER = 3  # how much longer every axis of two elements or more is at the unseen size
 

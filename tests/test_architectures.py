@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from exportlab import zoo
-from exportlab.comparison import attempt, reason
+from exportlab.cases import Case
 from exportlab.exporters import get
-from exportlab.zoo import Case
+from exportlab.verification.comparison import attempt, reason
 
 ARCHITECTURES = zoo.cases(topic="transformers")
 REFUSED = {  # by name: the outcome, and what its message holds

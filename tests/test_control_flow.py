@@ -17,9 +17,9 @@ from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
 from exportlab import zoo
-from exportlab.converter import ToOnnxError, to_onnx
-from exportlab.verify import verify
-from exportlab.zoo import Sample
+from exportlab.cases import Sample
+from exportlab.verification.verify import verify
+from fx2onnx import ToOnnxError, to_onnx
 
 hop = torch.ops.higher_order
 

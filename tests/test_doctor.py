@@ -14,11 +14,11 @@ import torch
 from torch import nn
 
 from exportlab import cli, doctor
-from exportlab.apart import Abandoned, apart
+from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis, Options, examined
 from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
+from exportlab.isolation import Abandoned, apart
 from exportlab.sweep.isolated import GiB
-from exportlab.zoo import Sample
 
 MODELS = Path(doctor_models.__file__)
 DEFECTS = {  # stage, what the defect says, what the fix says, the export that is right

@@ -8,7 +8,7 @@ import pytest
 
 from exportlab.errors import STAGES, KnownError, catalogue, fixed, get, recognise, reproduced
 from exportlab.errors.known import WAYS, OutOfDate
-from exportlab.quiet import quiet
+from exportlab.messages import quiet
 
 ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import nn
 
-from exportlab.exporters import Artifact, Asked
+from exportlab.exporters import Artifact, Interface
 
 SCRIPT = Path(__file__).parent.parent / "benchmarks" / "export_time.py"
 
@@ -27,7 +27,7 @@ class Same(Artifact):
     exporter = "same"
 
     def __init__(self, module: nn.Module, off: float) -> None:
-        self.module, self.off, self.asked = module, off, Asked()
+        self.module, self.off, self.asked = module, off, Interface()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs) + self.off

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from exportlab import expect_failure
-from exportlab.failures import first_line, muffled, native_output_dropped, root
 from exportlab.files import written_whole
+from exportlab.messages import first_line, muffled, native_output_dropped, root
 
 
 def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from matplotlib import pyplot
 
-from exportlab import figures
-from exportlab.timing import Ratio
+from exportlab.measure import figures
+from exportlab.measure.timing import Ratio
 
 WIDE = Ratio((1.0, 2.0, 4.0))
 

@@ -13,7 +13,7 @@ from onnx import inliner
 from torch import nn
 
 from exportlab import to_onnx, verify
-from exportlab.converter.program import Program
+from fx2onnx.program import Program
 
 X, LONGER = torch.randn(3, 8), torch.randn(5, 8)
 

@@ -14,8 +14,8 @@ import matrix as expected
 import pytest
 
 from exportlab import zoo
-from exportlab.records import Record
-from exportlab.zoo import Case
+from exportlab.cases import Case
+from exportlab.sweep.records import Record
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from operators import check, check_both, report_of
 from torch import Tensor, nn
 from torch.nn import functional
 
-from exportlab.converter import to_onnx
-from exportlab.verify import verify
+from exportlab.verification.verify import verify
+from fx2onnx import to_onnx
 
 NAN = float("nan")
 LAST = {"options": {"opset_version": 26}}

@@ -13,9 +13,9 @@ from operators import Call, check, check_both
 from torch import nn
 from torch.export import Dim
 
-from exportlab.converter import ToOnnxError, to_onnx
-from exportlab.verify import verify
-from exportlab.zoo import Sample
+from exportlab.cases import Sample
+from exportlab.verification.verify import verify
+from fx2onnx import ToOnnxError, to_onnx
 
 aten = torch.ops.aten
 OWN = {"fallback": False}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators import check, check_both
 from torch import nn
 
-from exportlab.converter import to_onnx
+from fx2onnx import to_onnx
 
 aten = torch.ops.aten
 OWN = {"fallback": False}

@@ -15,7 +15,7 @@ from operators import check, check_both
 from torch import nn
 from torch.nn import functional as F
 
-from exportlab.converter import to_onnx
+from fx2onnx import to_onnx
 
 NAN, INF = math.nan, math.inf
 EDGES = torch.tensor([NAN, INF, -INF, -0.0, 0.0, 1e-7, -1e-7, 0.3, -0.7, 1.0, -1.0, 2.5, -2.5, 3.0, -6.0, 30.0, -30.0])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators import check, check_both, report_of
 from torch import Tensor
 
-from exportlab.converter import to_onnx
+from fx2onnx import to_onnx
 
 NAN, INF = float("nan"), float("inf")
 LAST = {"options": {"opset_version": 26}}

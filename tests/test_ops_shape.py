@@ -12,8 +12,8 @@ from operators import check, check_both
 from torch import Tensor
 from torch.nn import functional as F
 
-from exportlab.converter import to_onnx
-from exportlab.converter.errors import UnsupportedOps
+from fx2onnx import to_onnx
+from fx2onnx.errors import UnsupportedOps
 
 OWN = {"fallback": False}
 NAN, INF = float("nan"), float("inf")

@@ -12,7 +12,7 @@ from typing import Any
 import pyperf
 import pytest
 
-from exportlab import benchmark, timing
+from exportlab.measure import benchmark, timing
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 SCRIPTS = [FOLDER / "own_exporter.py", FOLDER / "memory.py", FOLDER / "how_we_measure.py"]

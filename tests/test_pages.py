@@ -13,7 +13,7 @@ import pytest
 from check_links import broken
 from jupytext.compare import compare_notebooks
 
-from exportlab.records import read
+from exportlab.sweep.records import read
 
 ROOT = Path(__file__).parent.parent
 LESSONS = sorted((ROOT / "tutorials").glob("[0-9]*.md"))

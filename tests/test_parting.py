@@ -15,11 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from exportlab import export, to_onnx
-from exportlab.converter.errors import shown_path
-from exportlab.difference import Difference
 from exportlab.exporters.calling import by_signature
-from exportlab.parting import Parting, compared, first_difference
-from exportlab.parting.observed import Observed
+from exportlab.verification.difference import Difference
+from exportlab.verification.divergence import Divergence, compared, first_difference
+from exportlab.verification.divergence.observed import Observed
+from fx2onnx.errors import shown_path
 
 Exporter = Callable[..., torch.onnx.ONNXProgram]
 
@@ -354,7 +354,7 @@ def test_weights_are_neither_written_into_the_model_nor_copied() -> None:
 
 
 def test_an_output_that_only_differs_when_fused_is_told() -> None:
-    found = Parting((), (), (), Difference(1.0, "output[0]: 2 where eager has 1"))
+    found = Divergence((), (), (), Difference(1.0, "output[0]: 2 where eager has 1"))
     assert found.node is None
     assert "the outputs do when ONNX Runtime may fuse nodes: [0]: 2 where eager has 1" in found._table().title
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
-from exportlab import Sample, export, patches, quiet, verify, zoo
-from exportlab.failures import muffled, native_output_dropped
+from exportlab import Sample, export, patches, verify, zoo
+from exportlab import messages as quiet
+from exportlab.messages import muffled, native_output_dropped
 
 ROWS = ({0: "rows"},)
 SIZES = (4, 7, 1)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyperf
 import pytest
 
-from exportlab.changes import chance_apart, changes
-from exportlab.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
+from exportlab.sweep.changes import chance_apart, changes
+from exportlab.sweep.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
 
 HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
 GOOD = Record("mlp", "dynamo", "dynamic", "ok", seconds={"export": 0.5, "call": 1e-5}, bytes=10, nodes=3, worst=0.0, environment="ab12cd34")

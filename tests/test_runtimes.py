@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import nn
 
-from exportlab import Sample, comparison, exporters, verify
+from exportlab import Sample, exporters, verify
+from exportlab.verification import comparison
 
 PACKAGES = {"openvino": "openvino", "executorch": "executorch", "transformers": "transformers"}
 NAMES = (*PACKAGES, "aoti")

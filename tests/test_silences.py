@@ -13,7 +13,7 @@ from torch.export import Dim
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from exportlab import Sample, to_onnx, verify
-from exportlab.converter.errors import CaptureError, FrozenDimension, MutationError
+from fx2onnx.errors import CaptureError, FrozenDimension, MutationError
 
 X = torch.randn(4, 3)
 BOTH = ({0: "batch"}, {0: "batch"})

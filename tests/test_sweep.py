@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from exportlab import zoo
-from exportlab.records import Record, read
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
 from exportlab.sweep.observe import kept
+from exportlab.sweep.records import Record, read
 from exportlab.userfile import all_cases
 
 CASES = '''

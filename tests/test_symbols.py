@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from operators import check, check_both
 from torch.utils._sympy import functions as f
 
-from exportlab.converter.graph import Graph, Shared, Tensor
-from exportlab.converter.symbols import UnknownSymbol
+from fx2onnx.build.graph import Graph, Shared, Tensor
+from fx2onnx.build.symbols import UnknownSymbol
 
 A, B = sympy.symbols("a b", integer=True)
 X = sympy.Symbol("x", real=True)

@@ -15,9 +15,9 @@ import pyperf
 import pytest
 from matplotlib import pyplot
 
-from exportlab import benchmark
-from exportlab.benchmark import environment, load, machine, save
-from exportlab.timing import Ratio, Timings, chance, interleaved
+from exportlab.measure import benchmark
+from exportlab.measure.benchmark import environment, load, machine, save
+from exportlab.measure.timing import Ratio, Timings, chance, interleaved
 
 BOTH = Timings(({"a": 9.0, "b": 9.0},), ({"a": 2.0, "b": 1.0}, {"a": 6.0, "b": 2.0}))
 

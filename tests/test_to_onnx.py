@@ -13,8 +13,8 @@ from torch import nn
 from torch.export import Dim
 
 from exportlab import to_onnx, verify, zoo
-from exportlab.converter import NEWEST_OPSET, OLDEST_OPSET
-from exportlab.converter.errors import CaptureError, FrozenDimension, MutationError, NameCollision, UnsupportedOps, shown_path
+from fx2onnx import NEWEST_OPSET, OLDEST_OPSET
+from fx2onnx.errors import CaptureError, FrozenDimension, MutationError, NameCollision, UnsupportedOps, shown_path
 
 X = torch.randn(4, 3)
 BATCH = ({0: "batch"},)

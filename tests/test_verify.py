@@ -13,7 +13,7 @@ from torch import nn
 from torch._subclasses import FakeTensorMode
 
 from exportlab import Sample, VerificationError, verify
-from exportlab.exporters import Artifact, Asked
+from exportlab.exporters import Artifact, Interface
 
 
 class Pretender(Artifact):
@@ -21,10 +21,10 @@ class Pretender(Artifact):
 
     exporter = "pretender"
 
-    def __init__(self, function: Callable[..., Any], asked: Asked | None = None, got: Asked | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], asked: Interface | None = None, got: Interface | None = None) -> None:
         self.function = function
-        self.asked = asked or Asked()
-        self._got = got or Asked()
+        self.asked = asked or Interface()
+        self._got = got or Interface()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -35,7 +35,7 @@ class Pretender(Artifact):
     def ops(self) -> Counter[str]:
         return Counter()
 
-    def got(self) -> Asked:
+    def got(self) -> Interface:
         return self._got
 
 
@@ -148,19 +148,19 @@ def test_keys_and_python_values() -> None:
 @pytest.mark.parametrize(
     ("asked", "got", "name", "seen"),
     [
-        (Asked(input_names=("a", "b")), Asked(input_names=("b", "a")), "input names", "asked for a, b, got b, a"),
-        (Asked(output_names=("y",)), Asked(output_names=("mul",)), "output names", "asked for y, got mul"),
-        (Asked(opset_version=13), Asked(opset_version=18), "opset", "asked for 13, got 18"),
+        (Interface(input_names=("a", "b")), Interface(input_names=("b", "a")), "input names", "asked for a, b, got b, a"),
+        (Interface(output_names=("y",)), Interface(output_names=("mul",)), "output names", "asked for y, got mul"),
+        (Interface(opset_version=13), Interface(opset_version=18), "opset", "asked for 13, got 18"),
     ],
     ids=["input names", "output names", "opset"],
 )
-def test_not_as_asked(asked: Asked, got: Asked, name: str, seen: str) -> None:
+def test_not_as_asked(asked: Interface, got: Interface, name: str, seen: str) -> None:
     report = verify(Pretender(double, asked, got), Module(double), [(four,)])
     assert [(c.name, c.outcome, c.detail) for c in report.checks if c.outcome != "ok"] == [(name, "wrong", seen)]
 
 
 def test_as_asked_is_ok() -> None:
-    names = Asked(("a",), ("y",), 20)
+    names = Interface(("a",), ("y",), 20)
     assert verify(Pretender(double, names, names), Module(double), [(four,)]).outcome == "ok"
 
 

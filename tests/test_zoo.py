@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from exportlab import cases as case
 from exportlab import zoo
-from exportlab.zoo import Case, Sample, built, case, flags, integers, ones, tensor
-from exportlab.zoo.specs import Maker, size_of
+from exportlab.cases import Case, Sample
+from exportlab.specs import Maker, built, flags, integers, ones, size_of, tensor
 
 CASES = zoo.cases()
 NEVER_1 = ("height", "width", "frames", "tokens")  # too small for the convolutions, or for the image that the text holds

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ..records import environment
+from ..sweep.records import environment
 from .diagnosis import Diagnosis
 from .facts import Facts
 from .patient import patient_of

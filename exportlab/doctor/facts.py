@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..apart import Failure
-from ..converter.ranges import moves
-from ..verify import describe
-from .lines import Place
+from ..exporters.to_onnx import moves
+from ..isolation import Failure
+from ..verification.verify import describe
+from .lines import SourceLine
 from .patient import Patient
 from .samples import Moving
-from .steps import Captured, Eager, Parted, Tried
+from .steps import Captured, Diverged, Eager, Tried
 
 FLOOR = "torch.export"  # what the others stand on; its file is no ONNX
 OFFICIAL = "dynamo"
@@ -30,7 +30,7 @@ class Summary:
     twice: tuple[str, ...]
     dynamic_shapes: str
     declared: bool
-    at: Place | None
+    at: SourceLine | None
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Facts:
     eager: Eager | None = None
     captures: dict[str, Captured | Failure] = field(default_factory=dict)
     tried: list[Tried] = field(default_factory=list)
-    parted: dict[str, Parted] = field(default_factory=dict)
+    parted: dict[str, Diverged] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     saved: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..apart import Failure
 from ..errors.known import KnownError, recognise
-from ..verify import Check
+from ..isolation import Failure
+from ..verification.verify import Check
 from .facts import FLOOR, Facts, best
-from .lines import Place, of_failure
+from .lines import SourceLine, of_failure
 from .steps import Captured, Tried
 
 SILENT = ("wrong", "frozen")
@@ -48,7 +48,7 @@ class Finding:
     stage: str
     exporters: tuple[str, ...]
     defect: str
-    place: Place | None = None
+    place: SourceLine | None = None
     fix: str = ""
     known: str = ""
     page: str = ""
@@ -143,7 +143,7 @@ def _of_failure(tried: Tried, failure: Failure, stage: str, facts: Facts) -> Fin
     )
 
 
-def _place(tried: Tried, failure: Failure, facts: Facts) -> Place | None:
+def _place(tried: Tried, failure: Failure, facts: Facts) -> SourceLine | None:
     """The line: where the traceback or the message goes through it; the node's; the operator's; where a buffer is written."""
     if failure is tried.save:
         return _begin(facts)
@@ -154,13 +154,13 @@ def _place(tried: Tried, failure: Failure, facts: Facts) -> Place | None:
     return of_failure(failure) or _of_operator(failure.message, facts) or tried.at or _of_others(facts)
 
 
-def _in_place(facts: Facts) -> Place | None:
+def _in_place(facts: Facts) -> SourceLine | None:
     """Where an operator first writes into its argument, which has a name that ends so."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if op.split(".")[1:2] and op.split(".")[1].endswith("_")), None)
 
 
-def _written(facts: Facts) -> Place | None:
+def _written(facts: Facts) -> SourceLine | None:
     """Where the captured graph writes into what it holds."""
     return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
 
@@ -172,7 +172,7 @@ def sentence(failure: Failure) -> str:
     return failure.message.splitlines()[0] if failure.message else failure.error
 
 
-def _of_operator(message: str, facts: Facts) -> Place | None:
+def _of_operator(message: str, facts: Facts) -> SourceLine | None:
     """Where the operator is called that a message names."""
     captured = next((found for found in facts.captures.values() if isinstance(found, Captured)), None)
     for name, overload in DISPATCH.findall(message):
@@ -181,7 +181,7 @@ def _of_operator(message: str, facts: Facts) -> Place | None:
     return None
 
 
-def _of_others(facts: Facts) -> Place | None:
+def _of_others(facts: Facts) -> SourceLine | None:
     """The line at which another exporter or the capture refuses the model."""
     failures = [found for found in facts.captures.values() if isinstance(found, Failure)]
     return next(filter(None, map(of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
@@ -226,7 +226,7 @@ def _text(failed: Sequence[Check]) -> str:
     return "\n".join(f"{check.name}: {check.detail}" for check in failed)
 
 
-def _made(tried: Tried, failed: Sequence[Check], defect: str, place: Place | None, fix: str) -> Finding:
+def _made(tried: Tried, failed: Sequence[Check], defect: str, place: SourceLine | None, fix: str) -> Finding:
     known = _known(_text(failed), silent=True)
     return Finding(
         "silent", (tried.label,), defect, place, fix or _fix(_text(failed), known), known.title if known else "",
@@ -306,5 +306,5 @@ def _refusal(kind: str, facts: Facts) -> Failure | None:
     return next((t.failure for t in facts.tried if t.failure is not None and kind in t.failure.types), None)
 
 
-def _begin(facts: Facts) -> Place | None:
+def _begin(facts: Facts) -> SourceLine | None:
     return facts.summary.at if facts.summary else None

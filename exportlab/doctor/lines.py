@@ -14,8 +14,8 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..apart import Failure
-from ..converter.errors import shown_path
+from ..exporters.to_onnx import shown_path
+from ..isolation import Failure
 
 STACK = "pkg.torch.onnx.stack_trace"  # where nodes of ONNX keep it
 HERE = str(Path(__file__).parents[1])
@@ -38,32 +38,32 @@ COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of the user's: `model.py:14`, and what stands there."""
 
     where: str
     source: str
 
 
-def place(file: str, line: int) -> Place:
+def place(file: str, line: int) -> SourceLine:
     """A line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
     shown = shown_path(file).rpartition("site-packages/")[2]
-    return Place(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
+    return SourceLine(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
 
 
-def of_failure(failure: Failure | None) -> Place | None:
+def of_failure(failure: Failure | None) -> SourceLine | None:
     """The innermost line of the user's in a traceback, else the last one that the message names."""
     if failure is None:
         return None
     return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
 
 
-def of_text(text: str) -> Place | None:
+def of_text(text: str) -> SourceLine | None:
     """The last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
     return _best((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
 
 
-def of_locals(error: BaseException | None) -> Place | None:
+def of_locals(error: BaseException | None) -> SourceLine | None:
     """The line of the node that an exporter was working on when it raised: the innermost one among the variables of its functions."""
     while error is not None:
         for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
@@ -74,13 +74,13 @@ def of_locals(error: BaseException | None) -> Place | None:
     return None
 
 
-def _of_node(value: Any) -> Place | None:
+def _of_node(value: Any) -> SourceLine | None:
     if isinstance(value, torch.fx.Node):
         return of_text(value.meta.get("stack_trace") or "")
     return of_text(value.metadata_props.get(STACK, "")) if isinstance(value, ir.Node) else None
 
 
-def _best(named: Iterable[tuple[str, int]]) -> Place | None:
+def _best(named: Iterable[tuple[str, int]]) -> SourceLine | None:
     """The last line in a file of the user's own; else the last in a library that is not one of the exporters'."""
     found = [(_absolute(file), line) for file, line in named if not _of_exporters(_absolute(file))]
     own = [pair for pair in found if "site-packages/" not in pair[0]]

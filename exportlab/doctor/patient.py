@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from .. import userfile
+from ..cases import Case, Sample
 from ..userfile import BadInput
-from ..zoo import Case, Sample
-from .lines import Place, place
+from .lines import SourceLine, place
 from .samples import Sizes, dynamic_shapes_of, in_between, sizes_of
 
 FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
@@ -40,7 +40,7 @@ class Patient:
         """All samples, those given first."""
         return (*self.samples, *(sample for _, sample in self.made))
 
-    def at(self) -> Place | None:
+    def at(self) -> SourceLine | None:
         """The line where its `forward` begins."""
         forward = inspect.unwrap(type(self.module).forward)
         code = getattr(forward, "__code__", None)

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from .. import show
-from ..apart import Failure
+from ..isolation import Failure
 from .facts import Facts
 from .findings import Finding, told
 from .steps import Captured

@@ -11,16 +11,16 @@ from typing import Any
 
 import torch
 
-from ..apart import Ended, Failure, apart
+from ..cases import Sample
 from ..exporters import get
+from ..isolation import Ended, Failure, apart
 from ..sweep.isolated import GiB
 from ..sweep.observe import WARM, warmed_up
-from ..zoo import Sample
 from . import steps
 from .facts import FLOOR, Facts, best, summary_of
 from .patient import Patient, without
 from .steps import Tried
-from .treatments import TREATMENTS, Treatment
+from .workarounds import WORKAROUNDS, Workaround
 
 EXPORTERS = ("torch.export", "to_onnx", "dynamo")
 CAPTURES = ("non-strict", "strict", "draft")
@@ -96,7 +96,7 @@ class Examination:
             yield from self._exports()
             yield from self._captures()
             yield from self._partings()
-            yield from self._treatments()
+            yield from self._workarounds()
             yield from self._save()
 
     def _step(self, name: str, call: Callable[[], Any]) -> Ended | None:
@@ -149,20 +149,20 @@ class Examination:
             if sample is None or tried.exporter not in steps.EXPORT:
                 continue
             yield Started(f"where {tried.label} parts")
-            ended = self._step("parting", partial(steps.parted, self.patient, tried.exporter, tried.options, sample))
+            ended = self._step("divergence", partial(steps.parted, self.patient, tried.exporter, tried.options, sample))
             if ended is None:
                 yield Learned("left_out", "", f"where {tried.label} parts")
             elif ended.value is not None:
                 yield Learned("parted", tried.label, ended.value)
 
-    def _treatments(self) -> Iterator[Event]:
-        for treatment in TREATMENTS:
-            if self._is_done() or not self._fits(treatment):
+    def _workarounds(self) -> Iterator[Event]:
+        for workaround in WORKAROUNDS:
+            if self._is_done() or not self._fits(workaround):
                 continue
-            yield Started(treatment.label)
-            ended = self._step(treatment.label, partial(_treated, treatment, self.patient))
+            yield Started(workaround.label)
+            ended = self._step(workaround.label, partial(_treated, workaround, self.patient))
             if ended is None:
-                yield Learned("left_out", "", treatment.label)
+                yield Learned("left_out", "", workaround.label)
             elif ended.failure is None:
                 yield Learned("tried", "", ended.value)
 
@@ -170,12 +170,12 @@ class Examination:
         onnx = [exporter for exporter in self.options.exporters if exporter != FLOOR]
         return not onnx or any(_is_right(t) for t in self.facts.tried if t.exporter != FLOOR)
 
-    def _fits(self, treatment: Treatment) -> bool:
+    def _fits(self, workaround: Workaround) -> bool:
         """Whether it may help: of the exporters that were asked for, or of the oldest one, and not where that is too large."""
         large = self.facts.eager is not None and self.facts.eager.weights > steps.LARGE
-        if treatment.exporter in COPIES:
+        if workaround.exporter in COPIES:
             return not large and self.options.exporters == EXPORTERS
-        return treatment.exporter in self.options.exporters and treatment.fits(self.patient, self.facts.tried)
+        return workaround.exporter in self.options.exporters and workaround.fits(self.patient, self.facts.tried)
 
     def _save(self) -> Iterator[Event]:
         chosen = best(self.facts)
@@ -195,15 +195,15 @@ def _alone(call: Callable[[], Any]) -> Any:
     return call()
 
 
-def _treated(treatment: Treatment, patient: Patient) -> Tried:
-    seen = steps.tried(treatment.change(patient), treatment.exporter, treatment.options, treatment.label, treatment.wrapped)
-    return replace(seen, only=treatment.only, before=treatment.before, plain=False)
+def _treated(workaround: Workaround, patient: Patient) -> Tried:
+    seen = steps.tried(workaround.change(patient), workaround.exporter, workaround.options, workaround.label, workaround.wrapped)
+    return replace(seen, only=workaround.only, before=workaround.before, plain=False)
 
 
 def _saved(chosen: Tried, patient: Patient, path: Path) -> None:
-    as_it_is = Treatment(chosen.label, chosen.exporter, lambda patient, tried: True)
-    treatment = next((treatment for treatment in TREATMENTS if treatment.label == chosen.label and not chosen.plain), as_it_is)
-    steps.saved(treatment.change(patient), chosen.exporter, chosen.options, path, treatment.wrapped)
+    as_it_is = Workaround(chosen.label, chosen.exporter, lambda patient, tried: True)
+    workaround = next((workaround for workaround in WORKAROUNDS if workaround.label == chosen.label and not chosen.plain), as_it_is)
+    steps.saved(workaround.change(patient), chosen.exporter, chosen.options, path, workaround.wrapped)
 
 
 def _is_right(tried: Tried) -> bool:

@@ -12,15 +12,14 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..zoo import Sample
-from ..zoo.case import bound
-from ..zoo.specs import Maker
+from ..cases import Sample, bound
+from ..specs import Maker
 
 SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """An axis of one tensor among the arguments."""
 
     leaf: int
@@ -34,7 +33,7 @@ class Moving:
 
     name: str
     seen: tuple[int, ...]
-    places: tuple[Place, ...]
+    places: tuple[SourceLine, ...]
     sum_of: tuple[str, ...] = ()
 
     def how(self) -> str:
@@ -109,18 +108,18 @@ def _twice(paths: Sequence[str], leaves: Sequence[Any]) -> tuple[str, ...]:
 
 def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Moving, ...]:
     """Axes whose sizes differ; those with the same sizes in every sample are one."""
-    groups: dict[tuple[int, ...], list[Place]] = {}
+    groups: dict[tuple[int, ...], list[SourceLine]] = {}
     for i, path in enumerate(paths):
         tensors = [column[i] for column in columns]
         for axis in range(tensors[0].dim() if isinstance(tensors[0], torch.Tensor) else 0):
             seen = tuple(tensor.shape[axis] for tensor in tensors)
             if len(set(seen)) > 1:
-                groups.setdefault(seen, []).append(Place(i, path, axis))
+                groups.setdefault(seen, []).append(SourceLine(i, path, axis))
     names = _names(groups, columns[0])
     return tuple(Moving(names[seen], seen, tuple(places), _sum_of(seen, names)) for seen, places in groups.items())
 
 
-def _names(groups: Mapping[tuple[int, ...], Sequence[Place]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
+def _names(groups: Mapping[tuple[int, ...], Sequence[SourceLine]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
     """`batch` for a first axis, `seq` for the second of integers, else argument and axis."""
     names: dict[tuple[int, ...], str] = {}
     for seen, places in groups.items():
@@ -130,7 +129,7 @@ def _names(groups: Mapping[tuple[int, ...], Sequence[Place]], leaves: Sequence[A
     return names
 
 
-def _usual(places: Sequence[Place], leaves: Sequence[Any]) -> str:
+def _usual(places: Sequence[SourceLine], leaves: Sequence[Any]) -> str:
     if any(place.axis == 0 for place in places):
         return "batch"
     tokens = (leaves[p.leaf] for p in places if p.axis == SEQUENCE)

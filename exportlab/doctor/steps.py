@@ -18,20 +18,19 @@ import torch
 from torch import nn
 
 from .. import show
-from ..apart import Failure, failure_of
-from ..comparison import Attempt, exported, loaded, verified
-from ..converter import to_onnx
-from ..converter.errors import op_title
-from ..difference import compare
+from ..cases import Sample
 from ..eager import fresh, last_returned
 from ..exporters import Artifact, Exporter, OnnxArtifact, get
+from ..exporters.to_onnx import op_title, to_onnx
 from ..exporters.torch_export import dims_from_names
-from ..failures import muffled, native_output_dropped
-from ..parting import first_difference
+from ..isolation import Failure, failure_of
+from ..messages import muffled, native_output_dropped
 from ..sweep.observe import call_seconds, weights_bytes
-from ..verify import Check
-from ..zoo import Sample
-from .lines import STACK, Place, of_locals, of_text
+from ..verification.comparison import Attempt, exported, loaded, verified
+from ..verification.difference import compare
+from ..verification.divergence import first_difference
+from ..verification.verify import Check
+from .lines import STACK, SourceLine, of_locals, of_text
 from .patient import Patient
 
 LARGE = 200_000_000  # bytes of weights, above which a file is run from where it was written, and nothing is copied on the way
@@ -57,8 +56,8 @@ class Captured:
     """A captured graph as text, where each of its operators is called, and where it first writes into a buffer or an input."""
 
     graph: tuple[str, ...]
-    lines: Mapping[str, Place]
-    writes: Place | None
+    lines: Mapping[str, SourceLine]
+    writes: SourceLine | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Tried:
     ratio: float | None = None
     node: str = ""
     op: str = ""
-    at: Place | None = None
+    at: SourceLine | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     only: str = ""
     before: str = ""
@@ -93,13 +92,13 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Parted:
+class Diverged:
     """The first captured node whose value differs."""
 
     node: str
     op: str
     onnx: tuple[str, ...]
-    at: Place | None
+    at: SourceLine | None
     table: str
 
 
@@ -156,13 +155,13 @@ def _printed(program: Any) -> tuple[str, ...]:
     return tuple(text.getvalue().splitlines())
 
 
-def _lines(program: torch.export.ExportedProgram) -> dict[str, Place]:
+def _lines(program: torch.export.ExportedProgram) -> dict[str, SourceLine]:
     calls = [node for node in program.graph.nodes if node.op == "call_function"]
     found = ((op_title(node.target), of_text(node.meta.get("stack_trace") or "")) for node in reversed(calls))
     return {op: place for op, place in found if place is not None}
 
 
-def _writes(program: torch.export.ExportedProgram) -> Place | None:
+def _writes(program: torch.export.ExportedProgram) -> SourceLine | None:
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and _is_held(node.args[0]):
             return of_text(node.meta.get("stack_trace") or "")
@@ -260,7 +259,7 @@ EXPORT: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def parted(patient: Patient, exporter: str, options: Mapping[str, Any], sample: Sample) -> Parted | None:
+def parted(patient: Patient, exporter: str, options: Mapping[str, Any], sample: Sample) -> Diverged | None:
     """Exports once more, and looks for the first captured node whose value differs; None where none does."""
     given = patient.samples[0]
     with muffled(), native_output_dropped():
@@ -274,7 +273,7 @@ def parted(patient: Patient, exporter: str, options: Mapping[str, Any], sample: 
     row = found.first
     nodes = {node.name: node for node in program.exported_program.graph.nodes}
     at = of_text(nodes[row.node].meta.get("stack_trace") or "")
-    return Parted(row.node, row.op, tuple(node.op_type for node in row.onnx), at, repr(found))
+    return Diverged(row.node, row.op, tuple(node.op_type for node in row.onnx), at, repr(found))
 
 
 def saved(patient: Patient, exporter: str, options: Mapping[str, Any], path: Path, wrapped: Wrap) -> None:

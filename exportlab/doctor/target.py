@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from ..apart import Ended, Failure, events
-from ..records import environment
+from ..isolation import Ended, Failure, events
 from ..sweep.isolated import GiB
+from ..sweep.records import environment
 from .diagnosis import Diagnosis
 from .facts import Facts
 from .patient import loaded

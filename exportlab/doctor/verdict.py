@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..apart import Failure
+from ..isolation import Failure
 from .facts import FLOOR, Facts, best, rights
 from .findings import Finding
 from .lines import of_failure

@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import nn
 
-from ..failures import ANSI, chain, muffled, native_output_dropped
-from ..verify import Report, verify
+from ..messages import ANSI, chain, muffled, native_output_dropped
+from ..verification.verify import Report, verify
 from . import catalogue as folder
 
 STAGES = {

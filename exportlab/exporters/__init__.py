@@ -10,22 +10,22 @@ import torch
 from torch import nn
 
 from .aot_inductor import Inductor
-from .artifact import Artifact, Asked, Stats
+from .artifact import Artifact, Interface, Stats
 from .calling import by_example
 from .dynamo import Dynamo, from_program
 from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact
 from .openvino_model import OpenVino
-from .own import OwnExporter
 from .protocol import Exporter, discover
+from .to_onnx import ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 from .transformers_onnx import TransformersOnnx
 
-__all__ = ["Artifact", "Asked", "Exporter", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get"]
+__all__ = ["Artifact", "Exporter", "Interface", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get"]
 
 RUNTIMES: tuple[Exporter, ...] = (OpenVino(), ExecuTorch(), Inductor(), TransformersOnnx())
-BUILT_IN: tuple[Exporter, ...] = (TorchExport(), OwnExporter(), Dynamo(), TorchScript(), *RUNTIMES)
+BUILT_IN: tuple[Exporter, ...] = (TorchExport(), ToOnnx(), Dynamo(), TorchScript(), *RUNTIMES)
 
 
 def available() -> dict[str, Exporter]:

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..failures import native_output_dropped
 from ..files import written_whole
-from .artifact import Artifact, Asked
+from ..messages import native_output_dropped
+from .artifact import Artifact, Interface
 from .calling import Calling, by_signature
-from .captured import captured, stage_of
+from .capture import captured, stage_of
 
 
 class InductorArtifact(Artifact):
@@ -29,7 +29,7 @@ class InductorArtifact(Artifact):
     def __init__(self, package: bytes, calling: Calling) -> None:
         self.model = None  # there is no graph in a library
         self.calling = calling
-        self.asked = Asked()
+        self.asked = Interface()
         self._package = package
 
     @cached_property

@@ -14,7 +14,7 @@ from .. import show
 
 
 @dataclass(frozen=True)
-class Asked:
+class Interface:
     """What the caller asked the file to look like; `verify` holds the file against it."""
 
     input_names: tuple[str, ...] | None = None
@@ -27,7 +27,7 @@ class Asked:
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
-    ) -> Asked:
+    ) -> Interface:
         """The same from any sequences."""
         return cls(input_names and tuple(input_names), output_names and tuple(output_names), opset_version)
 
@@ -49,7 +49,7 @@ class Artifact(show.Tabular):
     """An exported model. Calling it takes the arguments the module takes and returns outputs of the same structure."""
 
     exporter: str
-    asked: Asked
+    asked: Interface
     model: Any  # what show.graph draws
     suffix: str = ".onnx"
 
@@ -80,9 +80,9 @@ class Artifact(show.Tabular):
         """Something to call that no earlier call has changed; the artifact itself where it holds no state."""
         return self
 
-    def got(self) -> Asked:
+    def got(self) -> Interface:
         """The names and the opset that the file has; None where it has no such thing."""
-        return Asked()
+        return Interface()
 
     def _table(self) -> show.Table:
         stats = self.stats()

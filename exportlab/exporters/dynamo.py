@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .artifact import Asked
+from .artifact import Interface
 from .calling import by_signature
 from .onnx_artifact import OnnxArtifact
 
@@ -54,10 +54,10 @@ class Dynamo:
             verbose=False,
             **options,
         )
-        return from_program(program, self.name, Asked.of(input_names, output_names, opset_version))
+        return from_program(program, self.name, Interface.of(input_names, output_names, opset_version))
 
 
-def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Asked | None = None) -> OnnxArtifact:
+def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Interface | None = None) -> OnnxArtifact:
     """The artifact in a `torch.onnx.ONNXProgram`.
 
     Raises:

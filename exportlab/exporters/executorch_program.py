@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..failures import muffled, native_output_dropped
 from ..files import written_whole
-from .artifact import Artifact, Asked
+from ..messages import muffled, native_output_dropped
+from .artifact import Artifact, Interface
 from .calling import Calling, Flat, by_signature
-from .captured import captured, stage_of
+from .capture import captured, stage_of
 
 LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
 
@@ -31,7 +31,7 @@ class ExecuTorchArtifact(Artifact):
     def __init__(self, model: Any, calling: Calling, written_inputs: int) -> None:
         self.model = model
         self.calling = calling
-        self.asked = Asked()
+        self.asked = Interface()
         self._written_inputs = written_inputs  # the program returns these first
 
     @cached_property

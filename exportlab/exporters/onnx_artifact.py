@@ -13,7 +13,7 @@ import torch
 
 from ..files import written_whole
 from ..show.text import op_counts
-from .artifact import Artifact, Asked
+from .artifact import Artifact, Interface
 from .calling import Calling
 
 EXTERNAL_DATA_ABOVE = 1_500_000_000  # bytes of weights; one protobuf file holds at most 2 GiB
@@ -23,11 +23,11 @@ NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "ten
 class OnnxArtifact(Artifact):
     """An onnx-ir model, its calling convention, and what was asked of it."""
 
-    def __init__(self, model: ir.Model, calling: Calling, exporter: str, asked: Asked | None = None) -> None:
+    def __init__(self, model: ir.Model, calling: Calling, exporter: str, asked: Interface | None = None) -> None:
         self.model = model
         self.calling = calling
         self.exporter = exporter
-        self.asked = asked or Asked()
+        self.asked = asked or Interface()
 
     @cached_property
     def session(self) -> Any:
@@ -89,11 +89,11 @@ class OnnxArtifact(Artifact):
         """How often each op type occurs."""
         return op_counts(self.model)
 
-    def got(self) -> Asked:
+    def got(self) -> Interface:
         """Names and opset as they stand in the model."""
         main = self.model.graph
         names = (tuple(str(value.name) for value in values) for values in (main.inputs, main.outputs))
-        return Asked(*names, self.model.opset_imports.get(""))
+        return Interface(*names, self.model.opset_imports.get(""))
 
 
 def _fed(leaf: Any, declared: str) -> Any:

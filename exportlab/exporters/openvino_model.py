@@ -16,13 +16,12 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from ..converter import ToOnnxError
-from ..failures import native_output_dropped
 from ..files import written_whole
-from .artifact import Artifact, Asked
+from ..messages import native_output_dropped
+from .artifact import Artifact, Interface
 from .calling import Calling, Constant, by_signature
-from .captured import captured, stage_of
-from .own import OwnExporter
+from .capture import captured, stage_of
+from .to_onnx import ToOnnx, ToOnnxError
 
 ENDS = ("Parameter", "Constant", "Result")  # nodes of the IR that compute nothing
 
@@ -36,7 +35,7 @@ class OpenVinoArtifact(Artifact):
     def __init__(self, model: Any, calling: Calling) -> None:
         self.model = model
         self.calling = calling
-        self.asked = Asked()
+        self.asked = Interface()
 
     @cached_property
     def request(self) -> Any:
@@ -87,7 +86,7 @@ class OpenVino:
 
     def stage(self, error: Exception) -> str:
         """The capture marks its errors, and so does `to_onnx`."""
-        return OwnExporter().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
+        return ToOnnx().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
 
     def export(
         self,
@@ -109,7 +108,7 @@ class OpenVino:
 
 
 def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, **options: Any) -> OpenVinoArtifact:
-    made = OwnExporter().export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+    made = ToOnnx().export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
     with tempfile.TemporaryDirectory() as folder, native_output_dropped():
         return OpenVinoArtifact(openvino().convert_model(made.save(Path(folder) / "model.onnx")), made.calling)
 

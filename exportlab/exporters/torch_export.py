@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ..files import written_whole
 from ..show.text import op_name
-from .artifact import Artifact, Asked
+from .artifact import Artifact, Interface
 
 
 class ProgramArtifact(Artifact):
@@ -25,7 +25,7 @@ class ProgramArtifact(Artifact):
 
     def __init__(self, program: torch.export.ExportedProgram) -> None:
         self.model = program
-        self.asked = Asked()
+        self.asked = Interface()
         self._module = program.module()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,9 +14,9 @@ from torch import nn
 from torch.export.dynamic_shapes import _tree_map_with_path
 from torch.utils import _pytree as pytree
 
+from ..cases import Sample, bound
 from ..eager import called_once
-from ..zoo.case import Sample, bound
-from .artifact import Asked
+from .artifact import Interface
 from .calling import by_example
 from .onnx_artifact import OnnxArtifact
 
@@ -68,7 +68,7 @@ class TorchScript:
         scalars = len(model.graph.inputs) > _tensors(sample.leaves())
         returned_scalars = len(model.graph.outputs) > _tensors(pytree.tree_leaves(returned))
         calling = by_example(args, kwargs, returned, scalars=scalars, returned_scalars=returned_scalars)
-        return OnnxArtifact(model, calling, self.name, Asked.of(input_names, output_names, opset_version))
+        return OnnxArtifact(model, calling, self.name, Interface.of(input_names, output_names, opset_version))
 
 
 def _tensors(leaves: Sequence[Any]) -> int:

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..cases import Sample
 from ..eager import called_once
-from ..failures import first_line, muffled, native_output_dropped
-from ..zoo.case import Sample
-from .artifact import Asked
+from ..messages import first_line, muffled, native_output_dropped
+from .artifact import Interface
 from .calling import Calling, by_example
-from .captured import CaptureFailed, stage_of
+from .capture import CaptureFailed, stage_of
 from .onnx_artifact import OnnxArtifact
 from .torch_export import dims_from_names
 
@@ -28,7 +28,7 @@ from .torch_export import dims_from_names
 class TransformersArtifact(OnnxArtifact):
     """A `transformers.exporters.ExportedModel`, which matches inputs by name and rebuilds the model's own output classes."""
 
-    def __init__(self, exported: Any, module: nn.Module, calling: Calling, asked: Asked) -> None:
+    def __init__(self, exported: Any, module: nn.Module, calling: Calling, asked: Interface) -> None:
         super().__init__(exported.program, calling, TransformersOnnx.name, asked)
         self._exported = exported
         self._signature = inspect.signature(module.forward)
@@ -87,7 +87,7 @@ class TransformersOnnx:
         with muffled(), native_output_dropped(), redirect_stdout(io.StringIO()):  # torch.onnx prints its steps, and takes no wish here
             exporter, config = _marking_exporter(), _config(given, dynamic_shapes, opset_version, options)
             exported = exporter.export(module, given, config)
-        return TransformersArtifact(exported, module, by_example(args, kwargs, returned), Asked.of(opset_version=opset_version))
+        return TransformersArtifact(exported, module, by_example(args, kwargs, returned), Interface.of(opset_version=opset_version))
 
 
 def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

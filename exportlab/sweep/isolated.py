@@ -12,8 +12,8 @@ import weakref
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..apart import how_it_ended
-from ..records import Record
+from ..isolation import how_it_ended
+from .records import Record
 from .task import Task
 
 GiB = 2**30

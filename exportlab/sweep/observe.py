@@ -13,16 +13,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..comparison import Attempt, exported, loaded, reason, verified
+from ..cases import Built, Case, Sample
 from ..eager import called_once, fresh
 from ..exporters import Artifact, Exporter, get
-from ..failures import first_line
-from ..records import Record, finite
+from ..messages import first_line
 from ..userfile import line_in, named_case
-from ..verify import Check
-from ..zoo import Built, Case, Sample
+from ..verification.comparison import Attempt, exported, loaded, reason, verified
+from ..verification.verify import Check
 from ..zoo import get as zoo_case
 from .peak import peak_memory
+from .records import Record, finite
 from .task import Task
 
 PROJECT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .. import show
-from ..records import Record
+from .records import Record
 from .runner import Tell
 
 SERIOUS = ("wrong", "frozen", "capture", "convert", "load", "run", "timeout", "crash", "ok")  # the order of the columns

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import zoo
-from ..failures import first_line
-from ..records import Journal, Record, environment
+from ..messages import first_line
 from .isolated import CaseError, Crew, Limits, Setup
+from .records import Journal, Record, environment
 from .task import Task
 
 Tell = Callable[[Counter[str], int], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..records import Key
-from ..zoo import Case
+from ..cases import Case
+from .records import Key
 
 MODES = ("static", "dynamic")
 

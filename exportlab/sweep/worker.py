@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, TextIO
 
-from ..apart import STDERR, STDIN, STDOUT, Abandoned, apart, die_with_parent
+from ..isolation import STDERR, STDIN, STDOUT, Abandoned, apart, die_with_parent
 
 Answer = dict[str, Any]
 
@@ -57,7 +57,7 @@ def warm_up(exporters: Sequence[str], cases: Sequence[str]) -> None:
     import torch
 
     from ..exporters import get
-    from ..quiet import quiet
+    from ..messages import quiet
     from .observe import WARM, warmed_up
 
     quiet()
@@ -81,7 +81,7 @@ def done_apart(task: Answer, limits: Answer) -> Answer:
 
 def answered(task: Answer) -> Answer:
     """The record as a dictionary, or the error of the case."""
-    from ..failures import first_line
+    from ..messages import first_line
     from .observe import observe
     from .task import Task
 

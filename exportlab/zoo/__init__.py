@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .case import Built, Case, Sample, case
-from .specs import built, flags, integers, ones, tensor
+from ..cases import Built, Case, Sample, case
+from ..specs import built, flags, integers, ones, tensor
 
 FAMILIES = (
     "basics",

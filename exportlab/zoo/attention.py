@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .case import Declaration, case
-from .specs import TensorSpec, flags, integers, tensor
+from ..cases import Declaration, case
+from ..specs import TensorSpec, flags, integers, tensor
 
 LENGTHS = {"batch": (2, 3, 1, 4), "seq": (5, 7, 1, 3)}
 

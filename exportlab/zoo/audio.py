@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 from .tiny import BLOCKS, HEADS, HIDDEN, INNER, LAYERS, VOCABULARY, model
 
 FRAMES = {"batch": (2, 3, 1), "frames": (64, 101, 37)}

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import flags, integers, tensor
+from ..cases import Declaration, case
+from ..specs import flags, integers, tensor
 
 
 @case(dims={"batch": (6, 9, 3, 1, 0)}, topics=("branches", "silence"))

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
+from ..cases import Declaration, case
+from ..specs import TensorSpec, built, integers, ones, tensor
 from .decoders import EXPERTS, GPT2, SHORT_WINDOW, STATE_SPACE
 from .seq2seq import BART, T5
-from .specs import TensorSpec, built, integers, ones, tensor
 from .tiny import GROUPED, HEAD, HEADS, HIDDEN, LAYERS, SIZES, VOCABULARY, cached, model, padded, padded_at_start, past
 
 SOME = {"batch": (2, 3, 1), "seq": (3, 4, 1), "past": (5, 2, 7, 1, 0)}

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 IMAGE = {"batch": (2, 3, 1, 0), "height": (8, 11, 7, 12)}
 IMAGES = tensor("batch", 3, "height", 6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .case import Declaration, case
+from ..cases import Declaration, case
 from .tiny import GROUPED, HEAD, HEADS, HIDDEN, INNER, LAYERS, LONGEST, SIZES, TEXT, VOCABULARY, model, text
 
 SHORT_WINDOW = {"sliding_window": 4}

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .case import Declaration, case
-from .specs import flags, integers, tensor
+from ..cases import Declaration, case
+from ..specs import flags, integers, tensor
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "layers"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .case import Declaration, case
-from .specs import TensorSpec
+from ..cases import Declaration, case
+from ..specs import TensorSpec
 from .tiny import HEADS, HIDDEN, INNER, LAYERS, SIZES, TEXT, VOCABULARY, model, text
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 from .tiny import ANY_IMAGE, BLOCKS, HEADS, HIDDEN, IMAGE, INNER, PATCHES, image, model
 
 

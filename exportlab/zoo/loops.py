@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
-from .case import Declaration, case
-from .specs import integers, tensor
+from ..cases import Declaration, case
+from ..specs import integers, tensor
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops",))

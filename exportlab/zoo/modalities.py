@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import TensorSpec, integers, tensor
+from ..cases import Declaration, case
+from ..specs import TensorSpec, integers, tensor
 from .tiny import GROUPED, HEADS, HIDDEN, INNER, PATCHES, SIZES, VOCABULARY, image, model
 
 SEEN = 16  # patches of the image, each in place of one token

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 
 class Shift(nn.Module):

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .case import Declaration, case
-from .specs import integers, tensor
+from ..cases import Declaration, case
+from ..specs import integers, tensor
 
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "training", "state", "silence"), training=True)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import rnn
 
-from .case import Declaration, case
-from .specs import flags, integers, tensor
+from ..cases import Declaration, case
+from ..specs import flags, integers, tensor
 
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "layers"))

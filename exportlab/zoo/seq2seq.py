@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..cases import Declaration, case
+from ..specs import integers, tensor
 from .audio import WHISPER
-from .case import Declaration, case
-from .specs import integers, tensor
 from .tiny import HEAD, HEADS, HIDDEN, INNER, LAYERS, LONGEST, TEXT, VOCABULARY, model, text
 
 PAIR = {**TEXT, "answer": (5, 3, 1)}

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 
 @case(dims={"batch": (2, 3, 1, 4, 0), "seq": (5, 7, 1, 0, 3)}, topics=("dynamic shapes",))

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import BuiltSpec, built, tensor
+from ..cases import Declaration, case
+from ..specs import BuiltSpec, built, tensor
 
 
 def of_batch(number: Callable[[int], Any]) -> BuiltSpec:

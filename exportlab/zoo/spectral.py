@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 SIGNAL = {"batch": (2, 3, 1, 4), "length": (12, 15, 1, 8)}
 

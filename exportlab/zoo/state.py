@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import integers, tensor
+from ..cases import Declaration, case
+from ..specs import integers, tensor
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "attributes"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 
 class Block(nn.Module):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .specs import BuiltSpec, TensorSpec, built, integers, tensor
+from ..specs import BuiltSpec, TensorSpec, built, integers, tensor
 
 VOCABULARY, HIDDEN, INNER, LAYERS, HEADS, KEY_HEADS, LONGEST = 64, 32, 48, 2, 4, 2, 64
 HEAD = HIDDEN // HEADS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .case import Declaration, case
-from .specs import tensor
+from ..cases import Declaration, case
+from ..specs import tensor
 
 
 @case(dims={"batch": (2, 3, 1, 0), "height": (16, 24, 8, 9)}, topics=("layers", "dynamic shapes"))

@@ -8,8 +8,8 @@ from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 
-from .case import Declaration, case
-from .specs import flags, tensor
+from ..cases import Declaration, case
+from ..specs import flags, tensor
 
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow"))

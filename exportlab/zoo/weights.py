@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize
 
-from .case import Declaration, case
-from .specs import integers, tensor
+from ..cases import Declaration, case
+from ..specs import integers, tensor
 
 
 @case(dims={"batch": (3, 7, 1, 0), "seq": (5, 4, 1, 2)}, topics=("weights", "shared weights"))

@@ -17,7 +17,7 @@ from torch import nn
 from torch.export import Dim, draft_export
 
 from exportlab import expect_failure, show, verify
-from exportlab.failures import muffled
+from exportlab.messages import muffled
 
 # %%
 # This model asks for trouble three times: an operator of which torch knows no more than the name, an ``if`` on a value, and an ``if`` on

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, verify
-from exportlab.converter.errors import MutationError
+from fx2onnx.errors import MutationError
 
 # %%
 # The model writes some columns of ``x``, at positions that come in as a tensor.

@@ -18,7 +18,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.converter.errors import MutationError
+from fx2onnx.errors import MutationError
 
 # %%
 # The model keeps what it was given, up to eight rows, and answers each new row by all that it has kept: attention without a softmax.

@@ -14,7 +14,7 @@ from torch._dynamo.exc import TorchRuntimeError, UncapturedHigherOrderOpError
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.converter.errors import CaptureError
+from fx2onnx.errors import CaptureError
 
 # %%
 # The model: one layer for warm inputs, one for cold ones.

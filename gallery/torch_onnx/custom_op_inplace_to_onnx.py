@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.converter.errors import MutationError
+from fx2onnx.errors import MutationError
 
 # %%
 # The operator writes into ``x`` and returns nothing; numpy computes it, so no exporter can look inside. The model calls it on two of its

@@ -21,7 +21,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from torch import nn
 
 from exportlab import show, to_onnx, verify
-from exportlab.failures import muffled
+from exportlab.messages import muffled
 
 # %%
 # Two models of one shape, the second trained longer, say. Each gets a folder.

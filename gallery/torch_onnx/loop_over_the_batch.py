@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.converter.errors import FrozenDimension
+from fx2onnx.errors import FrozenDimension
 
 # %%
 # The model: a linear layer, then a loop whose length is the batch.

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from exportlab import compare, verify
-from exportlab.failures import muffled
+from exportlab.messages import muffled
 
 with muffled():  # it says that it has no progress bar
     from transformers import BertConfig, BertModel

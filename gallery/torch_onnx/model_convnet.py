@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.converter.errors import MutationError
-from exportlab.failures import muffled
+from exportlab.messages import muffled
+from fx2onnx.errors import MutationError
 
 # %%
 # Two convolutions with batch norm, whose statistics are those of some training, and a head:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, show, verify
-from exportlab.failures import muffled
+from exportlab.messages import muffled
 
 with muffled():  # it says that it has no progress bar
     from transformers import ViTConfig, ViTModel

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from exportlab import compare, expect_failure, show
-from exportlab.failures import muffled
+from exportlab.messages import muffled
 
 with muffled():  # it says that it has no progress bar
     from transformers import WhisperConfig

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from exportlab import Sample, compare, expect_failure, export, show, verify
-from exportlab.converter.errors import NameCollision
-from exportlab.failures import muffled
+from exportlab.messages import muffled
+from fx2onnx.errors import NameCollision
 
 # %%
 # One step of a model with a state: four tensors go in, three come out.

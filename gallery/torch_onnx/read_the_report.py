@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from exportlab import expect_failure, show, to_onnx, verify
-from exportlab.converter.errors import UnsupportedOps
-from exportlab.failures import muffled
+from exportlab.messages import muffled
+from fx2onnx.errors import UnsupportedOps
 
 # %%
 # Two operators of this model have no translation. The error names one of them:

@@ -25,7 +25,7 @@ from torch import nn
 
 from exportlab import compare, export, show, verify
 from exportlab.exporters import OnnxArtifact
-from exportlab.timing import interleaved
+from exportlab.measure.timing import interleaved
 
 # %%
 # The model has three norms. Two are layer norms. The first one is not: its mean is over *time*, axis 1.

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from exportlab import show, to_onnx, verify
-from exportlab.timing import interleaved
+from exportlab.measure.timing import interleaved
 
 # %%
 # The model: blocks of attention and an MLP, between two linear layers. All weights are drawn at random, so no two blocks hold equal ones.

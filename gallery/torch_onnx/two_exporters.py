@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from exportlab import compare, export, show, verify
-from exportlab.timing import Ratio, interleaved
+from exportlab.measure.timing import Ratio, interleaved
 
 # %%
 # The layer is written out, so that all see the same few operations.

@@ -11,7 +11,7 @@ from onnxscript import opset18
 from torch import nn
 
 from exportlab import compare, expect_failure, show, to_onnx, verify
-from exportlab.converter.errors import UnsupportedOps
+from fx2onnx.errors import UnsupportedOps
 
 # %%
 # The model takes frames of eight samples. It limits their norm, fades both ends, reads each as two matrices of two by two, takes the

@@ -1,0 +1,154 @@
+"""What is tried when no exporter is right as it is: a change of the call that may get past it. Not here: changes of the model's code."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..cases import Sample
+from ..exporters import Artifact, Exporter
+from ..exporters.capture import captured
+from ..patches import for_model
+from .patient import Patient, patient_of
+from .steps import Tried, Wrap
+
+PATCHABLE = "data-dependent|vmap"
+NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
+
+
+@dataclass(frozen=True)
+class Workaround:
+    """One thing to try.
+
+    Attributes:
+        label: the exporter, and what is done differently. before: a line of Python that comes before the export.
+        fits: whether it may help, from what was tried before.
+        only: what the result holds for, where it is less than asked. wrapped: the exporter, with something done before it.
+    """
+
+    label: str
+    exporter: str
+    fits: Callable[[Patient, Sequence[Tried]], bool]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    change: Callable[[Patient], Patient] = lambda patient: patient
+    before: str = ""
+    only: str = ""
+    wrapped: Wrap = lambda exporter: exporter
+
+
+def _failed_by(kind: str, exporter: str, tried: Sequence[Tried]) -> bool:
+    return any(t.exporter == exporter and t.failure is not None and kind in t.failure.types for t in tried)
+
+
+def _forgets(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return _failed_by("MutationError", "to_onnx", tried)
+
+
+def _got_past_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return any(t.exporter == "dynamo" and t.outcome not in ("capture", "ok") for t in tried)
+
+
+def _was_refused_for_values(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return any(t.outcome == "capture" and t.failure is not None and re.search(PATCHABLE, t.failure.message) for t in tried)
+
+
+def _refused_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return not _failed_by("FrozenDimension", "to_onnx", tried) and any(t.exporter == "to_onnx" and t.outcome == "capture" for t in tried)
+
+
+def _has_rare_floats(patient: Patient, tried: Sequence[Tried]) -> bool:
+    tensors = [*patient.module.parameters(), *(leaf for leaf in patient.samples[0].leaves() if isinstance(leaf, torch.Tensor))]
+    return any(t.outcome in ("load", "run") for t in tried) and any(t.dtype in NARROW_OR_WIDE for t in tensors)
+
+
+def _is_in_training(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return patient.module.training
+
+
+def _has_sizes(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return bool(patient.dynamic_shapes)
+
+
+def _was_refused_later(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return any(t.exporter in ("to_onnx", "dynamo") and t.outcome in ("convert", "load", "run") for t in tried)
+
+
+def _always(patient: Patient, tried: Sequence[Tried]) -> bool:
+    return True
+
+
+def in_float32(patient: Patient) -> Patient:
+    """The same module and samples in float32."""
+
+    def widened(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.float() if tensor.is_floating_point() else tensor
+
+    samples = [Sample(*pytree.tree_map_only(torch.Tensor, widened, (s.args, dict(s.kwargs)))) for s in patient.samples]
+    return patient_of(copy.deepcopy(patient.module).float(), samples, patient.dynamic_shapes)
+
+
+def in_eval(patient: Patient) -> Patient:
+    """The same module in evaluation mode; it is not copied, since this runs in a child."""
+    return replace(patient, module=patient.module.eval())
+
+
+def at_one_size(patient: Patient) -> Patient:
+    """The first sample alone, every size as it is there."""
+    return replace(patient, samples=patient.samples[:1], made=(), dynamic_shapes=None)
+
+
+class Around:
+    """An exporter with something done around it; a subclass says what."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self.exporter, self.name = exporter, exporter.name
+
+    def missing(self) -> str | None:
+        """Nothing more than that exporter."""
+        return self.exporter.missing()
+
+    def stage(self, error: Exception) -> str:
+        """As that exporter."""
+        return self.exporter.stage(error)
+
+
+class Decomposed(Around):
+    """An exporter that gets the captured graph in simpler operators."""
+
+    def export(
+        self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, *, dynamic_shapes: Any = None, **options: Any
+    ) -> Artifact:
+        """Captures, decomposes, exports."""
+        program = captured(module, args, kwargs, dynamic_shapes, strict=False).run_decompositions()
+        return self.exporter.export(program, args, kwargs, **options)
+
+
+class Patched(Around):
+    """An exporter that runs while the patches are applied that the model calls for."""
+
+    def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, **options: Any) -> Artifact:
+        """As that exporter."""
+        with for_model(module, args, kwargs):
+            return self.exporter.export(module, args, kwargs, **options)
+
+
+PATCHED = "with exportlab.patches.for_model(module, args, kwargs):"
+DECOMPOSE = "module = torch.export.export(module, args, kwargs, dynamic_shapes=…).run_decompositions()"
+WORKAROUNDS = (
+    Workaround('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
+    Workaround("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
+    Workaround("to_onnx, patched", "to_onnx", _was_refused_for_values, before=PATCHED, wrapped=Patched),
+    Workaround("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, wrapped=Decomposed),
+    Workaround("to_onnx, strict=True", "to_onnx", _refused_capture, {"strict": True}),
+    Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before="module = module.float()"),
+    Workaround("to_onnx of module.eval()", "to_onnx", _is_in_training, change=in_eval, before="module = module.eval()"),
+    Workaround("torchscript", "torchscript", _always),
+    Workaround("to_onnx, static", "to_onnx", _has_sizes, change=at_one_size, only="the sizes of the first sample"),
+)

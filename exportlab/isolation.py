@@ -1,0 +1,213 @@
+"""A call in a child of this process, under limits of time and memory: what came of it. Not here: what is called."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from .messages import ANSI, chain, first_line
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+OFTEN = 0.1  # seconds between two looks at the memory of a child
+PR_SET_PDEATHSIG = 1  # man 2 prctl
+DEEP = 60  # frames of a traceback that are kept, the innermost ones
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a traceback."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no value.
+
+    Attributes:
+        kind: `raised`, `timeout` or `crash`.
+        error: type and first line of what was raised, or what ended the child.
+        message: the whole message, its first cause first. types: of the error and its causes, base classes included.
+        frames: the traceback of the error and its causes, the first cause last and its innermost line at the very end.
+    """
+
+    kind: str
+    error: str
+    message: str = ""
+    types: tuple[str, ...] = ()
+    frames: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a call ended: with a value, or with a failure."""
+
+    value: Any = None
+    failure: Failure | None = None
+
+
+class Abandoned(Exception):
+    """Whoever waited for the call is gone; it was ended."""
+
+
+def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None) -> Ended:
+    """Calls `call` in a forked child, and says how that ended. Whatever it prints goes nowhere; all that it started ends with it.
+
+    The child sees all that this process holds without a copy. What the call returns comes back by pickle.
+
+    Args:
+        memory: bytes that the child and what it starts may take.
+        until: a file descriptor; when it can be read, or is closed, the child is ended.
+
+    Raises:
+        Abandoned: `until` could be read.
+    """
+    for ended in events(lambda tell: call(), seconds=seconds, memory=memory, until=until):
+        if isinstance(ended, Ended):
+            return ended
+    raise AssertionError("a call ends in one way or another")
+
+
+def events(
+    call: Callable[[Callable[[Any], None]], Any], *, seconds: float, memory: int, until: int | None = None, whole: bool = True
+) -> Iterator[Any]:
+    """The same for a call that has something to tell before it ends: yields that, and last an `Ended`.
+
+    Args:
+        whole: whether what the child starts counts as its memory; not where it keeps a limit for these itself.
+    """
+    forking = multiprocessing.get_context("fork")
+    ours, theirs = forking.Pipe(duplex=False)
+    child = forking.Process(target=_in_child, args=(call, theirs))
+    child.start()
+    theirs.close()
+    try:
+        yield from _watched(child, ours, seconds, partial(memory_of, child, whole), memory, until)
+    finally:
+        end(child)
+        ours.close()
+
+
+def _watched(
+    child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
+) -> Iterator[Any]:
+    """What the child says, unless it dies or goes beyond a limit."""
+    sources = [answers] if until is None else [answers, until]
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        ready = wait(sources, min(OFTEN, left))
+        if answers in ready:
+            said = _received(child, answers)
+            yield said
+            if isinstance(said, Ended):
+                return
+        elif ready:
+            raise Abandoned
+        if taken() > memory:
+            yield Ended(failure=Failure("crash", f"MemoryLimit: the process took more than {memory / 2**30:g} GiB and was ended"))
+            return
+    yield Ended(failure=Failure("timeout", f"TimeLimit: not done after {seconds:g} s"))
+
+
+def _received(child: BaseProcess, answers: Connection) -> Any:
+    """What the child says, or how it died without a word."""
+    try:
+        return answers.recv()
+    except EOFError:
+        child.join()
+        return Ended(failure=Failure("crash", f"ProcessDied: {how_it_ended(child.exitcode)}"))
+
+
+def how_it_ended(code: int | None) -> str:
+    """An exit code in words: `killed by SIGSEGV`."""
+    return f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
+
+
+def memory_of(child: BaseProcess, whole: bool = True) -> int:
+    """Bytes resident of the child, and where `whole` of what it started; none once it is gone."""
+    import psutil
+
+    try:
+        parent = psutil.Process(child.pid)
+        return sum(process.memory_info().rss for process in (parent, *(parent.children(recursive=True) if whole else ())))
+    except psutil.NoSuchProcess:
+        return 0
+
+
+def end(child: BaseProcess) -> None:
+    """Ends the child and whatever it started."""
+    if child.is_alive():
+        for process in _started_by(child):
+            with suppress(ProcessLookupError):  # it ended by itself
+                os.kill(process, signal.SIGKILL)
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has not made its group yet, or is gone
+            child.kill()
+    child.join()
+
+
+def _started_by(child: BaseProcess) -> list[int]:
+    import psutil
+
+    try:
+        return [process.pid for process in psutil.Process(child.pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection) -> None:
+    os.setsid()
+    die_with_parent()
+    faulthandler.disable()  # its file may be one that is not redirected
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (STDIN, STDOUT, STDERR):
+        os.dup2(nowhere, descriptor)
+    _send(answers, _ended(call, answers.send))
+    answers.close()
+    os._exit(0)  # what the call left behind (exit handlers, threads) must not keep it from ending
+
+
+def _send(answers: Connection, ended: Ended) -> None:
+    """A value that cannot be sent is a failure of the call."""
+    try:
+        answers.send(ended)
+    except Exception as error:  # noqa: BLE001 - pickle raises what the value's own class raises
+        answers.send(Ended(failure=failure_of(error)))
+
+
+def _ended(call: Callable[[Callable[[Any], None]], Any], tell: Callable[[Any], None]) -> Ended:
+    try:
+        return Ended(call(tell))
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - it crosses the pipe as text
+        return Ended(failure=failure_of(error))
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An error as text, with its traceback."""
+    causes = list(chain(error))
+    message = "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(causes))
+    types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
+    frames = [Frame(f.filename, f.lineno or 0, f.name) for cause in causes for f in traceback.extract_tb(cause.__traceback__)]
+    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]))
+
+
+def die_with_parent() -> None:
+    """No process outlives the one that waits for it, however that ends. On Linux; elsewhere it ends with its call."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

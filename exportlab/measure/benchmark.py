@@ -1,0 +1,280 @@
+"""What a benchmark's page does around its rounds: command line, one thread, stored runs, the machine. Not here: measuring, drawing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import torch
+
+from ..cases import Sample
+from ..exporters import OnnxArtifact
+from ..files import written_whole
+from ..messages import quiet
+from .timing import Make, Timings, chance
+
+DATA = Path(__file__).parent.parent / "benchmarks" / "data"  # the full runs, one file a page
+WIDTH = 96  # of a line that is told, so that it fits where it is printed
+PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
+
+# What pyperf finds out by itself and may leave the machine; its host name, paths and boot time stay.
+KEPT = ("cpu_count", "cpu_model_name", "date", "perf_version", "python_implementation", "python_version", "timer")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a benchmark saw: `run["a title"].ratio("a", "b")`.
+
+    Attributes:
+        times: seconds, bytes or counts, by title and then by name.
+        facts: what else the page has to say of it: outcomes, differences, sizes.
+        metadata: the machine, the versions, and whether the run was `full` or `quick`.
+    """
+
+    times: Mapping[str, Timings]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, title: str) -> Timings:
+        return self.times[title]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds counted, where they were fewest; a page that strings several comparisons together says it in `facts`."""
+        return self.facts.get("rounds", min(len(timings.rounds) for timings in self.times.values()))
+
+    @property
+    def origin(self) -> str:
+        """When it ran, and on what: `Full run of 21 November 2026 (AMD EPYC, 2 cores, 1 torch thread, 15 rounds)`."""
+        date = datetime.fromisoformat(self.metadata["date"])
+        threads = self.metadata["torch_threads"]
+        processor = self.metadata.get("cpu_model_name", self.metadata["system"])
+        rounds = f", {self.rounds} rounds" * (self.rounds > 1)
+        where = f"{processor}, {self.metadata['cpu_count']} cores, {threads} torch thread{'s' * (threads > 1)}{rounds}"
+        return f"{self.metadata['kind'].capitalize()} run of {date.day} {date:%B %Y} ({where})"
+
+
+Lines = tuple[str, ...]  # what was found, in a sentence, and then what else was; without full stops
+Finding = Callable[[Run], Lines]
+Draw = Callable[[Run], object]
+
+
+@dataclass(frozen=True)
+class Page:
+    """One benchmark: what was asked of it on the command line, and what it does with a run.
+
+    Attributes:
+        quick: whether to measure little.
+        json: where to write the run. plot: where to write the picture.
+    """
+
+    name: str
+    quick: bool
+    json: Path | None = None
+    plot: Path | None = None
+
+    def open(self, finding: Finding, draw: Draw) -> None:
+        """Prints and draws what the stored run found, before anything is measured; a full run, which is to replace it, does not."""
+        if not self.quick:
+            return
+        if not (DATA / f"{self.name}.json").exists():
+            print(f"No full run is stored yet: python benchmarks/{self.name}.py --json benchmarks/data/{self.name}.json")
+            return
+        run = stored(self.name)
+        print(told(run.origin, finding(run)))
+        draw(run)
+
+    def tell(self, line: str) -> None:
+        """Progress of a full run, for the terminal alone."""
+        if not self.quick:
+            print(line, file=sys.__stderr__, flush=True)
+
+    def keep(
+        self,
+        times: Mapping[str, Timings],
+        *,
+        facts: Mapping[str, Any] | None = None,
+        unit: str | Mapping[str, str] = "second",
+        packages: Iterable[str] = PACKAGES,
+    ) -> Run:
+        """The run as its file holds it, which is written where `--json` says.
+
+        Args:
+            facts: anything that JSON can hold.
+            unit: what was counted, for all titles or by title: `second`, `byte` or `integer`, as pyperf calls it; all above 0.
+        """
+        metadata = {**environment(packages), "kind": "quick" if self.quick else "full"}
+        with tempfile.TemporaryDirectory() as folder:
+            return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
+
+    def close(self, run: Run, finding: Finding, draw: Draw) -> None:
+        """Draws this run, writes the picture where `--plot` says, and prints what was found and how far to trust it."""
+        from matplotlib import pyplot
+
+        draw(run)
+        if self.plot:
+            with written_whole(self.plot) as draft:
+                pyplot.savefig(draft, dpi=150)
+        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", finding(run)))
+        print(f"By chance alone, equals would look different {chance(run.rounds)}.")
+        print(machine(PACKAGES))
+
+
+def told(origin: str, lines: Lines) -> str:
+    """What was found, what else was, and where it was seen: apart, folded to fit a screen."""
+    first, *others = lines
+    points = [fill(f"- {line}", WIDTH, subsequent_indent="  ") for line in others]
+    blocks = [fill(f"{first}.", WIDTH), "\n".join(points), fill(f"{origin}.", WIDTH)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def page(name: str, question: str, quick: str) -> Page:
+    """The benchmark of this name, with its command line: `--quick`, `--json`, `--plot`. A notebook has none of its own and runs quick.
+
+    From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
+
+    Args:
+        question: what the benchmark answers. quick: what its quick run leaves out.
+    """
+    notebook = "ipykernel" in sys.modules
+    parser = argparse.ArgumentParser(description=question, allow_abbrev=False)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the run to FILE, in pyperf's format")
+    parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
+    given, unknown = parser.parse_known_args()
+    if unknown and not notebook:
+        parser.error(f"unknown: {' '.join(unknown)}")
+    torch.set_num_threads(1)
+    quiet()
+    return Page(name, given.quick or notebook, given.json, given.plot)
+
+
+def _new_file(name: str) -> Path:
+    """A path that can be written: better to know before the measurement than after it."""
+    path = Path(name)
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"cannot write {name}: no such folder, or no right to write there")
+    return path
+
+
+def _new_plot(name: str) -> Path:
+    if not name.endswith((".png", ".svg", ".pdf")):
+        raise argparse.ArgumentTypeError(f"cannot write {name}: a plot ends in .png, .svg or .pdf")
+    return _new_file(name)
+
+
+def in_onnxruntime(artifact: OnnxArtifact, sample: Any, repeats: int = 1) -> Make:
+    """To be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
+    import onnx_ir as ir
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    file = ir.to_proto(artifact.model).SerializeToString()
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    given = Sample.of(sample)
+    leaves = artifact.calling.feed(given.args, given.kwargs)
+    feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), leaves, strict=True)}
+    return lambda: lambda: [session.run(None, feeds) for _ in range(repeats)]
+
+
+def environment(packages: Iterable[str]) -> dict[str, Any]:
+    """What the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
+    import pyperf
+
+    found = pyperf.Run([1.0]).get_metadata()
+    return {
+        **{key: found[key] for key in KEPT if key in found},
+        "system": f"{platform.system()} {platform.machine()}",
+        "torch_threads": torch.get_num_threads(),
+        **{f"{package}_version": version(package) for package in packages},
+    }
+
+
+def machine(packages: Iterable[str]) -> str:
+    """The environment in one line."""
+    versions = ", ".join(f"{package} {version(package)}" for package in packages)
+    return f"{os.cpu_count()} cores, {torch.get_num_threads()} torch threads, Python {platform.python_version()}, {versions}"
+
+
+def save(
+    path: str | Path,
+    times: Mapping[str, Timings],
+    metadata: Mapping[str, Any],
+    unit: str | Mapping[str, str] = "second",
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """Writes one pyperf benchmark for each name in each of `times`; `python -m pyperf compare_to` reads two such files.
+
+    Args:
+        unit: what was counted, for all titles or by title: `second`, `byte`, `integer`.
+        facts: what JSON can hold; kept among the metadata.
+
+    Raises:
+        OSError: the file cannot be written. ValueError: pyperf does not take a value (0 is none) or a unit.
+    """
+    import pyperf
+
+    common = {**metadata, **({"facts": json.dumps(facts)} if facts else {})}
+    units = unit if isinstance(unit, Mapping) else dict.fromkeys(times, unit)
+    benchmarks = [
+        pyperf.Benchmark([_pyperf_run(timings, name, {**common, "title": title, "unit": units.get(title, "second")})])
+        for title, timings in times.items()
+        for name in timings.rounds[0]
+    ]
+    with written_whole(path) as draft:
+        pyperf.BenchmarkSuite(benchmarks).dump(str(draft))
+    return Path(path)
+
+
+def _pyperf_run(timings: Timings, name: str, metadata: Mapping[str, Any]) -> Any:
+    import pyperf
+
+    discarded = [(1, seconds[name]) for seconds in timings.discarded]
+    named = {**metadata, "label": name, "name": f"{metadata['title']}, {name}"}
+    return pyperf.Run(timings.of(name), warmups=discarded, metadata=named, collect_metadata=False)
+
+
+def load(path: str | Path) -> Run:
+    """The run in a file that `save` wrote.
+
+    Raises:
+        OSError: the file cannot be read. ValueError: it is not such a file.
+    """
+    import pyperf
+
+    suite = pyperf.BenchmarkSuite.load(str(path))
+    runs: dict[str, dict[str, Any]] = {}
+    for benchmark in suite:
+        metadata = benchmark.get_metadata()
+        if "title" not in metadata:
+            raise ValueError(f"{Path(path).name} is pyperf's, but not a run of a benchmark here: {benchmark.get_name()} has no title")
+        runs.setdefault(metadata["title"], {})[metadata["label"]] = benchmark.get_runs()[0]
+    shared = suite.get_metadata()
+    return Run({title: _timings(named) for title, named in runs.items()}, json.loads(shared.pop("facts", "{}")), shared)
+
+
+def _timings(runs: Mapping[str, Any]) -> Timings:
+    discarded = zip(*([seconds for _, seconds in run.warmups] for run in runs.values()), strict=True)
+    rounds = zip(*(run.values for run in runs.values()), strict=True)
+    return Timings(*(tuple(dict(zip(runs, seen, strict=True)) for seen in kept) for kept in (discarded, rounds)))
+
+
+def stored(name: str) -> Run:
+    """The full run that is stored for the page of this name, from benchmarks/data/NAME.json.
+
+    Raises:
+        OSError: there is none.
+    """
+    return load(DATA / f"{name}.json")

@@ -1,0 +1,84 @@
+"""One word for what became of an export: its order of seriousness, whether it is silent, its colour, sign and grade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What became of an export; the most serious stands first. Equal to its own word, and printed as it."""
+
+    WRONG = "wrong"
+    FROZEN = "frozen"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    RUN = "run"
+    LOAD = "load"
+    CONVERT = "convert"
+    CAPTURE = "capture"
+    SKIPPED = "skipped"
+    OK = "ok"
+
+    __repr__ = str.__repr__  # lists of outcomes are printed on pages
+
+    @property
+    def silent(self) -> bool:
+        """Whether a wrong answer comes without an error."""
+        return self in (Outcome.WRONG, Outcome.FROZEN)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the exporter itself said no."""
+        return self in (Outcome.CONVERT, Outcome.CAPTURE)
+
+    @property
+    def grade(self) -> int:
+        """0 for right, 1 for a failure that is known, 2 for a silent one: a higher grade than before is a step back."""
+        return 2 if self.silent else 0 if self is Outcome.OK else 1
+
+    @property
+    def color(self) -> str:
+        """As `#RRGGBB`, of Okabe and Ito's palette, which stays apart under the common forms of colour blindness."""
+        return _COLORS[self]
+
+    @property
+    def sign(self) -> str:
+        """One character, for the cells of the support matrix."""
+        return _SIGNS[self]
+
+    @classmethod
+    def worst(cls, outcomes: Iterable[str]) -> Outcome:
+        """The most serious of these; `ok` when there is none.
+
+        Raises:
+            ValueError: one of them is no outcome.
+        """
+        seen = {cls(outcome) for outcome in outcomes}
+        return next((outcome for outcome in cls if outcome in seen), cls.OK)
+
+
+_COLORS = {
+    Outcome.OK: "#009E73",
+    Outcome.WRONG: "#D55E00",
+    Outcome.FROZEN: "#E69F00",
+    Outcome.CAPTURE: "#56B4E9",
+    Outcome.CONVERT: "#0072B2",
+    Outcome.LOAD: "#CC79A7",
+    Outcome.RUN: "#CC79A7",
+    Outcome.TIMEOUT: "#999999",
+    Outcome.CRASH: "#999999",
+    Outcome.SKIPPED: "#999999",
+}
+_SIGNS = {
+    Outcome.WRONG: "W",
+    Outcome.FROZEN: "F",
+    Outcome.CRASH: "X",
+    Outcome.TIMEOUT: "T",
+    Outcome.RUN: "R",
+    Outcome.LOAD: "L",
+    Outcome.CONVERT: "V",
+    Outcome.CAPTURE: "C",
+    Outcome.SKIPPED: "–",
+    Outcome.OK: "✓",
+}

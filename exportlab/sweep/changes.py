@@ -1,0 +1,155 @@
+"""Two files of records held against each other: what got better, what broke, and which times differ. Not here: how they were made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from .. import show
+from ..measure.timing import Ratio
+from .records import FIGURES, Record, groups
+
+GRADES = {"ok": 0, "wrong": 2, "frozen": 2}  # a refusal stands between: it is at least known
+REFUSED = 1
+LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
+Run = tuple[str, str, str]  # case, exporter, mode
+
+
+@dataclass(frozen=True)
+class Change:
+    """A run whose outcome is another than before."""
+
+    run: Run
+    before: str
+    after: str
+    detail: str = ""
+
+    @property
+    def kind(self) -> str:
+        """`better`, `broke`, or `other`, where one refusal took another's place."""
+        step = grade(self.after) - grade(self.before)
+        return "better" if step < 0 else "broke" if step > 0 else "other"
+
+    def row(self) -> dict[str, str]:
+        """Its line in a table."""
+        case, exporter, mode = self.run
+        return {"case": case, "exporter": exporter, "mode": mode, "before": self.before, "after": self.after, "change": self.kind}
+
+    def __str__(self) -> str:
+        case, exporter, mode = self.run
+        return f"{case}, {mode}, {exporter}: {self.before} → {self.after} ({self.kind})"
+
+
+@dataclass(frozen=True)
+class Times:
+    """One figure of one exporter, after over before: all quotients of a later round by an earlier one."""
+
+    exporter: str
+    figure: str
+    ratio: Ratio
+    rounds: tuple[int, int]
+
+    @property
+    def verdict(self) -> str:
+        """`faster` or `slower` where the ranges of seconds do not meet, `noise` where they do, `too few rounds` to tell otherwise."""
+        if chance_apart(*self.rounds) > LIKELY:
+            return "too few rounds"
+        return ("slower" if self.ratio.median > 1 else "faster") if self.ratio.differs else "noise"
+
+
+@dataclass(frozen=True, repr=False)
+class Changes(show.Tabular):
+    """What differs between two sweeps; prints as tables, renders as HTML."""
+
+    outcomes: tuple[Change, ...]
+    times: tuple[Times, ...]
+    same: int
+    only_before: tuple[Run, ...]
+    only_after: tuple[Run, ...]
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, [self._outcome_text(), str(self._times_table()) if self.times else "", self._missing_text()]))
+
+    def _outcome_text(self) -> str:
+        head = f"{self.same} runs have the same outcome, {len(self.outcomes)} another."
+        return "\n".join([head, *(f"  {change}{': ' * bool(change.detail)}{change.detail}" for change in self.outcomes)])
+
+    def _missing_text(self) -> str:
+        found = ((self.only_before, "first"), (self.only_after, "second"))
+        return "\n".join(f"{len(runs)} runs are in the {which} file alone." for runs, which in found if runs)
+
+    def _times_table(self) -> show.Table:
+        return show.table([_row(times) for times in self.times], "Seconds of the second file over those of the first")
+
+    def _table(self) -> show.Table:
+        rows = [
+            dict(zip(("case", "exporter", "mode"), c.run, strict=True), before=c.before, after=c.after, change=c.kind)
+            for c in self.outcomes
+        ]
+        return show.table(rows, self._outcome_text().splitlines()[0])
+
+
+def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
+    """What differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both."""
+    old, new = groups(before), groups(after)
+    both = [run for run in old if run in new]
+    found = tuple(_changed(run, old[run], new[run]) for run in both)
+    outcomes = tuple(sorted((c for c in found if c is not None), key=lambda c: ("broke", "other", "better").index(c.kind)))
+    lonely = (tuple(run for run in one if run not in other) for one, other in ((old, new), (new, old)))
+    return Changes(outcomes, tuple(_times([(run, old[run], new[run]) for run in both])), len(both) - len(outcomes), *lonely)
+
+
+def grade(outcome: str) -> int:
+    """0 for right, 1 for refused, 2 for wrong without a word."""
+    return GRADES.get(outcome, REFUSED)
+
+
+def worst(rounds: Iterable[Record]) -> Record:
+    """The record of the round that came out worst."""
+    return max(rounds, key=lambda record: grade(record.outcome))
+
+
+def chance_apart(before: int, after: int) -> float:
+    """How likely so many values of one kind all lie on one side of so many others, by chance alone: 2·n!·m!/(n+m)!."""
+    return min(1.0, 2 / math.comb(before + after, before))
+
+
+def _changed(run: Run, before: Sequence[Record], after: Sequence[Record]) -> Change | None:
+    then, now = worst(before), worst(after)
+    if then.outcome == now.outcome:
+        return None
+    detail = now.error or (str(now.failed[0]["detail"]) if now.failed else "")
+    return Change(run, then.outcome, now.outcome, detail[:100])
+
+
+def _times(both: Sequence[tuple[Run, Sequence[Record], Sequence[Record]]]) -> Iterator[Times]:
+    for exporter, figure in product(dict.fromkeys(run[1] for run, _, _ in both), FIGURES):
+        pairs = [(old, new) for run, old, new in both if run[1] == exporter and _all_have(figure, (*old, *new))]
+        if pairs:
+            before, after = _by_round([old for old, _ in pairs], figure), _by_round([new for _, new in pairs], figure)
+            quotients = tuple(now / then for now, then in product(after, before))
+            yield Times(exporter, figure, Ratio(quotients), (len(before), len(after)))
+
+
+def _all_have(figure: str, records: Iterable[Record]) -> bool:
+    return all(figure in record.seconds for record in records)
+
+
+def _by_round(runs: Sequence[Sequence[Record]], figure: str) -> list[float]:
+    """The seconds of all runs added up, round by round; rounds that not all runs have are left out."""
+    return [sum(record.seconds[figure] for record in together) for together in zip(*runs, strict=False)]
+
+
+def _row(times: Times) -> dict[str, Any]:
+    ratio = times.ratio
+    seen = f"{ratio.median:.3g}x ({ratio.low:.3g}–{ratio.high:.3g})"
+    return {
+        "exporter": times.exporter,
+        "figure": times.figure,
+        "ratio": seen,
+        "rounds": "/".join(map(str, times.rounds)),
+        "": times.verdict,
+    }

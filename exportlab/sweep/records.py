@@ -1,0 +1,218 @@
+"""What was observed: one JSON line a run, in a file that only grows. Not here: how it came about, nor what it means.
+
+The file, schema 1: a line `{"schema": 1, "environment": {"id": …, versions, processor, threads, date}}` before the records made
+in it, and a line for each `Record`, whose keys are its fields. A last line that was torn is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from ..measure.benchmark import environment as seen_here
+from ..measure.benchmark import save
+from ..measure.timing import Timings
+
+SCHEMA = 1
+PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
+VARYING = ("date", "id")  # of an environment, what may differ between two runs in the same one
+FIGURES = ("export", "save", "load", "call")
+
+
+class Key(NamedTuple):
+    """What tells the records of one sweep apart."""
+
+    case: str
+    exporter: str
+    mode: str
+    round: int = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run: a case, exported by one exporter in one mode, and what was seen.
+
+    Attributes:
+        mode: `static` (every size as in the example) or `dynamic` (the named axes move).
+        round: counts the repetitions of the same run, from 1.
+        outcome: one of the words on the page *Outcomes*.
+        error: type and first line of the error that ended it.
+        where: the line of the case's file that the error came from, `FILE:LINE`.
+        failed: the checks of the report that failed, as `check`, `inputs`, `outcome`, `worst`, `detail`; that an artifact cannot
+            be written to a file is one called `save`, which leaves the outcome as it is.
+        seconds: of `export`, `save`, `load`, and of one `call` of the artifact and of the module in `eager`, medians.
+        peak_bytes: how far memory rose during the export; weights_bytes: parameters and buffers, each counted once.
+        bytes: of the saved file, external data included; nodes: subgraphs and functions included.
+        worst: the largest absolute difference from eager, where it is finite.
+        environment: the `id` of the environment it was made in.
+    """
+
+    case: str
+    exporter: str
+    mode: str
+    outcome: str
+    round: int = 1
+    error: str | None = None
+    where: str | None = None
+    failed: tuple[Mapping[str, Any], ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    peak_bytes: int | None = None
+    weights_bytes: int | None = None
+    bytes: int | None = None
+    nodes: int | None = None
+    worst: float | None = None
+    environment: str = ""
+    schema: int = SCHEMA
+
+    @property
+    def key(self) -> Key:
+        """What tells it apart."""
+        return Key(self.case, self.exporter, self.mode, self.round)
+
+    def line(self) -> str:
+        """Itself as one line of JSON."""
+        return json.dumps(asdict(self), allow_nan=False)
+
+
+def finite(value: float | None) -> float | None:
+    """A number that JSON can hold, or None."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def environment(threads: int, packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
+    """Versions, processor, threads and date, with an `id` that is the same wherever all but the date are."""
+    found = {**seen_here(packages), "torch_threads": threads}
+    stable = json.dumps({key: found[key] for key in sorted(found) if key not in VARYING})
+    return {"id": hashlib.sha256(stable.encode()).hexdigest()[:8], **found}
+
+
+class RecordsError(ValueError):
+    """A file of records cannot be used; the message says which line, or what differs."""
+
+
+class Journal:
+    """A file of records that is being added to, one flushed line at a time; a torn last line is cut off when it is opened."""
+
+    def __init__(self, path: str | Path, environment: Mapping[str, Any]) -> None:
+        """Opens or begins the file.
+
+        Raises:
+            RecordsError: it holds something else, or records of another environment: these are not to be mixed.
+        """
+        self.path, self.environment = Path(path), str(environment["id"])
+        self.records = self._continued(environment) if self.path.exists() else []
+        self._file: IO[str] = self.path.open("a", encoding="utf-8")
+        if not self._file.tell():
+            self._append(json.dumps({"schema": SCHEMA, "environment": dict(environment)}))
+
+    def write(self, record: Record) -> Record:
+        """Appends a record, as one of this environment, and returns it so."""
+        signed = replace(record, environment=self.environment)
+        self.records.append(signed)
+        self._append(signed.line())
+        return signed
+
+    def close(self) -> None:
+        """Nothing is lost without it."""
+        self._file.close()
+
+    def _append(self, line: str) -> None:
+        self._file.write(line + "\n")
+        self._file.flush()
+
+    def _continued(self, environment: Mapping[str, Any]) -> list[Record]:
+        content = self.path.read_bytes()
+        whole = ended(content)
+        environments, records = parsed(whole.decode("utf-8"), self.path)
+        for known in environments.values():
+            if known["id"] != self.environment:
+                raise RecordsError(f"{self.path} was begun in another environment ({changed(known, environment)}): name another file")
+        if len(whole) < len(content):
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+        return records
+
+
+def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What differs between two environments, as `torch_version 2.12.0, now 2.13.0`."""
+    keys = [key for key in {**old, **new} if key not in VARYING and old.get(key) != new.get(key)]
+    return "; ".join(f"{key} {old.get(key, 'unknown')}, now {new.get(key, 'unknown')}" for key in keys) or "no difference"
+
+
+def read(path: str | Path) -> list[Record]:
+    """The records of a file, in its order, without a torn last line.
+
+    Raises:
+        OSError: it cannot be read. RecordsError: a line that ends is no record of this schema.
+    """
+    return parsed(_whole_lines(path), Path(path))[1]
+
+
+def environments(path: str | Path) -> dict[str, dict[str, Any]]:
+    """The environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
+    return parsed(_whole_lines(path), Path(path))[0]
+
+
+def _whole_lines(path: str | Path) -> str:
+    return ended(Path(path).read_bytes()).decode("utf-8", errors="replace")
+
+
+def ended(content: bytes) -> bytes:
+    """The lines that have an end: the last one was torn if it has none."""
+    return content[: content.rfind(b"\n") + 1]
+
+
+def parsed(text: str, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
+    """Environments and records in these lines; `path` is for the messages.
+
+    Raises:
+        RecordsError: a line is neither.
+    """
+    environments, records = {}, []
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _row(line, f"{path}:{number}")
+        if isinstance(found, Record):
+            records.append(found)
+        else:
+            environments[str(found["id"])] = found
+    return environments, records
+
+
+def _row(line: str, place: str) -> Record | dict[str, Any]:
+    try:
+        row = json.loads(line)
+        schema = row.get("schema")
+        if schema == SCHEMA:
+            return row["environment"] if isinstance(row["environment"], dict) else Record(**{**row, "failed": tuple(row["failed"])})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RecordsError(f"{place} is not a record: {error}") from error
+    raise RecordsError(f"{place} has schema {schema}, this version reads schema {SCHEMA}")
+
+
+def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
+    """The rounds of each run together, by case, exporter and mode."""
+    found: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault(record.key[:3], []).append(record)
+    return found
+
+
+def save_pyperf(records: Iterable[Record], path: str | Path, environment: Mapping[str, Any]) -> Path:
+    """Writes the seconds of export, save, load and call as pyperf JSON, one value a round, for `python -m pyperf compare_to`.
+
+    Raises:
+        OSError: the file cannot be written. RecordsError: no record has any seconds.
+    """
+    timings = {}
+    for names, rounds in groups(records).items():
+        reached = [figure for figure in FIGURES if all(figure in r.seconds for r in rounds)]
+        if reached:
+            timings[", ".join(names)] = Timings((), tuple({figure: r.seconds[figure] for figure in reached} for r in rounds))
+    if not timings:
+        raise RecordsError("no record has any seconds: nothing was exported")
+    return save(path, timings, {key: value for key, value in environment.items() if key != "id"})

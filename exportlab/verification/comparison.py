@@ -1,0 +1,137 @@
+"""One model, several exporters, side by side. Not here: many models, times, or records."""
+
+from __future__ import annotations
+
+import copy
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import nn
+
+from .. import show
+from ..cases import Sample
+from ..eager import fresh
+from ..exporters import Artifact, Exporter, get
+from ..exporters.to_onnx import ToOnnxError
+from ..messages import first_line, muffled, native_output_dropped, root
+from .verify import Report, verify
+
+MESSAGE = 120  # characters of a message that a table shows
+EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step."""
+
+    exporter: str
+    outcome: str
+    artifact: Artifact | None = None
+    report: Report | None = None
+    error: Exception | None = None
+    warnings: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def row(self) -> dict[str, Any]:
+        """Its line in the table."""
+        return {
+            "exporter": self.exporter,
+            "outcome": self.outcome,
+            "nodes": self.artifact.ops().total() if self.artifact else "",
+            "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in ("ok", "wrong") else "",
+            "what was seen": textwrap.shorten(self._seen(), MESSAGE, placeholder=" …"),
+        }
+
+    def _seen(self) -> str:
+        if self.error is not None:
+            return reason(self.error)
+        failed = [c for c in self.report.checks if c.outcome == self.outcome != "ok"] if self.report else []
+        return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
+
+
+def reason(error: Exception) -> str:
+    """Why an export failed, in one line: of our own exporter what it says, of others the error at the root."""
+    return first_line(error if isinstance(error, ToOnnxError) else root(error))
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(show.Tabular):
+    """Attempts by exporter; prints as a table, renders as HTML."""
+
+    attempts: Mapping[str, Attempt]
+
+    def __getitem__(self, exporter: str) -> Attempt:
+        return self.attempts[exporter]
+
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each exporter."""
+        return {name: attempt.outcome for name, attempt in self.attempts.items()}
+
+    def _table(self) -> show.Table:
+        return show.table([attempt.row() for attempt in self.attempts.values()])
+
+
+def compare(
+    module: nn.Module,
+    samples: Sequence[Any],
+    *,
+    dynamic_shapes: Any = None,
+    exporters: Sequence[str] = EXPORTERS,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Comparison:
+    """Exports `module` with the first sample by each exporter, and verifies each result on all samples.
+
+    Args:
+        options: further arguments of `export`, by exporter.
+
+    Raises:
+        ValueError: an exporter is unknown or cannot run here. Whatever `module` itself raises; never what an exporter raises.
+    """
+    given, further = [Sample.of(s) for s in samples], options or {}
+    return Comparison({name: attempt(get(name), module, given, dynamic_shapes, **further.get(name, {})) for name in exporters})
+
+
+def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: Any = None, **options: Any) -> Attempt:
+    """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
+    return verified(loaded(exported(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
+
+
+def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: Any = None, **options: Any) -> Attempt:
+    """The first step of an attempt: the artifact, or the error of the exporter."""
+    copied, given = fresh(module), copy.deepcopy(sample)
+    with muffled() as said, native_output_dropped():
+        tried = _exported(exporter, lambda: exporter.export(copied, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
+    return replace(tried, warnings=tuple(said))
+
+
+def loaded(tried: Attempt) -> Attempt:
+    """The second step: the artifact made ready to run, or the error of the runtime. An attempt that failed stays as it is."""
+    if tried.artifact is None:
+        return tried
+    with muffled(), native_output_dropped():
+        start = time.perf_counter()
+        try:
+            tried.artifact.load()
+        except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
+            return replace(tried, outcome="load", error=error)
+    return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})
+
+
+def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
+    """The third step: the report. An attempt that failed stays as it is."""
+    if tried.artifact is None or tried.error is not None:
+        return tried
+    report = verify(tried.artifact, module, samples)
+    return replace(tried, outcome=report.outcome, report=report)
+
+
+def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
+    start = time.perf_counter()
+    try:
+        artifact = export()
+    except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
+        return Attempt(exporter.name, exporter.stage(error), error=error)
+    return Attempt(exporter.name, "ok", artifact, seconds={"export": time.perf_counter() - start})

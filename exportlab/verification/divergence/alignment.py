@@ -1,0 +1,86 @@
+"""Which value of a file holds what a captured node returns. Not here: the values themselves."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+
+import onnx_ir as ir
+import torch
+from torch.export.graph_signature import OutputKind
+
+from ...exporters.to_onnx import returns_its_argument, writes
+
+Node = torch.fx.Node
+
+
+class Alignment:
+    """Which value of the file holds what a captured node returns: both exporters give values the names of captured nodes."""
+
+    def __init__(self, captured: torch.export.ExportedProgram, model: ir.Model) -> None:
+        self.nodes = {node.name: node for node in captured.graph.nodes}
+        self.order = {node: position for position, node in enumerate(model.graph)}
+        self.outputs = list(zip(_results(captured), model.graph.outputs, strict=False))  # new state may follow
+        self.values = self._by_name(values_of(model.graph))
+        if not writes(captured.graph_module):  # else what a node returned may have changed by the time that it is an output
+            self._by_position()
+        self._known = set(self.values.values())
+
+    def _by_name(self, values: dict[str, ir.Value]) -> dict[str, ir.Value]:
+        """By name of the captured node; an output that was renamed may have the name of another one."""
+        for name, output in self.outputs:
+            if output.name not in _names(self.nodes[name]):
+                values.pop(output.name, None)
+        pairs = ((node.name, next((n for n in _names(node) if n in values), None)) for node in self.nodes.values())
+        return {name: values[found] for name, found in pairs if found is not None}
+
+    def _by_position(self) -> None:
+        for name, output in self.outputs:
+            if output.producer() is not None:
+                self.values.setdefault(name, output)
+
+    def names(self) -> list[str]:
+        """The names of all values that are aligned."""
+        return [value.name for value in self.values.values()]
+
+    def onnx(self, value: ir.Value) -> tuple[ir.Node, ...]:
+        """The nodes that compute a value from inputs, weights and other aligned values, in the order of the file."""
+        found: set[ir.Node] = set()
+        waiting = [value]
+        while waiting:
+            node = waiting.pop().producer()
+            if node is not None and node not in found:
+                found.add(node)
+                waiting += [v for v in node.inputs if v is not None and v not in self._known]
+        return tuple(sorted(found, key=lambda node: self.order.get(node, -1)))
+
+    def through(self, node: Node, same: Iterable[str]) -> tuple[str, ...]:
+        """The captured nodes on the way from other aligned ones to this one."""
+        aligned, found, waiting = {*self.values, *same}, set(), [node]
+        while waiting:
+            inputs = [n for n in waiting.pop().all_input_nodes if n.op == "call_function" and n.name not in aligned]
+            waiting += [n for n in inputs if n not in found]
+            found.update(inputs)
+        return tuple(name for name, n in self.nodes.items() if n in found and isinstance(n.meta.get("val"), torch.Tensor))
+
+
+def _names(node: Node) -> Iterator[str]:
+    """The names that a value may have: of a call, of what it wrote, of one of several results (`_split_` by onnxscript)."""
+    yield node.name
+    if returns_its_argument(node):
+        yield from (f"{node.name}/write", f"{node.name}/write/2")
+    if node.target is operator.getitem and isinstance(node.args[0], Node):
+        source, index = node.args
+        yield from (f"{source.name}/{index}", f"{source.name}__{index}", f"{source.name}_split_{index}")
+
+
+def values_of(graph: ir.Graph) -> dict[str, ir.Value]:
+    """Every tensor that a node of the main graph computes."""
+    values = (value for node in graph for value in node.outputs)
+    return {value.name: value for value in values if value.name and not isinstance(value.type, (ir.SequenceType, ir.OptionalType))}
+
+
+def _results(captured: torch.export.ExportedProgram) -> list[str]:
+    """The captured nodes that are outputs of the file, in its order."""
+    specs = [spec for spec in captured.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
+    return [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]

@@ -1,0 +1,61 @@
+"""A file that gives further values as outputs, run by ONNX Runtime. Not here: which values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy
+import onnx_ir as ir
+import torch
+from torch.utils import _pytree as pytree
+
+from ...exporters import OnnxArtifact
+from ...exporters.calling import Calling, Flat
+from .alignment import values_of
+
+SHARED_ABOVE = 1024  # bytes of a weight that ONNX Runtime reads where it is; smaller ones may be shapes, which it has to know early
+SHARED = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.INT64)
+
+
+class Observed(OnnxArtifact):
+    """The file with further outputs. ONNX Runtime reads the weights where they are."""
+
+    def __init__(self, model: ir.Model, calling: Calling, names: Sequence[str]) -> None:
+        given = [str(output.name) for output in model.graph.outputs]
+        self.names = list(dict.fromkeys([*given, *names]))
+        spec = pytree.tree_structure([0] * len(self.names))
+        calling = replace(calling, outputs=(Flat(),) * len(self.names), out_spec=spec)
+        super().__init__(model.clone(), calling, "observed")
+        values, outputs = values_of(self.model.graph), self.model.graph.outputs
+        outputs.extend(values[name] for name in self.names if name not in given)
+        self._weights = self._moved_out()
+
+    def _moved_out(self) -> dict[str, Any]:
+        """The large weights, by name; in the model there is only a mark that they are elsewhere."""
+        kept = {value.name for value in self.model.graph.inputs}
+        found = {}
+        for name, value in self.model.graph.initializers.items():
+            tensor = value.const_value
+            if name not in kept and tensor is not None and tensor.nbytes > SHARED_ABOVE and tensor.dtype in SHARED:
+                found[name] = numpy.ascontiguousarray(tensor.numpy())
+                value.const_value = ir.ExternalTensor("weights", 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name)
+        return found
+
+    @cached_property
+    def session(self) -> Any:
+        """The `onnxruntime.InferenceSession`, on CPU, made at first use."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
+        weights = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in self._weights.values()]
+        options.add_external_initializers(list(self._weights), weights)
+        proto = ir.to_proto(self.model).SerializeToString()
+        return onnxruntime.InferenceSession(proto, sess_options=options, providers=["CPUExecutionProvider"])
+
+    def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """What one call gives, by name; the outputs that the file has anyway come first."""
+        return dict(zip(self.names, self(*args, **kwargs), strict=True))

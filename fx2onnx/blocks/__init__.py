@@ -1,0 +1,1 @@
+"""Equal blocks of a model: found, proven equal, captured once, written as local functions."""

@@ -1,0 +1,283 @@
+"""Equal blocks captured once: the first one is traced between two marks, each further one is a single opaque call. Not here: the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .equality import Reads, all_attributes, difference, peculiarity, snapshot, watched, weights
+
+PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.SymInt, torch.SymFloat, torch.SymBool)
+Leaves = list[Any]
+NAMESPACE = "fx2onnx"  # of the marks, among the operators of torch
+CURRENT: ContextVar[Any] = ContextVar("the sharing of the capture that is going on")
+
+
+@dataclass
+class Block:
+    """One call of a block that was traced: its place, what it read, took and gave."""
+
+    number: int
+    path: str
+    module: nn.Module
+    arguments: Leaves
+    spec: pytree.TreeSpec
+    state: tuple[Any, ...]
+    repetition: list[int]
+    out_spec: Any = None
+    results: Leaves = field(default_factory=list)
+    reads: Reads = field(default_factory=set)
+    shareable: str | None = None  # why no other call may stand on this one
+
+
+class NotABlock(Exception):
+    """A block turned out not to be one, after it was traced; its text is the reason, `path` the block."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+@dataclass
+class Sharing:
+    """The blocks of one capture: those that were traced, those that stand on one, and why others do not."""
+
+    traced: list[Block] = field(default_factory=list)
+    repeated: dict[str, str] = field(default_factory=dict)
+    alone: dict[str, str] = field(default_factory=dict)
+    watches: bool = True
+
+    def block(self, number: int) -> Block:
+        """The traced block of this number."""
+        return self.traced[number]
+
+
+@contextmanager
+def marked(root: nn.Module, classes: Any, left_out: dict[str, str], watches: bool = True) -> Iterator[Sharing]:
+    """While it lasts, each call of a submodule of these classes is either traced between marks or an opaque call of an equal one.
+
+    Args:
+        classes: the classes, or True for every submodule that torch.nn does not define.
+        left_out: paths of modules that an earlier capture found not to be blocks, with the reason.
+        watches: whether it is noted which attributes a block reads; else it counts as reading all.
+    """
+    sharing = Sharing(alone=dict(left_out), watches=watches)
+    with ExitStack() as stack:
+        for path, module in root.named_modules():
+            if path and is_of(module, classes) and path not in left_out:
+                stack.enter_context(_replaced(module, _marking(path, module, sharing)))
+        token = CURRENT.set(sharing)
+        stack.callback(CURRENT.reset, token)
+        yield sharing
+
+
+def is_of(module: nn.Module, classes: Any) -> bool:
+    """Whether a module is one of these classes; True stands for every class that torch.nn does not define."""
+    if classes is True:
+        return not type(module).__module__.startswith("torch.nn.")
+    return isinstance(module, tuple(classes))
+
+
+@contextmanager
+def _replaced(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    if "forward" in vars(module):
+        yield
+        return
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+def _marking(path: str, module: nn.Module, sharing: Sharing) -> Callable[..., Any]:
+    forward = module.forward
+
+    def block(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        with torch._C.DisableTorchFunction():  # looking at a tensor is not part of the trace
+            reason = _foreign(leaves) or peculiarity(module)
+            first = None if reason else _equal(path, module, leaves, spec, sharing)
+        if reason:
+            sharing.alone[path] = reason
+            return forward(*args, **kwargs)
+        if first is not None:
+            return _repeat(first, module, leaves)
+        return _trace(path, module, forward, leaves, spec, sharing)
+
+    block.marks_a_block = True
+    return block
+
+
+def _foreign(leaves: Leaves) -> str | None:
+    """An argument that is neither a tensor nor a plain value may be changed by the block: a cache."""
+    strange = [leaf for leaf in leaves if not isinstance(leaf, (torch.Tensor, *PLAIN))]
+    return f"it takes a {type(strange[0]).__name__}, which it may change" if strange else None
+
+
+def _equal(path: str, module: nn.Module, leaves: Leaves, spec: Any, sharing: Sharing) -> Block | None:
+    """A traced block that this call provably repeats; else the reason against the last candidate is noted."""
+    for first in sharing.traced:
+        if type(first.module) is not type(module):
+            continue
+        reason = first.shareable or _call_differs(first, leaves, spec) or difference(first.module, module, first.reads)
+        if reason is None:
+            sharing.repeated[path] = first.path
+            sharing.alone.pop(path, None)
+            return first
+        sharing.alone[path] = f"not {first.path}: {reason}"
+    return None
+
+
+def _call_differs(first: Block, leaves: Leaves, spec: Any) -> str | None:
+    if first.spec != spec:
+        return "it is called with other arguments"
+    if first.state != _global_state():
+        return "it is called in another gradient or autocast mode"
+    if any(a is not b and _seen(a) != _seen(b) for a, b in zip(first.arguments, leaves, strict=True)):
+        return "an argument has another shape, dtype or value"
+    return None if first.repetition == _repetition(leaves) else "tensors repeat among its arguments in another way"
+
+
+def _global_state() -> tuple[Any, ...]:
+    return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.is_inference_mode_enabled()
+
+
+def _seen(leaf: Any) -> tuple[Any, ...]:
+    """What a trace sees of an argument: everything of a number, of a tensor its kind. Sizes are compared as known by now."""
+    if isinstance(leaf, torch.Tensor):
+        sizes = tuple(map(_exact, (*leaf.shape, *leaf.stride())))
+        return torch.Tensor, sizes, leaf.dtype, leaf.device, leaf.requires_grad
+    return type(leaf), _exact(leaf)
+
+
+def _exact(value: Any) -> Any:
+    return value.node.expr if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
+
+
+def _repetition(leaves: Leaves) -> list[int]:
+    first: dict[int, int] = {}
+    return [first.setdefault(_storage(leaf), i) for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _repeat(first: Block, module: nn.Module, leaves: Leaves) -> Any:
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    made = iter(operators().repeat(tensors, list(weights(module).values()), first.number))
+    return pytree.tree_unflatten([_as_live(next(made), r) if isinstance(r, torch.Tensor) else r for r in first.results], first.out_spec)
+
+
+def _as_live(copy: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """A result of one of the marks, with gradients where the block's own result has them."""
+    return copy.requires_grad_() if result.requires_grad and not copy.requires_grad else copy
+
+
+def _trace(path: str, module: nn.Module, forward: Callable[..., Any], leaves: Leaves, spec: Any, sharing: Sharing) -> Any:
+    block = Block(len(sharing.traced), path, module, leaves, spec, _global_state(), _repetition(leaves))
+    sharing.traced.append(block)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    entered = operators().enter(tensors, list(weights(module).values()), block.number)
+    versions, before = [t._version for t in entered], snapshot(module)
+    inside = iter(entered)
+    args, kwargs = pytree.tree_unflatten([next(inside) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec)
+    with watched(module) if sharing.watches else nullcontext(all_attributes(module)) as reads:
+        returned = forward(*args, **kwargs)
+    block.reads = reads
+    results, block.out_spec = pytree.tree_flatten(returned)
+    _check_traced(path, entered, versions, results)
+    if before != snapshot(module):
+        raise NotABlock(path, "its forward changes its own attributes or buffers")
+    return _left(block, results)
+
+
+def _check_traced(path: str, entered: Sequence[torch.Tensor], versions: list[int], results: Leaves) -> None:
+    if [t._version for t in entered] != versions:
+        raise NotABlock(path, "it writes into its arguments")
+    if reason := _foreign(results):
+        raise NotABlock(path, reason.replace("takes", "returns"))
+    tensors = [r for r in results if isinstance(r, torch.Tensor)]
+    storages = [_storage(t) for t in (*tensors, *entered)]
+    if len({*map(_storage, tensors)}) < len(tensors) or len(set(storages)) < len({*map(_storage, entered)}) + len(tensors):
+        raise NotABlock(path, "what it returns shares memory with what it takes, or with itself")
+
+
+def _left(block: Block, results: Leaves) -> Any:
+    tensors = [r for r in results if isinstance(r, torch.Tensor)]
+    if any(_unbacked(t) for t in tensors):
+        block.shareable = "the sizes of its results depend on values"
+    made = operators().leave(tensors, block.number)
+    rest = iter([_as_live(copy, t) for copy, t in zip(made, tensors, strict=True)])
+    block.results = [next(rest) if isinstance(r, torch.Tensor) else r for r in results]
+    return pytree.tree_unflatten(block.results, block.out_spec)
+
+
+def _unbacked(tensor: torch.Tensor) -> bool:
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return bool(free_unbacked_symbols(tensor.shape))
+
+
+def check_free_values(program: torch.export.ExportedProgram, sharing: Sharing) -> None:
+    """A block that others stand on reads nothing that was computed outside, other than its arguments.
+
+    Raises:
+        NotABlock: one does.
+    """
+    repeated = set(sharing.repeated.values())
+    weights_of_model = set(program.graph_signature.inputs_to_parameters) | set(program.graph_signature.inputs_to_buffers)
+    constant = weights_of_model | set(program.graph_signature.inputs_to_lifted_tensor_constants)
+    for block in sharing.traced:
+        if block.path in repeated and (node := _computed_outside(program, block.number, constant)) is not None:
+            raise NotABlock(block.path, f"it reads {node.name}, which is not among its arguments")
+
+
+def _computed_outside(program: torch.export.ExportedProgram, number: int, constant: set[str]) -> torch.fx.Node | None:
+    own: set[torch.fx.Node] = set()
+    inside = False
+    for node in program.graph.nodes:
+        if node.target is operators().leave and node.args[1] == number:
+            return None
+        if inside:
+            for read in node.all_input_nodes:
+                if (
+                    read not in own
+                    and read.op != "get_attr"
+                    and read.name not in constant
+                    and isinstance(read.meta.get("val"), torch.Tensor)
+                ):
+                    return read
+        if inside or (node.target is operators().enter and node.args[2] == number):
+            inside = True
+            own.add(node)
+    return None
+
+
+@cache
+def operators() -> SimpleNamespace:
+    """The three marks, as operators of torch: `enter`, `leave` and `repeat`. They can be traced, not run."""
+    library = torch.library.Library(NAMESPACE, "DEF")
+    library.define("enter(Tensor[] inputs, Tensor[] weights, int block) -> Tensor[]")
+    library.define("leave(Tensor[] results, int block) -> Tensor[]")
+    library.define("repeat(Tensor[] inputs, Tensor[] weights, int block) -> Tensor[]")
+    torch.library.register_fake(f"{NAMESPACE}::enter", lambda inputs, weights, block: [t.clone() for t in inputs], lib=library)
+    torch.library.register_fake(f"{NAMESPACE}::leave", lambda results, block: [t.clone() for t in results], lib=library)
+    torch.library.register_fake(f"{NAMESPACE}::repeat", _like_the_first, lib=library)
+    space = getattr(torch.ops, NAMESPACE)
+    return SimpleNamespace(library=library, enter=space.enter.default, leave=space.leave.default, repeat=space.repeat.default)
+
+
+def _like_the_first(inputs: Any, weights: Any, block: int) -> list[torch.Tensor]:
+    given = [r for r in CURRENT.get().block(block).results if isinstance(r, torch.Tensor)]
+    return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in given]

@@ -1,0 +1,200 @@
+"""From a captured program to an ONNX model: inputs, weights, the walk, outputs. Not here: the capture, nor any translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+
+from .subgraphs import subgraph_builder
+from ..errors import MutationError, NameCollision, unsupported
+from .graph import Graph, Shared, Tensor
+from ..translate.dispatch import Dispatch
+from .aliasing import writes
+from .values import expression, sizes_of
+from .interpreter import Interpreter
+
+WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+IR_VERSION = 10
+
+
+@dataclass(frozen=True)
+class ConversionOptions:
+    """What the file is to look like."""
+
+    opset: int
+    input_names: Sequence[str] = ()
+    output_names: Sequence[str] = ()
+    mutations: str = "error"
+
+
+class Conversion:
+    """One conversion of one program."""
+
+    def __init__(
+        self, program: torch.export.ExportedProgram, asked: ConversionOptions, dim_names: dict[Any, str], lookup: Dispatch, blocks: Any = None
+    ) -> None:
+        self.program = program
+        self.asked = asked
+        self.lookup = lookup
+        self.shared = Shared(asked.opset, dim_names)
+        self.g = Graph(self.shared)
+        self.tracks = writes(program.graph_module) or _declares_writes(program)
+        self.g.subgraph = subgraph_builder(lookup, self.tracks)
+        self.walk = Interpreter(self.g, program.graph_module, lookup, self.tracks, blocks)
+        self.inputs: list[Tensor] = []
+        self.mutated: tuple[str, ...] = ()
+        self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+
+    def model(self) -> ir.Model:
+        """The ONNX model.
+
+        Raises:
+            UnsupportedOps, MutationError, NameCollision: see there.
+        """
+        placeholders = self.program.graph.find_nodes(op="placeholder")
+        self._check_names(placeholders)
+        for node in placeholders:
+            self._place(node)
+        self._weights(placeholders)
+        self.walk.run(self.program.graph.nodes)
+        if self.walk.failures:
+            raise unsupported(self.walk.failures)
+        outputs = self._outputs(placeholders)
+        return self._assembled(outputs)
+
+    def _user_inputs(self, placeholders: Sequence[torch.fx.Node]) -> list[torch.fx.Node]:
+        taken = [n for n in placeholders if self.kinds[n.name].kind == InputKind.USER_INPUT]
+        return [n for n in taken if isinstance(n.meta.get("val"), (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool))]
+
+    def _check_names(self, placeholders: Sequence[torch.fx.Node]) -> None:
+        inputs = [n.name for n in self._user_inputs(placeholders)]
+        asked = list(self.asked.input_names)
+        if len(asked) > len(inputs):
+            raise NameCollision(f"input_names has {len(asked)} names, but the model has {len(inputs)} inputs: {', '.join(inputs)}")
+        names = asked + inputs[len(asked) :] + list(self.asked.output_names)
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise NameCollision(f"{', '.join(twice)}: asked for more than once among input_names, output_names and the remaining inputs")
+        for name in names:
+            self.shared.names.unique(name)
+
+    def _place(self, node: torch.fx.Node) -> None:
+        value = node.meta.get("val")
+        spec = self.kinds[node.name]
+        if spec.kind in WEIGHTS:
+            return
+        if spec.kind != InputKind.USER_INPUT:
+            raise MutationError(f"input {node.name} is a {spec.kind.name.lower()}: only tensors and numbers can be inputs of a file")
+        if isinstance(value, torch.Tensor):
+            self._tensor_input(node, value)
+        elif isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            self._number_input(node, value)
+        else:
+            self.walk.memory.bind(node, getattr(spec.arg, "value", value))
+
+    def _input(self, node: torch.fx.Node, dtype: ir.DataType, sizes: tuple[Any, ...]) -> Tensor:
+        position = len(self.inputs)
+        name = self.asked.input_names[position] if position < len(self.asked.input_names) else node.name
+        made = Tensor(name=name, sizes=sizes, type=ir.TensorType(dtype), shape=self.shared.onnx_shape(sizes))
+        self.inputs.append(made)
+        return made
+
+    def _tensor_input(self, node: torch.fx.Node, value: torch.Tensor) -> None:
+        from .dtypes import onnx_dtype
+
+        made = self._input(node, onnx_dtype(value.dtype), sizes_of(value))
+        self.g.symbols.learn_sizes(made)
+        self.walk.memory.bind(node, made)
+
+    def _number_input(self, node: torch.fx.Node, value: Any) -> None:
+        dtype = {torch.SymInt: ir.DataType.INT64, torch.SymFloat: ir.DataType.FLOAT, torch.SymBool: ir.DataType.BOOL}[type(value)]
+        made = self._input(node, dtype, ())
+        self.g.symbols.learn_number(expression(value), made)
+        self.walk.memory.bind(node, expression(value))
+
+    def _weights(self, placeholders: Sequence[torch.fx.Node]) -> None:
+        for node in placeholders:
+            spec = self.kinds[node.name]
+            if spec.kind in WEIGHTS and (node.users or self.tracks):
+                name = self.shared.names.unique(spec.target)
+                self.walk.memory.bind(node, self.g.initializer(name, _weight(self.program, spec.target)))
+
+    def _outputs(self, placeholders: Sequence[torch.fx.Node]) -> list[Tensor]:
+        results: list[tuple[str, Tensor]] = []
+        further: list[tuple[str, Tensor]] = []
+        for spec, node in zip(self.program.graph_signature.output_specs, self.program.graph.output_node().args[0], strict=True):
+            if spec.kind == OutputKind.USER_OUTPUT:
+                results += self._result(node)
+            elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
+                further.append((spec.target, self.walk.memory.read(node)))
+        further += self._written(placeholders)
+        if further and self.asked.mutations == "error":
+            raise MutationError(_mutation_text([name for name, _ in further]))
+        self.mutated = tuple(name for name, _ in further)
+        named = results + [(f"{name}/new", value) for name, value in further]
+        if len(self.asked.output_names) > len(named):
+            raise NameCollision(f"output_names has {len(self.asked.output_names)} names, but the model has {len(named)} outputs")
+        return self._named(named)
+
+    def _result(self, node: Any) -> list[tuple[str, Tensor]]:
+        if not isinstance(node, torch.fx.Node):
+            return []
+        value = self.walk.memory.read(node)
+        if value is None:
+            return []
+        fake = node.meta["val"]
+        if not isinstance(value, ir.Value):
+            kind = torch.bool if isinstance(fake, (bool, torch.SymBool)) else torch.int64
+            value = self.g.scalar(value, torch.float32 if isinstance(fake, (float, torch.SymFloat)) else kind)
+        return [(node.name, value)]
+
+    def _written(self, placeholders: Sequence[torch.fx.Node]) -> list[tuple[str, Tensor]]:
+        if not self.tracks:
+            return []
+        found = []
+        for node in placeholders:
+            if node in self.walk.memory and self.walk.memory.written(node):
+                found.append((self.kinds[node.name].target or node.name, self.walk.memory.read(node)))
+        return found
+
+    def _named(self, results: list[tuple[str, Tensor]]) -> list[Tensor]:
+        taken: set[int] = set()
+        outputs = []
+        for position, (name, value) in enumerate(results):
+            if value.producer() is None or id(value) in taken:
+                value = self.g.copied(value)
+                value.name = self.shared.names.unique(name)
+            taken.add(id(value))
+            if position < len(self.asked.output_names):
+                value.name = self.asked.output_names[position]
+            outputs.append(value)
+        return outputs
+
+    def _assembled(self, outputs: list[Tensor]) -> ir.Model:
+        used = [v for v in self.shared.initializers.values() if v.uses()]
+        state = [v for v in used if v.name in self.mutated]
+        graph = ir.Graph(
+            self.inputs + state, outputs, nodes=self.g.nodes, initializers=used, opset_imports=dict(self.shared.domains), name="main_graph"
+        )
+        return ir.Model(graph, ir_version=IR_VERSION, producer_name="fx2onnx", functions=list(self.shared.functions.values()))
+
+
+def _weight(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
+    return program.state_dict[target] if target in program.state_dict else program.constants[target]
+
+
+def _declares_writes(program: torch.export.ExportedProgram) -> bool:
+    kinds = {spec.kind for spec in program.graph_signature.output_specs}
+    return bool(kinds & {OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION})
+
+
+def _mutation_text(names: list[str]) -> str:
+    listed = ", ".join(names)
+    return (
+        f"the model changes {listed}, and a file keeps no state between calls. "
+        'Pass mutations="outputs" to get the new value as a further output, or write the model without the change.'
+    )

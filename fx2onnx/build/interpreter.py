@@ -1,0 +1,238 @@
+"""One walk over the captured graph: each node is translated where it stands. Not here: how any operator is translated."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from .dtypes import Unrunnable, onnx_dtype
+from ..errors import Untranslated, op_title
+from .graph import Graph, Tensor
+from .aliasing import Memory, written_arguments
+from .symbols import UnknownSymbol
+from ..translate.registry import Translation
+from .values import SYMBOLIC, expression, sizes_of
+from .view_writes import put_back
+
+aten = torch.ops.aten
+IGNORED_KWARGS = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
+NO_OUTPUT = {
+    aten._assert_tensor_metadata.default,
+    aten._assert_scalar.default,
+    aten._assert_async.msg,
+    aten._assert_async.default,
+    aten.sym_constrain_range.default,
+    aten.sym_constrain_range_for_size.default,
+    torch._check,
+}
+OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
+INLINED = {torch.ops.higher_order.wrap_with_set_grad_enabled: 1, torch.ops.higher_order.wrap_with_autocast: 4}
+
+
+class Interpreter:
+    """Translates the nodes of one captured graph into one ONNX graph; sub-graphs get a walk of their own."""
+
+    def __init__(
+        self, g: Graph, module: torch.fx.GraphModule, lookup: Callable[[torch.fx.Node], Translation], tracks: bool, blocks: Any = None
+    ) -> None:
+        self.g = g
+        self.module = module
+        self.lookup = lookup
+        self.tracks = tracks
+        self.blocks = blocks
+        self.memory = Memory(tracks, self._made_again, self._put_back)
+        self.failures: list[tuple[torch.fx.Node, str]] = []
+        self._failed: set[torch.fx.Node] = set()
+        self._scopes: dict[int, dict[str, str]] = {}
+
+    def run(self, nodes: Iterable[torch.fx.Node]) -> None:
+        """Translates them in order; what cannot be is kept in `failures`, so that one error can name all."""
+        rest = iter(nodes)
+        for node in rest:
+            if node.op == "get_attr":
+                self._constant(node)
+            elif node.op == "call_function" and node.target not in NO_OUTPUT:
+                with self.g.on(node, self._metadata(node)):
+                    self._guarded(node, rest)
+
+    def within(self, g: Graph) -> Interpreter:
+        """A walk of the same module into another graph."""
+        return Interpreter(g, self.module, self.lookup, self.tracks, self.blocks)
+
+    def _guarded(self, node: torch.fx.Node, rest: Iterator[torch.fx.Node]) -> None:
+        if self._failed and not self._failed.isdisjoint(node.all_input_nodes):
+            self.give_up(node)
+            if isinstance(node.target, torch._ops.OpOverload) and not self.lookup.knows(node):
+                self.failures.append((node, "no translation"))
+            return
+        try:
+            if self.blocks is not None and self.blocks.opens(node):
+                self.blocks.define_and_call(self, node, rest)
+            else:
+                self._node(node)
+        except (Untranslated, Unrunnable, UnknownSymbol) as error:
+            self.failures += getattr(error, "failures", None) or [(node, str(error))]
+            self.give_up(node)
+
+    def give_up(self, node: torch.fx.Node) -> None:
+        """What reads this node is not translated either, and not complained about."""
+        self._failed.add(node)
+
+    def _node(self, node: torch.fx.Node) -> None:
+        value = node.meta.get("val")
+        if value is None and _raised(node):
+            return
+        if isinstance(value, SYMBOLIC) and (not isinstance(node.target, torch._ops.OpOverload) or node.target in OF_THE_LAYOUT):
+            self.memory.bind(node, expression(value))
+        elif node.target is operator.getitem:
+            self._part(node)
+        elif node.target in INLINED:
+            self._inline(node)
+        elif self.blocks is not None and self.blocks.repeats(node):
+            self.blocks.call(self, node)
+        else:
+            self._call(node)
+
+    def _constant(self, node: torch.fx.Node) -> None:
+        value = operator.attrgetter(node.target)(self.module)
+        if isinstance(value, torch.Tensor):
+            value = self.g.initializer(self.g.shared.names.unique(node.name), value)
+        self.memory.bind(node, value)
+
+    def _part(self, node: torch.fx.Node) -> None:
+        source, index = self.memory.resolved(node.args[0]), node.args[1]
+        if isinstance(source, torch.fx.Node):
+            self.memory.bind(node, self.memory.read(source)[index])
+        else:
+            self.memory.link(node, source[index])
+
+    def _inline(self, node: torch.fx.Node) -> None:
+        skipped = INLINED[node.target]
+        inner, operands = operator.attrgetter(node.args[skipped].target)(self.module), node.args[skipped + 1 :]
+        placeholders = inner.graph.find_nodes(op="placeholder")
+        for placeholder, operand in zip(placeholders, operands, strict=True):
+            self.memory.link(placeholder, operand)
+        outer, self.module = self.module, inner
+        self.run(inner.graph.nodes)
+        self.module = outer
+        self.memory.link(node, inner.graph.output_node().args[0])
+
+    def _call(self, node: torch.fx.Node) -> None:
+        if node.target is aten.copy_.default and self.memory.same_view(*node.args[:2]):
+            self.memory.bind(node, self.memory.read(node.args[0]))
+            return
+        made = self._translated(node)
+        changed = written_arguments(node) if self.memory.tracks else []
+        results, new = _split(made, len(changed), node)
+        for argument, value in zip(changed, new, strict=False):
+            fake = self.memory.resolved(argument).meta["val"]
+            self.memory.write(argument, self._as_captured(value, fake, self.g.shared.names.unique(f"{node.name}/write"), True))
+        self.memory.bind(node, self._finished(node, results if results is not None else self.memory.read(changed[0])))
+
+    def _made_again(self, node: torch.fx.Node) -> Any:
+        """The value of a view after a write, from what its arguments hold now."""
+        if written_arguments(node):
+            return self.memory.read(written_arguments(node)[0])
+        with self.g.on(node, self._metadata(node)):
+            if node.target is operator.getitem:
+                return self.memory.read(node.args[0])[node.args[1]]
+            return self._finished(node, self._translated(node))
+
+    def _put_back(self, owner: torch.fx.Node, node: torch.fx.Node, value: Any) -> Any:
+        if not self.memory.alone(owner):
+            raise Untranslated("it writes into memory that another value shares in a way the capture does not show")
+        return put_back(self, owner, self.memory.path(owner, node), value)
+
+    def _translated(self, node: torch.fx.Node) -> Any:
+        args, kwargs = self.arguments(node)
+        return self.lookup(node)(self.g, *args, **kwargs)
+
+    def arguments(self, node: torch.fx.Node) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments as translations take them."""
+        kwargs = {key: self.value_of(value) for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}
+        return [self.value_of(argument) for argument in node.args], kwargs
+
+    def value_of(self, argument: Any) -> Any:
+        """The current value of an argument: nodes replaced, also inside lists."""
+        if isinstance(argument, torch.fx.Node):
+            return self.memory.read(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.value_of(item) for item in argument]
+        if isinstance(argument, dict):
+            return {key: self.value_of(item) for key, item in argument.items()}
+        return expression(argument)
+
+    def _finished(self, node: torch.fx.Node, made: Any) -> Any:
+        """`made` with the dtype, the sizes and the name that the capture gives each result."""
+        value = node.meta.get("val")
+        if not isinstance(value, (tuple, list)):
+            return self._as_captured(made, value, node.name)
+        if len(made) != len(value):
+            raise TypeError(f"{op_title(node.target)}: the translation gives {len(made)} results, the operator {len(value)}")
+        return [self._as_captured(m, v, f"{node.name}/{i}") for i, (m, v) in enumerate(zip(made, value, strict=True))]
+
+    def _as_captured(self, made: Any, value: Any, name: str, expand: bool = False) -> Any:
+        if not isinstance(made, ir.Value):
+            return made
+        if isinstance(value, SYMBOLIC):
+            self.g.symbols.learn_number(expression(value), made)
+            return expression(value)
+        if not isinstance(value, torch.Tensor):
+            return made
+        made = self.g.cast(made, onnx_dtype(value.dtype))
+        if expand and made.sizes is not None and made.sizes != sizes_of(value):
+            made = self.g.Expand(made, list(sizes_of(value)))
+        if made.shape is None:
+            made.name = self.g.shared.names.unique(name) if made.producer() is not None else made.name
+            self.describe(made, value)
+        return made
+
+    def describe(self, made: Tensor, value: torch.Tensor) -> None:
+        """Sizes and shape of a value, as the capture has them."""
+        made.sizes = sizes_of(value)
+        made.shape = self.g.shared.onnx_shape(made.sizes)
+        self.g.symbols.learn_sizes(made)
+
+    def _metadata(self, node: torch.fx.Node) -> dict[str, str]:
+        stack = node.meta.get("nn_module_stack")
+        if not stack:
+            return self.g.metadata
+        if id(stack) not in self._scopes:
+            self._scopes[id(stack)] = scopes(stack)
+        return self._scopes[id(stack)]
+
+
+def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
+    """The module a node comes from, under the keys that the official exporter writes."""
+    entries = list(stack.values())
+    names = [str(path) for path, _ in entries]
+    classes = [kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}" for _, kind in entries]
+    pairs = [f"{name}: {kind}" for name, kind in zip(names, classes, strict=True)]
+    return {"namespace": "/".join(pairs), "pkg.torch.onnx.name_scopes": repr(names), "pkg.torch.onnx.class_hierarchy": repr(classes)}
+
+
+def _raised(node: torch.fx.Node) -> bool:
+    """Whether this call raised while it was captured, and the model caught that: torch.export keeps it, without a value."""
+    return isinstance(node.target, torch._ops.OpOverload) and bool(node.target._schema.returns) and not node.users
+
+
+def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]]:
+    """The results of a call and the new values of the arguments that it changes, which follow the results.
+
+    An operator that returns what it changed has no results of its own: they are None.
+    """
+    if not changed:
+        return made, []
+    parts = list(made) if isinstance(made, (tuple, list)) else [made]
+    returns = node.target._schema.returns
+    own = sum(r.alias_info is None for r in returns)
+    if len(parts) == own:
+        return made, []
+    if len(parts) != own + changed:
+        raise Untranslated(f"its translation must return {own} results and then {changed} new values, it returns {len(parts)}")
+    results = parts[:own]
+    return (None if returns and own < len(returns) else results[0] if own == 1 else results or None), parts[own:]

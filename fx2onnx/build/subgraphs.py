@@ -1,0 +1,126 @@
+"""Graphs inside graphs: a captured one becomes the body of an If, a Loop or a Scan. Not here: the operators that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from .dtypes import onnx_dtype
+from ..errors import UntranslatedInside
+from .graph import Graph, Tensor
+from .symbols import Symbols
+from .values import SYMBOLIC, expression, sizes_of
+from .interpreter import Interpreter
+
+NUMBERS = {
+    **dict.fromkeys((bool, torch.SymBool), ir.DataType.BOOL),
+    **dict.fromkeys((int, torch.SymInt), ir.DataType.INT64),
+    **dict.fromkeys((float, torch.SymFloat), ir.DataType.DOUBLE),
+}
+
+
+def subgraph_builder(lookup: Callable[[torch.fx.Node], Any], tracks: bool) -> Callable[..., list[Any]]:
+    """What translates a captured sub-graph: called with the graph to append to, the sub-graph and what its placeholders stand for."""
+    return partial(_walked, lookup, tracks)
+
+
+def _walked(lookup: Any, tracks: bool, g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
+    """The results of the sub-graph, after its nodes were appended to `g`.
+
+    Raises:
+        UntranslatedInside: some of its nodes have no translation.
+    """
+    walk = Interpreter(g, module, lookup, tracks)
+    for placeholder, operand in zip(module.graph.find_nodes(op="placeholder"), operands, strict=True):
+        walk.memory.bind(placeholder, _bound(g, placeholder.meta.get("val"), operand))
+    walk.run(module.graph.nodes)
+    if walk.failures:
+        raise UntranslatedInside(walk.failures)
+    returned = module.graph.output_node().args[0]
+    return [walk.value_of(result) for result in (returned if isinstance(returned, (list, tuple)) else [returned])]
+
+
+def _bound(g: Graph, fake: Any, operand: Any) -> Any:
+    """What a placeholder holds: the operand, or, of a number, the symbol that the sub-graph has for it."""
+    if not isinstance(fake, SYMBOLIC):
+        return operand
+    number = expression(fake)
+    if number != operand:
+        g.symbols.hold(number, operand if isinstance(operand, ir.Value) else g.sized(g.ints([operand]), (1,)))
+    return number
+
+
+def all_made(*makers: Callable[[], Any]) -> list[Any]:
+    """What each of them gives.
+
+    Raises:
+        UntranslatedInside: with the failures of all of them.
+    """
+    made, failures = [], []
+    for maker in makers:
+        try:
+            made.append(maker())
+        except UntranslatedInside as error:
+            failures += error.failures
+    if failures:
+        raise UntranslatedInside(failures)
+    return made
+
+
+def child(g: Graph) -> Graph:
+    """An empty graph inside `g`: it reads the values of `g`, and nothing made in it can be seen from `g`."""
+    inner = Graph(g.shared, parent=g)
+    inner.at, inner.metadata = g.at, g.metadata
+    return inner
+
+
+def inlined(g: Graph, around: Graph) -> Graph:
+    """A child whose nodes are appended to `g` itself, but which knows only the symbols of `around` and those of its own placeholders."""
+    inner = child(g)
+    inner.nodes, inner.seen, inner.symbols = g.nodes, g.seen, Symbols(around.symbols)
+    return inner
+
+
+def described(g: Graph, name: str, fake: Any) -> Tensor:
+    """An input of a sub-graph, with the type that the capture has for it."""
+    sizes = sizes_of(fake) if isinstance(fake, torch.Tensor) else ()
+    name = g.shared.names.unique(f"{g.at.name}/{name}")
+    return Tensor(name=name, sizes=sizes, type=ir.TensorType(dtype_of(fake)), shape=g.shared.onnx_shape(sizes))
+
+
+def inputs_of(g: Graph, module: torch.fx.GraphModule, count: int) -> list[Tensor]:
+    """Inputs of a sub-graph for the first placeholders of a captured one."""
+    placeholders = module.graph.find_nodes(op="placeholder")[:count]
+    return [described(g, placeholder.name, placeholder.meta["val"]) for placeholder in placeholders]
+
+
+def dtype_of(fake: Any) -> ir.DataType:
+    """The type of a tensor, or the one in which a number is handed over."""
+    return onnx_dtype(fake.dtype) if isinstance(fake, torch.Tensor) else NUMBERS[type(fake)]
+
+
+def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], fakes: Sequence[Any]) -> ir.Graph:
+    """The finished sub-graph. Each output is a value of its own, made inside: ONNX allows neither an outer one nor the same one twice."""
+    taken: set[int] = set()
+    outputs = []
+    for result, fake in zip(results, fakes, strict=True):
+        value = inner.cast(result, dtype_of(fake))
+        if id(value) in taken or not any(node is value.producer() for node in reversed(inner.nodes)):
+            value = inner.copied(value)
+        taken.add(id(value))
+        outputs.append(value)
+    return ir.Graph(inputs, outputs, nodes=inner.nodes, name=inner.shared.names.unique(f"{inner.at.name}/{role}"))
+
+
+def typed(made: Any, fakes: Sequence[Any]) -> list[Tensor]:
+    """The outputs of a node, each with the type that the capture has for it; numbers have no axes."""
+    outputs = list(made) if isinstance(made, tuple) else [made]
+    for output, fake in zip(outputs, fakes, strict=True):
+        output.type = ir.TensorType(dtype_of(fake))
+        if not isinstance(fake, torch.Tensor):
+            output.sizes, output.shape = (), ir.Shape([])
+    return outputs

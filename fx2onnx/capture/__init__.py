@@ -1,0 +1,1 @@
+"""From a module to one graph: torch.export, dynamic shapes, and what a capture cannot see."""

@@ -1,0 +1,164 @@
+"""The capture: torch.export.export with dynamic axes by name, inputs kept apart, blocks marked. Not here: what became of the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import sympy
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from ..blocks.sharing import NotABlock, Sharing, check_free_values, is_of, marked
+from ..errors import CaptureError, FrozenDimension, first_sentence
+from .attribute_mutation import no_memory
+from .caught_errors import nothing_swallowed
+from .dynamic_shapes import ADVICE, DynamicDim, check_ranges, dynamic_dims, in_quotes, moves, symbol_of, what_became_constant
+from .keywords import keywords_named
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What was captured, and the names of its symbols."""
+
+    program: torch.export.ExportedProgram
+    dim_names: dict[sympy.Expr, str] = field(default_factory=dict)
+    sharing: Sharing | None = None
+
+
+def captured(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    accept_ranges: Sequence[str] = (),
+    functions: Any = (),
+) -> Capture:
+    """Captures a module; an `ExportedProgram` is taken as it is.
+
+    Raises:
+        CaptureError: torch.export refuses the module. FrozenDimension: an axis asked to be dynamic is not.
+        MutationError: another call would find what this one left in an attribute.
+    """
+    if isinstance(model, torch.export.ExportedProgram):
+        return Capture(_resolved(model))
+    args, kwargs = _kept_apart(args, dict(kwargs))
+    asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
+    if unknown := set(accept_ranges) - {dim.name for dim in asked}:
+        raise ValueError(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
+    export = partial(_exported, model, args, kwargs, _as_dims(dynamic_shapes, accept_ranges), strict, asked)
+    with no_memory(model, args, kwargs, strict):
+        program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
+    given = pytree.tree_leaves((args, kwargs))
+    symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
+    check_ranges(program, symbols, accept_ranges)
+    names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
+    return Capture(program, names, sharing)
+
+
+def _with_blocks(model: nn.Module, classes: Any, export: Callable[[], Any]) -> tuple[torch.export.ExportedProgram, Sharing]:
+    """Captures with the blocks of these classes marked.
+
+    Where the capture does not get through the watching of attributes (TorchDynamo, inside a `cond`), they all count as read; where it
+    does not get through the marks, nothing is marked.
+    """
+    for watches in (True, False):
+        try:
+            return _with_marks(model, classes, export, watches)
+        except CaptureError as error:
+            reason = str(error)
+    program = export()
+    paths = [path for path, module in model.named_modules() if path and is_of(module, classes)]
+    return program, Sharing(alone=dict.fromkeys(paths, f"marked, it could not be captured: {reason}"))
+
+
+def _with_marks(model: nn.Module, classes: Any, export: Callable[[], Any], watches: bool) -> tuple[torch.export.ExportedProgram, Sharing]:
+    """A module that turns out to be no block is left out, and all is captured again."""
+    left_out: dict[str, str] = {}
+    while True:
+        try:
+            with marked(model, classes, left_out, watches) as sharing:
+                program = export()
+            check_free_values(program, sharing)
+            return program, sharing
+        except NotABlock as doubt:
+            left_out[doubt.path] = str(doubt)
+
+
+def _kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments, in which a tensor that is given twice is two tensors: torch.export would make one input of them, silently."""
+    seen: set[int] = set()
+
+    def separate(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) in seen:
+            return tensor.detach().clone()
+        seen.add(id(tensor))
+        return tensor
+
+    leaves = pytree.tree_leaves((args, kwargs))
+    tensors = [id(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    return (args, kwargs) if len(set(tensors)) == len(tensors) else pytree.tree_map_only(torch.Tensor, separate, (args, kwargs))
+
+
+def _exported(
+    module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
+) -> torch.export.ExportedProgram:
+    try:
+        return _export_once(module, args, kwargs, dynamic_shapes, strict)
+    except (NotABlock, CaptureError):
+        raise
+    except Exception as error:
+        if "Constraints violated" not in str(error):
+            raise CaptureError(f"torch.export refuses the model: {type(error).__name__}: {first_sentence(error)}") from error
+        lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
+        program = _export_once(module, args, kwargs, lenient, strict)
+        told, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), asked)
+        accepted = in_quotes(names or dict.fromkeys(dim.name for dim in asked))
+        raise FrozenDimension(f"{told or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
+
+
+def _export_once(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool) -> torch.export.ExportedProgram:
+    torch._dynamo.reset()  # an earlier static export of the same code can make this one static
+    with size_one_stays_dynamic(), nothing_swallowed(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+        return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
+
+
+def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program without `vmap`: torch.export keeps the calls that it consists of, and only tracing them once more resolves them."""
+    graphs = (m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule))
+    calls = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
+    has_vmap = any("_functorch" in str(getattr(target, "__module__", "")) for target in calls)
+    return program.run_decompositions({}) if has_vmap else program
+
+
+@contextmanager
+def size_one_stays_dynamic() -> Iterator[None]:
+    """While it lasts, an axis whose example has one element may be dynamic; torch's ONNX exporter does the same."""
+    import torch.fx.experimental._config as config
+
+    with config.patch(backed_size_oblivious=True):
+        yield
+
+
+def _violation(error: Exception) -> str:
+    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
+    return " ".join(lines) or first_sentence(error)
+
+
+def _as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
+    """What torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for a name whose range is accepted as it comes."""
+
+    def as_dim(dim: Any) -> Any:
+        name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
+        if moves(dim) and name in accepted:
+            return Dim.AUTO
+        return Dim.DYNAMIC if isinstance(dim, str) else dim
+
+    return pytree.tree_map(as_dim, dynamic_shapes, is_leaf=moves)

@@ -1,0 +1,64 @@
+"""Keywords that a `forward` takes by its `**`, given parameters of their own for the capture. Not here: the capture."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from keyword import iskeyword
+from typing import Any
+
+from torch import nn
+
+from ..errors import CaptureError
+
+
+@contextmanager
+def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Iterator[Any]:
+    """While it lasts, `forward` has a parameter for each keyword that its `**` takes; gives the `dynamic_shapes` that go with it.
+
+    torch.export refuses any `dynamic_shapes` of a model with such keywords once it has traced it (pytorch#150371).
+
+    Raises:
+        CaptureError: a keyword is no identifier, so no parameter can be called like it.
+    """
+    rest, taken = _taken(module, args, kwargs) if dynamic_shapes else ("", {})
+    if not taken:
+        yield dynamic_shapes
+        return
+    if strange := [name for name in taken if not name.isidentifier() or iskeyword(name)]:
+        raise CaptureError(f"dynamic_shapes cannot reach {strange}, which **{rest} takes: rename what is no identifier of Python.")
+    own = vars(module).get("forward")
+    module.forward = _with_parameters(module.forward, rest, taken)
+    try:
+        yield _spread(dynamic_shapes, rest, taken)
+    finally:
+        vars(module).pop("forward")
+        if own is not None:
+            module.forward = own
+
+
+def _taken(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of the `**`, and what it takes of these arguments."""
+    signature = inspect.signature(module.forward)
+    rest = next((p.name for p in signature.parameters.values() if p.kind == p.VAR_KEYWORD), "")
+    return rest, signature.bind(*args, **kwargs).arguments.get(rest, {}) if rest else {}
+
+
+def _with_parameters(forward: Any, rest: str, taken: Mapping[str, Any]) -> Any:
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return forward(*args, **kwargs)
+
+    signature = inspect.signature(forward)
+    kept = [p for p in signature.parameters.values() if p.name != rest]
+    named.__signature__ = signature.replace(parameters=kept + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken])
+    return named
+
+
+def _spread(dynamic_shapes: Any, rest: str, taken: Mapping[str, Any]) -> Any:
+    """The entry of the `**`, which is the last one, replaced by those of its keywords."""
+    if not isinstance(dynamic_shapes, dict):
+        *others, last = dynamic_shapes
+        return (*others, *((last or {}).get(name) for name in taken))
+    own = dynamic_shapes.get(rest) or {}
+    return {name: axes for name, axes in dynamic_shapes.items() if name != rest} | {name: own.get(name) for name in taken}

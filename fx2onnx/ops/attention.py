@@ -1,0 +1,103 @@
+"""Scaled dot-product attention. Not here: the layers around it, which torch.export captures as linear maps, views and this."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch.utils._sympy.functions import FloorDiv
+
+from ..build.graph import TRUTH, Graph, Tensor
+from ..translate.registry import translates
+from .random import dropout
+from .reduce import log_of_sum
+
+aten = torch.ops.aten
+
+
+@translates(aten.scaled_dot_product_attention.default)
+def scaled_dot_product_attention(
+    g: Graph,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """scaled_dot_product_attention(q, k, v, mask?, dropout_p, is_causal, scale?, enable_gqa) → Mul, Transpose, MatMul, Add, Softmax.
+
+    A row in which the mask hides everything gives 0, as in torch: Where after the Softmax.
+    """
+    if enable_gqa:
+        key, value = _repeated(g, key, query), _repeated(g, value, query)
+    bias, hidden = _bias(g, query, key, attn_mask, is_causal)
+    scores = _scores(g, query, key, scale)
+    weights = g.Softmax(scores if bias is None else g.Add(scores, bias), axis=-1)
+    if hidden is not None:
+        weights = g.Where(hidden, g.scalar(0, weights.dtype), weights)
+    return g.MatMul(dropout(g, weights, dropout_p, dropout_p > 0), value)
+
+
+def _scores(g: Graph, query: Tensor, key: Tensor, scale: Any) -> Tensor:
+    """(q·scale)·kᵀ; the scale is 1/√(length of a head) unless it is given.
+
+    In float64 it is written for each element: ONNX Runtime fuses a single one into MatMul as float32.
+    """
+    length = query.sizes[-1]
+    if scale is None:
+        scale = 1 / math.sqrt(length) if isinstance(length, int) else g.Reciprocal(g.Sqrt(g.scalar(length, query.dtype)))
+    if query.dtype == ir.DataType.DOUBLE and isinstance(scale, float) and isinstance(length, int):
+        scale = g.const(torch.full((length,), scale, dtype=torch.float64), query.dtype)
+    order = [*range(key.rank - 2), key.rank - 1, key.rank - 2]
+    return g.MatMul(g.Mul(query, scale), g.Transpose(key, perm=order))
+
+
+def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
+    """Each head of keys or values as often in a row as there are heads of queries to it; a single one is broadcast."""
+    heads, wanted = x.sizes[-3], query.sizes[-3]
+    if heads in (1, wanted):
+        return x
+    times = wanted // heads if isinstance(heads, int) and isinstance(wanted, int) else FloorDiv(wanted, heads)
+    *outer, _, length, depth = x.sizes
+    expanded = g.Expand(g.Unsqueeze(x, [-3]), [*[1] * len(outer), 1, times, 1, 1])
+    sizes = [*outer, wanted, length, depth]
+    return g.sized(g.reshaped(g.sized(expanded, (*outer, None)), sizes), sizes)
+
+
+def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, Tensor | None]:
+    """What is added to the scores, −inf where nothing is to be seen, and the rows in which that is so everywhere."""
+    if is_causal:
+        ones = g.Expand(g.const(True, TRUTH), [query.sizes[-2], key.sizes[-2]])
+        return _where_seen(g, g.Trilu(ones, upper=0), query), None
+    if mask is None:
+        return None, None
+    bias = _where_seen(g, mask, query) if mask.dtype == TRUTH else g.cast(mask, query.dtype)
+    return bias, g.Equal(g.ReduceMax(bias, [mask.rank - 1], keepdims=1), -math.inf)
+
+
+def _where_seen(g: Graph, seen: Tensor, like: Tensor) -> Tensor:
+    return g.Where(seen, g.scalar(0, like.dtype), g.scalar(-math.inf, like.dtype))
+
+
+@translates(aten._scaled_dot_product_flash_attention_for_cpu.default)
+def flash_attention_for_cpu(
+    g: Graph,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: Tensor | None = None,
+    scale: Any = None,
+) -> list[Tensor]:
+    """_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, mask?, scale?) → it, and ReduceLogSumExp."""
+    scores = _scores(g, query, key, scale)
+    bias, _ = _bias(g, query, key, attn_mask, is_causal)
+    biased = g.sized(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
+    logsumexp = log_of_sum(g, biased, [query.rank - 1], False)
+    return [scaled_dot_product_attention(g, query, key, value, attn_mask, dropout_p, is_causal, scale), logsumexp]

@@ -1,0 +1,103 @@
+"""Operators that take graphs: `cond`, `while_loop`, `scan`, `map`, `associative_scan`. Not here: how the graphs in them are translated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.subgraphs import all_made, child, closed, described, dtype_of, inlined, inputs_of, typed
+from ..errors import Untranslated
+from ..translate.registry import translates
+
+hop = torch.ops.higher_order
+Module = torch.fx.GraphModule
+
+
+@translates(hop.cond)
+def cond(g: Graph, predicate: Any, yes: Module, no: Module, operands: Sequence[Any] = ()) -> list[Tensor]:
+    """cond(p, g1, g2, operands) → If. What the branches read of the outside they read there."""
+    fakes = g.at.meta["val"]
+    branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
+    return typed(g.If(g.cast(predicate, TRUTH), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
+
+
+def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
+    inner = child(g)
+    return closed(inner, role, [], g.subgraph(inner, module, operands), g.at.meta["val"])
+
+
+@translates(hop.while_loop)
+def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Any], extra: Sequence[Any] = ()) -> list[Tensor]:
+    """while_loop(condition, body, carried, extra) → Loop. The first condition is computed before it, the next ones at the end of a turn."""
+    fakes = g.at.meta["val"]
+    first, turn = all_made(partial(_holds, g, g, condition, [*carried, *extra]), partial(_turn, g, condition, body, extra))
+    initial = [g.cast(value, dtype_of(fake)) for value, fake in zip(carried, fakes, strict=True)]
+    return typed(g.Loop(None, first, *initial, outputs=len(fakes), body=turn), fakes)
+
+
+def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Any]) -> Tensor:
+    """Whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
+    inner = inlined(g, around)
+    return inner.scalar(g.subgraph(inner, condition, operands)[0], TRUTH)
+
+
+def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir.Graph:
+    inner, fakes = child(g), g.at.meta["val"]
+    inputs = inputs_of(g, body, len(fakes))
+    results = g.subgraph(inner, body, [*inputs, *extra])
+    carried = [inner.cast(value, dtype_of(fake)) for value, fake in zip(results, fakes, strict=True)]
+    goes_on = _holds(inner, g, condition, [*carried, *extra])
+    return closed(inner, "body", [described(g, "turn", 0), described(g, "goes_on", True), *inputs], [goes_on, *carried], [True, *fakes])
+
+
+@translates(hop.scan)
+def scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+    """scan(body, init, xs, extra) → Scan over the first axis; its results are the last state and the stacked rows."""
+    _check_states(g.at, body)
+    return _scanned(g, body, init, xs, extra)
+
+
+def _check_states(node: torch.fx.Node, body: Module) -> None:
+    """Compares what the body reads with what it is given.
+
+    Raises:
+        Untranslated: torch.export 2.13 takes a state for any other operand that is the same tensor, and so captures another computation.
+    """
+    operands = [operand for given in node.args[1:] for operand in given]
+    placeholders = body.graph.find_nodes(op="placeholder")
+    for position, state in enumerate(node.args[1]):
+        later = zip(operands[position + 1 :], placeholders[position + 1 :], strict=True)
+        if not placeholders[position].users and any(operand is state and placeholder.users for operand, placeholder in later):
+            raise Untranslated(f"torch.export mixes up the state with the tensor it starts from ({state}): start from a copy, init.clone()")
+
+
+@translates(hop.map_impl)
+def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+    """map_impl(body, xs, extra) → Scan without a state."""
+    return _scanned(g, body, [], xs, extra)
+
+
+def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any]) -> list[Tensor]:
+    inner, fakes = child(g), g.at.meta["val"]
+    inputs = inputs_of(g, body, len(init) + len(xs))
+    row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), fakes)
+    return typed(g.Scan(*init, *xs, outputs=len(fakes), body=row, num_scan_inputs=len(xs)), fakes)
+
+
+@translates(hop.associative_scan)
+def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+    """associative_scan(combine, xs, extra) → Scan over all rows but the first, which is the state; Concat puts it in front."""
+    inner, fakes = child(g), g.at.meta["val"]
+    inputs = inputs_of(g, combine, 2 * len(xs))
+    results = g.subgraph(inner, combine, [*inputs, *extra])
+    body = closed(inner, "body", inputs, [*results, *results], [*fakes, *fakes])
+    first = [g.Slice(x, [0], [1], [0]) for x in xs]
+    rest = [g.Slice(x, [1], [2**63 - 1], [0]) for x in xs]
+    made = g.Scan(*[g.Squeeze(x, [0]) for x in first], *rest, outputs=2 * len(xs), body=body, num_scan_inputs=len(xs))
+    rows = typed(made, [*fakes, *fakes])[len(xs) :]
+    return [g.Concat(head, tail, axis=0) for head, tail in zip(first, rows, strict=True)]

@@ -1,0 +1,153 @@
+"""Tensors made of numbers: constants, ranges, zeros and ones, the identity matrix. Not here: random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv
+
+from ..build.dtypes import FLOATS, TORCH
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+INT64, FLOAT, DOUBLE = ir.DataType.INT64, ir.DataType.FLOAT, ir.DataType.DOUBLE
+SMALL = 256  # elements up to which a tensor of known numbers is a constant, not computed
+
+
+def is_small(sizes: Sequence[Size]) -> bool:
+    """Whether a tensor of these sizes may stand in the file as a constant."""
+    return all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL
+
+
+def filled(g: Graph, sizes: Sequence[Size], number: Any, dtype: ir.DataType) -> Tensor:
+    """A tensor of one number (or of a tensor's one element): a constant, or Expand."""
+    if isinstance(number, (int, float)) and is_small(sizes):
+        return g.const(torch.full(tuple(sizes), number, dtype=TORCH[dtype]), dtype)
+    value = g.scalar(number, dtype)
+    return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
+
+
+def counted(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
+    """start, start + step, …: this many integers."""
+    if is_small([size]) and isinstance(start, int) and isinstance(step, int):
+        return g.const([start + step * i for i in range(size)], INT64)
+    bounds = [g.scalar(number, INT64) for number in (start, start + step * size, step)]
+    return g.sized(g.Range(*bounds), (size,))
+
+
+def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: int = 0) -> Tensor:
+    """Ones on a diagonal, zeros elsewhere: a constant, or EyeLike."""
+    if is_small([rows, columns]):
+        return g.const(torch.ones(rows, columns).tril(offset).triu(offset), dtype)
+    made = g.EyeLike(filled(g, [rows, columns], 0, FLOAT if dtype in FLOATS else INT64), k=offset)
+    return g.sized(g.cast(made, dtype), (rows, columns))
+
+
+@translates(
+    aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format, aten.empty_like.default,
+    aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default, aten.empty_permuted.default,
+)  # fmt: skip
+def zeros(g: Graph, *_: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """zeros(size), zeros_like(x), zero_(x), … and empty(size), … → a constant, or Expand of 0."""
+    return filled(g, g.sizes, 0, g.dtype)
+
+
+@translates(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
+def ones(g: Graph, *_: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """ones(size), ones_like(x), new_ones(x, size) → a constant, or Expand of 1."""
+    return filled(g, g.sizes, 1, g.dtype)
+
+
+@translates(aten.full.default, aten.full_like.default)
+def full(g: Graph, _: Any, fill_value: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """full(size, value), full_like(x, value) → a constant, or Expand of the value."""
+    return filled(g, g.sizes, fill_value, g.dtype)
+
+
+@translates(aten.new_full.default)
+def new_full(g: Graph, x: Tensor, size: Sequence[Size], fill_value: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """new_full(x, size, value) → a constant, or Expand of the value."""
+    return filled(g, g.sizes, fill_value, g.dtype)
+
+
+@translates(aten.scalar_tensor.default)
+def scalar_tensor(g: Graph, number: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """scalar_tensor(number) → a constant, or the symbolic number."""
+    return g.scalar(number, g.dtype)
+
+
+@translates(aten.arange.default, aten.arange.start, aten.arange.start_step)
+def arange(g: Graph, *bounds: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """arange(start=0, end, step=1) → a constant, or Range over integers; for fractions start + step·Range in float64, as torch does."""
+    start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if is_small(g.sizes) and not any(isinstance(bound, sympy.Basic) for bound in bounds):
+        return g.const(torch.arange(start, end, step, dtype=TORCH[g.dtype]), g.dtype)
+    if g.dtype not in FLOATS:
+        start, step = (int(number) if isinstance(number, float) else number for number in (start, step))
+    if _is_whole(start) and _is_whole(step):
+        return counted(g, g.sizes[0], start, step)
+    steps = g.Mul(g.cast(counted(g, g.sizes[0]), DOUBLE), g.scalar(step, DOUBLE))
+    return g.Add(steps, g.scalar(start, DOUBLE))
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int) or (isinstance(number, sympy.Basic) and bool(number.is_integer))
+
+
+@translates(aten.linspace.default, aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
+def linspace(g: Graph, start: Any, end: Any, steps: Size, dtype: torch.dtype | None = None) -> Tensor:
+    """linspace(start, end, steps) → a constant, or from the start for the first half, from the end for the second, as torch does."""
+    if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
+        return g.const(torch.linspace(start, end, steps, dtype=TORCH[g.dtype]), g.dtype)
+    return _spaced(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
+
+
+def _spaced(g: Graph, start: Any, end: Any, steps: Size, dtype: ir.DataType) -> Tensor:
+    first, last, count = (g.scalar(number, dtype) for number in (start, end, steps))
+    gaps, index = g.Sub(count, 1), g.cast(counted(g, steps), dtype)
+    step = g.Div(g.Sub(last, first), g.Max(gaps, 1))
+    half = g.scalar(sympy.Max(FloorDiv(steps, 2), 1), dtype)
+    return g.Where(g.Less(index, half), g.Add(first, g.Mul(step, index)), g.Sub(last, g.Mul(step, g.Sub(gaps, index))))
+
+
+@translates(aten.logspace.default)
+def logspace(g: Graph, start: Any, end: Any, steps: Size, base: float = 10.0, dtype: torch.dtype | None = None) -> Tensor:
+    """logspace(start, end, steps, base) → a constant, or base to the power of linspace."""
+    if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
+        return g.const(torch.logspace(start, end, steps, base, dtype=TORCH[g.dtype]), g.dtype)
+    exponents = _spaced(g, start, end, steps, DOUBLE)
+    return g.Pow(g.const(base, DOUBLE), exponents)
+
+
+@translates(aten.eye.default, aten.eye.m)
+def eye(g: Graph, *_: Size, dtype: torch.dtype | None = None) -> Tensor:
+    """eye(n, m=n) → a constant, or EyeLike."""
+    return identity(g, *g.sizes, g.dtype)
+
+
+@translates(aten.tril_indices.default)
+def tril_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: torch.dtype | None = None) -> Tensor:
+    """tril_indices(rows, columns, offset) → NonZero of Trilu of ones."""
+    return g.NonZero(g.Trilu(filled(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=0))
+
+
+@translates(aten.triu_indices.default)
+def triu_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: torch.dtype | None = None) -> Tensor:
+    """triu_indices(rows, columns, offset) → NonZero of Trilu of ones."""
+    return g.NonZero(g.Trilu(filled(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=1))
+
+
+@translates(aten.one_hot.default)
+def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
+    """one_hot(x, classes) → OneHot with the number of classes that the capture says."""
+    classes, values = g.scalar(g.sizes[-1], INT64), g.const([0, 1], INT64)
+    if x.rank == 0:
+        return g.Squeeze(g.OneHot(g.Unsqueeze(x, [0]), classes, values, dtype=INT64), [0])
+    return g.OneHot(x, classes, values, dtype=INT64)

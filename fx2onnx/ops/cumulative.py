@@ -1,0 +1,135 @@
+"""Running sums, products and extremes along an axis: CumSum, and Scan for the others. Not here: reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+import torch
+
+from ..build.dtypes import FLOATS, TORCH
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+COUNT = ir.DataType.INT64
+Step = Callable[..., Sequence[Tensor]]
+
+
+@translates(aten.cumsum.default)
+def cumsum(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """cumsum(x, dim, dtype) → CumSum in the dtype of the result."""
+    x = g.cast(x, g.dtype)
+    return x if x.rank == 0 else g.CumSum(x, g.const(dim, COUNT))
+
+
+@translates(aten.cumprod.default)
+def cumprod(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """cumprod(x, dim, dtype) → Scan of Mul in the dtype of the result."""
+    x = g.cast(x, g.dtype)
+    return x if x.rank == 0 else products(g, x, dim % x.rank)[1]
+
+
+def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
+    """The product along an axis, and the running one."""
+    return scanned(g, x, axis, [full(g, 1, x.dtype, without(x, axis))], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
+
+
+@translates(aten.logcumsumexp.default)
+def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
+    """logcumsumexp(x, dim) → Scan of max(a, b) + log(1 + exp(−|a − b|)) of what is so far and the next."""
+
+    def step(body: Graph, item: Tensor, so_far: Tensor) -> list[Tensor]:
+        same = body.Equal(item, so_far)  # also of infinities, which have no difference
+        apart = body.Where(same, body.scalar(0, item.dtype), body.Abs(body.Sub(item, so_far)))
+        return [body.Add(body.Max(item, so_far), body.Log(body.Add(body.Exp(body.Neg(apart)), 1)))]
+
+    if x.rank == 0:
+        return x
+    axis = dim % x.rank
+    return scanned(g, x, axis, [full(g, float("-inf"), x.dtype, without(x, axis))], step, 1)[1]
+
+
+@translates(aten.cummax.default)
+def cummax(g: Graph, x: Tensor, dim: int) -> Sequence[Tensor]:
+    """cummax(x, dim) → Scan of GreaterOrEqual and Where: the values and where each last came; NaN is larger than all."""
+    return _running_extreme(g, x, dim, "GreaterOrEqual")
+
+
+@translates(aten.cummin.default)
+def cummin(g: Graph, x: Tensor, dim: int) -> Sequence[Tensor]:
+    """cummin(x, dim) → Scan of LessOrEqual and Where: the values and where each last came; NaN is smaller than all."""
+    return _running_extreme(g, x, dim, "LessOrEqual")
+
+
+def _running_extreme(g: Graph, x: Tensor, dim: int, better: str) -> Sequence[Tensor]:
+    def step(body: Graph, item: Tensor, value: Tensor, index: Tensor, position: Tensor) -> list[Tensor]:
+        take = body.op(better, item, value)
+        if item.dtype in FLOATS:
+            take = body.Or(body.IsNaN(item), take)
+        return [body.Where(take, item, value), body.Where(take, position, index, dtype=COUNT), body.Add(position, 1)]
+
+    if x.rank == 0:
+        return x, g.const(0, COUNT)
+    axis = dim % x.rank
+    x = g.sized(g.cast(x, torch.uint8), x.sizes) if x.dtype == TRUTH else x
+    rest = without(x, axis)
+    initial = [full(g, _worst(x.dtype, better == "GreaterOrEqual"), x.dtype, rest), full(g, 0, COUNT, rest), g.const(0, COUNT)]
+    return scanned(g, x, axis, initial, step, 2)[3:]
+
+
+def _worst(dtype: ir.DataType, lowest: bool) -> float:
+    if dtype in FLOATS:
+        return float("-inf" if lowest else "inf")
+    limits = torch.iinfo(TORCH[dtype])
+    return limits.min if lowest else limits.max
+
+
+def without(x: Tensor, axis: int) -> list[Size]:
+    """The sizes of `x` but for this axis."""
+    return [size for i, size in enumerate(x.sizes) if i != axis]
+
+
+def full(g: Graph, number: float, dtype: ir.DataType, sizes: Sequence[Size]) -> Tensor:
+    """A tensor of one number."""
+    value = g.const(number, dtype)
+    return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
+
+
+def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:
+    """Scan along an axis: what each state is at the end, and what the first `outputs` of them were after each step.
+
+    ONNX Runtime crashes when Scan is to walk along, or write to, an axis that is not the first, of a tensor without elements, and
+    refuses no steps at all: so the axis is moved to the front, and where it may be empty one element follows that is dropped again.
+    """
+    order = [axis, *[i for i in range(x.rank) if i != axis]]
+    items = g.Transpose(x, perm=order) if axis else x
+    length = x.sizes[axis]
+    spare = not (isinstance(length, int) and length > 0)
+    if spare:
+        items = g.Concat(items, g.Unsqueeze(initial[0], [0]), axis=0)
+    made = list(g.Scan(*initial, items, outputs=len(initial) + outputs, body=_body(g, x, axis, initial, step, outputs), num_scan_inputs=1))
+    for i, (value, state) in enumerate(zip(made, [*initial, *initial[:outputs]], strict=True)):
+        value.dtype = state.dtype
+        if i < len(initial):
+            continue
+        value = g.Slice(value, [0], [-1], [0]) if spare else value
+        made[i] = g.Transpose(value, perm=[order.index(j) for j in range(x.rank)]) if axis else value
+    return made
+
+
+def _body(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> ir.Graph:
+    body = Graph(g.shared, parent=g)
+    body.at, body.metadata = g.at, g.metadata
+    states = [_input(g, "state", state.dtype, state.sizes) for state in initial]
+    item = _input(g, "item", x.dtype, without(x, axis))
+    new = step(body, item, *states)
+    new = [value if value.producer() else body.Identity(value) for value in new]
+    seen = [body.Identity(value) for value in new[:outputs]]
+    return ir.Graph([*states, item], [*new, *seen], nodes=body.nodes, name=g.shared.names.unique(f"{g.at.name}/body"))
+
+
+def _input(g: Graph, name: str, dtype: ir.DataType, sizes: Sequence[Size]) -> Tensor:
+    shape = g.shared.onnx_shape(sizes)
+    return Tensor(name=g.shared.names.unique(f"{g.at.name}/{name}"), sizes=tuple(sizes), type=ir.TensorType(dtype), shape=shape)

@@ -1,0 +1,168 @@
+"""Products of tensors over named axes, as transposes and one MatMul a pair. Not here: products of matrices by their own names.
+
+Not ONNX's Einsum: where an axis is empty ONNX Runtime 1.31 divides by zero in it, which ends the process.
+Nor does it take ellipses of two lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+from .reduce import total
+
+aten = torch.ops.aten
+Labels = list[str]
+
+
+@dataclass
+class Term:
+    """A tensor whose axes have names."""
+
+    value: Tensor
+    labels: Labels
+
+    def size(self, label: str) -> Size:
+        """How long the axis of this name is."""
+        return self.value.sizes[self.labels.index(label)]
+
+    def sizes(self, labels: Sequence[str]) -> list[Size]:
+        """The sizes of the axes of these names."""
+        return [self.size(label) for label in labels]
+
+
+@translates(aten.einsum.default)
+def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[int] | None = None) -> Tensor:
+    """einsum(equation, tensors) → from left to right: Transpose, Reshape, MatMul for what is summed, Mul for what is not."""
+    terms, output = _named(equation, g.promote(*tensors))
+    terms = [_diagonal(g, term) for term in terms]
+    terms = [_without_ones(g, term, terms) for term in terms]
+    first, *rest = terms
+    for position, term in enumerate(rest):
+        needed = {*output, *(label for other in rest[position + 1 :] for label in other.labels)}
+        wanted = [label for label in output if label in first.labels or label in term.labels]
+        wanted += sorted((needed & {*first.labels, *term.labels}) - {*wanted})
+        first = pair(g, first, term, wanted)
+    return _ordered(g, _summed(g, first, output), output).value
+
+
+def _named(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Term], Labels]:
+    """The terms, with names for the axes that an ellipsis stands for, and the names of the result's axes."""
+    given, arrow, output = equation.replace(" ", "").partition("->")
+    parts = given.split(",")
+    hidden = max(tensor.rank - len(part.replace("...", "")) if "..." in part else 0 for part, tensor in zip(parts, tensors, strict=True))
+    names = [f"...{i}" for i in range(hidden)]
+    terms = [Term(tensor, _labels(part, names, tensor.rank)) for part, tensor in zip(parts, tensors, strict=True)]
+    if arrow:
+        return terms, _labels(output, names, None)
+    letters = given.replace(",", "").replace("...", "")
+    return terms, names + sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+
+
+def _labels(part: str, names: Labels, rank: int | None) -> Labels:
+    before, dots, after = part.partition("...")
+    here = rank - len(before) - len(after) if rank is not None else len(names)
+    return [*before, *(names[len(names) - here :] if dots else []), *after]
+
+
+def _diagonal(g: Graph, term: Term) -> Term:
+    """Every name once: of two axes with one name the diagonal, every (n + 1)-th element of both as one axis."""
+    twice = next((label for label in term.labels if term.labels.count(label) > 1), None)
+    if twice is None:
+        return term
+    one, other = [i for i, label in enumerate(term.labels) if label == twice][:2]
+    rest = [i for i in range(len(term.labels)) if i not in (one, other)]
+    size, sizes = term.size(twice), [term.value.sizes[i] for i in rest]
+    last = g.sized(g.Transpose(term.value, perm=[*rest, one, other]), [*sizes, size, size])
+    line = g.reshaped(last, [*sizes, size * size])
+    found = g.sized(g.Slice(line, [0], [2**63 - 1], [-1], [size + 1]), [*sizes, size])
+    return _diagonal(g, Term(found, [*(term.labels[i] for i in rest), twice]))
+
+
+def _without_ones(g: Graph, term: Term, terms: Sequence[Term]) -> Term:
+    """Without axes of one element where another term has more under the same name."""
+    drop = [x for x in term.labels if term.size(x) == 1 and any(x in other.labels and other.size(x) != 1 for other in terms)]
+    kept = [label for label in term.labels if label not in drop]
+    return Term(_shaped(g, term.value, term.sizes(kept)), kept) if drop else term
+
+
+def _summed(g: Graph, term: Term, needed: Sequence[str]) -> Term:
+    axes = [i for i, label in enumerate(term.labels) if label not in needed]
+    if not axes:
+        return term
+    return Term(total(g, term.value, axes), [label for label in term.labels if label in needed])
+
+
+def _ordered(g: Graph, term: Term, labels: Labels) -> Term:
+    if term.labels == labels:
+        return term
+    order = [term.labels.index(label) for label in labels]
+    value = g.transposed(term.value) if order == [1, 0] else g.Transpose(term.value, perm=order)
+    return Term(g.sized(value, term.sizes(labels)), labels)
+
+
+def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
+    """The product of two terms, summed over the names that are not wanted."""
+    a = _summed(g, a, [*wanted, *b.labels])
+    b = _summed(g, b, [*wanted, *a.labels])
+    both = [label for label in a.labels if label in b.labels]
+    batch, summed = [label for label in wanted if label in both], [label for label in both if label not in wanted]
+    left, right = [x for x in wanted if x in a.labels and x not in both], [x for x in wanted if x in b.labels and x not in both]
+    if not summed:
+        return _multiplied(g, a, b, wanted)
+    if [*batch, *right, *left] == wanted and left and right:
+        a, b, left, right = b, a, right, left
+    sizes = [*a.sizes(batch), *a.sizes(left), *b.sizes(right)]
+    product = g.MatMul(_matrices(g, a, batch, left, summed), _matrices(g, b, batch, summed, right, second=True))
+    flat = [math.prod(a.sizes(left))] if batch or len(left) == 0 else a.sizes(left)
+    g.sized(product, [*a.sizes(batch), *flat, math.prod(b.sizes(right))])
+    return _ordered(g, Term(_shaped(g, product, sizes), [*batch, *left, *right]), wanted)
+
+
+def _matrices(g: Graph, term: Term, batch: Labels, rows: Labels, columns: Labels, second: bool = False) -> Tensor:
+    """The term as matrices, one for each of the batch; rows of a first factor need not be joined when there is no batch."""
+    term = _ordered(g, term, [*batch, *rows, *columns])
+    joined = [math.prod(term.sizes(rows))] if batch or second or not rows else term.sizes(rows)
+    return g.reshaped(term.value, [*term.sizes(batch), *joined, math.prod(term.sizes(columns))])
+
+
+def _multiplied(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
+    """Mul of both, each with axes of one element where only the other has a name."""
+    a, b = (_ordered(g, term, [label for label in wanted if label in term.labels]) for term in (a, b))
+    spread = [g.reshaped(t.value, _aligned(t, wanted)) for t in (a, b)]
+    return Term(g.sized(g.Mul(*spread), [a.size(x) if x in a.labels else b.size(x) for x in wanted]), wanted)
+
+
+def _shaped(g: Graph, value: Tensor, sizes: Sequence[Size]) -> Tensor:
+    return g.sized(g.reshaped(value, sizes), sizes)
+
+
+def _aligned(term: Term, wanted: Labels) -> list[Size]:
+    """Its sizes as they broadcast against all wanted axes, without ones in front."""
+    first = next((i for i, label in enumerate(wanted) if label in term.labels), len(wanted))
+    return [term.size(label) if label in term.labels else 1 for label in wanted[first:]]
+
+
+@translates(aten.tensordot.default)
+def tensordot(g: Graph, a: Tensor, b: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
+    """tensordot(a, b, dims_a, dims_b) → Transpose, Reshape, MatMul."""
+    of_a, of_b = [f"a{i}" for i in range(a.rank)], [f"b{i}" for i in range(b.rank)]
+    for i, j in zip(dims_self, dims_other, strict=True):
+        of_b[j] = of_a[i]
+    wanted = [x for x in of_a if x not in of_b] + [x for x in of_b if x not in of_a]
+    terms = [Term(a, of_a), Term(b, of_b)]
+    return pair(g, *[_without_ones(g, term, terms) for term in terms], wanted).value
+
+
+@translates(aten.inner.default)
+def inner(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """inner(a, b) → the product over the last axis of both; Mul for a number."""
+    if a.rank == 0 or b.rank == 0:
+        return g.Mul(a, b)
+    return tensordot(g, a, b, [a.rank - 1], [b.rank - 1])

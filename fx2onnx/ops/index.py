@@ -1,0 +1,229 @@
+"""Reading elements at computed positions: index, gather, masks, embeddings, nonzero. Not here: writing them, sorting, searching."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial, reduce
+
+import onnx_ir as ir
+import sympy
+import torch
+
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+from .create import INT64, filled
+from .shape import END, expanded, inverse, permuted
+
+aten = torch.ops.aten
+INDEX_TYPES = (ir.DataType.INT32, INT64)
+SEEN_BY_NONZERO = (TRUTH, ir.DataType.FLOAT, ir.DataType.INT32, INT64, ir.DataType.UINT8)
+
+
+def numel(sizes: Sequence[Size]) -> Size:
+    """The number of elements."""
+    return math.prod(sizes)
+
+
+def positions(g: Graph, index: Tensor) -> Tensor:
+    """An index tensor in a dtype that the operators take."""
+    return index if index.dtype in INDEX_TYPES else g.cast(index, INT64)
+
+
+def true_at(g: Graph, x: Tensor) -> Tensor:
+    """NonZero: a row for each axis, of as many positions as there are elements other than 0."""
+    return g.NonZero(x if x.dtype in SEEN_BY_NONZERO else g.cast(x, TRUTH))
+
+
+def is_mask(index: Tensor | None) -> bool:
+    """Whether it says for each position if it is taken; torch takes bytes for booleans here."""
+    return index is not None and index.dtype in (TRUTH, ir.DataType.UINT8)
+
+
+def sole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
+    """The axis and the mask, where one mask is all there is."""
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    return given[0] if len(given) == 1 and is_mask(given[0][1]) else None
+
+
+class Positions:
+    """What an index with several tensors takes: for some axes a tensor of positions each, masks turned into such.
+
+    The axes of the result are those of `shape`, then the axes that have no index; but where the indexed axes are next to each
+    other, `shape` stands in their place, as in NumPy.
+    """
+
+    def __init__(self, g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> None:
+        found: dict[int, Tensor] = {}
+        axis = 0
+        for index in indices:
+            rows = [index] if not is_mask(index) else _rows(g, index, axis)
+            found |= {axis + i: positions(g, row) for i, row in enumerate(rows) if row is not None}
+            axis += len(rows)
+        self.axes = list(found)
+        self.tensors = list(found.values())
+        self.before = [i for i in range(x.rank) if i not in found and i < self.axes[0]] if self._together() else []
+        self.rest = [i for i in range(x.rank) if i not in found]
+        self.rank = max(tensor.rank for tensor in self.tensors)
+
+    def _together(self) -> bool:
+        return self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
+
+    def shape(self) -> tuple[Size, ...] | None:
+        """The sizes that all index tensors are expanded to, where they are known."""
+        return None if any(map(_comes_of_mask, self.tensors)) else broadcast_sizes(self.tensors)
+
+    def matrix(self, g: Graph) -> Tensor:
+        """The positions as GatherND and ScatterND take them: those of one element along the last axis."""
+        columns = [g.Unsqueeze(tensor, [-1]) for tensor in self._alike(g)]
+        return columns[0] if len(columns) == 1 else g.Concat(*columns, axis=-1)
+
+    def _alike(self, g: Graph) -> list[Tensor]:
+        tensors = [g.sized(g.cast(tensor, INT64), tensor.sizes) for tensor in self.tensors]
+        if (sizes := self.shape()) is not None:
+            return [expanded(g, tensor, sizes) for tensor in tensors]
+        by_shape = {tensor.sizes: tensor for tensor in tensors}
+        return [reduce(partial(_broadcast_to, g), [other for other in by_shape.values() if other.sizes != t.sizes], t) for t in tensors]
+
+    def result_order(self) -> list[int]:
+        """How the axes of the result lie in (`shape`, axes without an index): the axes before an index in the middle come first."""
+        n, b = self.rank, len(self.before)
+        return [*range(n, n + b), *range(n), *range(n + b, n + len(self.rest))]
+
+
+def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
+    """The positions along each axis at which a mask is true."""
+    found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
+    return [g.sized(g.Gather(found, g.const(i, INT64), axis=0, dtype=INT64), (count,)) for i in range(mask.rank)]
+
+
+def _broadcast_to(g: Graph, x: Tensor, other: Tensor) -> Tensor:
+    return g.Expand(x, g.Shape(other))
+
+
+def _comes_of_mask(index: Tensor) -> bool:
+    return any(str(size).startswith("true in") for size in index.sizes)
+
+
+def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
+    """The sizes that these tensors are expanded to when they meet."""
+    rank = max(tensor.rank for tensor in tensors)
+    aligned = [(1,) * (rank - tensor.rank) + tuple(tensor.sizes) for tensor in tensors]
+    return tuple(next((size for size in column if size != 1), 1) for column in zip(*aligned, strict=True))
+
+
+@translates(aten.index.Tensor, aten._unsafe_index.Tensor)
+def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """index(x, indices) → Compress for one mask, Gather for one tensor, else GatherND of the indexed axes, moved to the front."""
+    if mask := sole_mask(x, indices):
+        return _masked(g, x, *mask)
+    at = Positions(g, x, indices)
+    if len(at.axes) == 1:
+        return g.Gather(x, at.tensors[0], axis=at.axes[0])
+    picked = g.GatherND(permuted(g, x, at.axes + at.rest), at.matrix(g))
+    return permuted(g, picked, at.result_order())
+
+
+def _masked(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
+    """Where the mask is true: Compress along the axes that it spans, made one."""
+    mask, spanned = g.sized(g.cast(mask, TRUTH), mask.sizes), numel(mask.sizes)
+    flat = g.reshaped(mask, (spanned,))
+    if mask.rank == x.rank > 0:
+        return g.Compress(x, flat)
+    merged = (*x.sizes[:axis], spanned, *x.sizes[axis + mask.rank :])
+    return g.Compress(g.reshaped(x, merged), flat, axis=axis)
+
+
+@translates(aten.masked_select.default)
+def masked_select(g: Graph, x: Tensor, mask: Tensor) -> Tensor:
+    """masked_select(x, mask) → Expand both to common sizes, and Compress."""
+    sizes = broadcast_sizes([x, mask])
+    return _masked(g, expanded(g, x, sizes), 0, expanded(g, mask, sizes))
+
+
+@translates(aten.index_select.default)
+def index_select(g: Graph, x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """index_select(x, dim, index) → Gather."""
+    if x.rank == 0:
+        return x
+    index = positions(g, index)
+    return g.Gather(x, index if index.rank else g.Unsqueeze(index, [0]), axis=dim)
+
+
+def with_axis(g: Graph, x: Tensor) -> Tensor:
+    """The tensor, with one axis where it has none."""
+    return x if x.rank else g.sized(g.Unsqueeze(x, [0]), (1,))
+
+
+@translates(aten.gather.default)
+def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
+    """gather(x, dim, index) → GatherElements."""
+    if 0 in index.sizes:
+        return filled(g, g.sizes, 0, x.dtype)
+    made = g.GatherElements(with_axis(g, x), positions(g, with_axis(g, index)), axis=dim)
+    return made if index.rank else g.Squeeze(made, [0])
+
+
+@translates(aten.take_along_dim.default)
+def take_along_dim(g: Graph, x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """take_along_dim(x, indices, dim) → GatherElements, of both expanded along the other axes."""
+    if dim is None:
+        return g.Gather(g.reshaped(x, (numel(x.sizes),)), g.reshaped(positions(g, indices), (numel(indices.sizes),)), axis=0)
+    axis = dim % x.rank
+    common = broadcast_sizes([x, indices])
+    data, index = (expanded(g, t, [*common[:axis], t.sizes[axis], *common[axis + 1 :]]) for t in (x, indices))
+    return g.GatherElements(data, positions(g, index), axis=axis)
+
+
+@translates(aten.take.default)
+def take(g: Graph, x: Tensor, index: Tensor) -> Tensor:
+    """take(x, index) → Gather of all elements in their order."""
+    return g.Gather(g.reshaped(x, (numel(x.sizes),)), positions(g, index), axis=0)
+
+
+@translates(aten.embedding.default)
+def embedding(
+    g: Graph, weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """embedding(weight, indices) → Gather. The padding index matters to gradients only."""
+    return g.Gather(weight, positions(g, indices))
+
+
+@translates(aten.nonzero.default, aten.argwhere.default)
+def nonzero(g: Graph, x: Tensor) -> Tensor:
+    """nonzero(x) → NonZero and Transpose."""
+    if x.rank == 0:
+        return g.Slice(g.Transpose(true_at(g, with_axis(g, x)), perm=[1, 0]), [0], [0], [1])
+    return g.Transpose(true_at(g, x), perm=[1, 0])
+
+
+@translates(aten.nonzero_numpy.default, aten.where.default)
+def nonzero_by_axis(g: Graph, x: Tensor) -> list[Tensor]:
+    """nonzero_numpy(x), where(x) → NonZero, and a Gather for each axis."""
+    x = with_axis(g, x)
+    found = true_at(g, x)
+    return [g.Gather(found, g.const(i, INT64), axis=0) for i in range(x.rank)]
+
+
+@translates(aten.nonzero_static.default)
+def nonzero_static(g: Graph, x: Tensor, size: Size, fill_value: int = -1) -> Tensor:
+    """nonzero_static(x, size, fill_value) → NonZero and Transpose, with rows of the fill value after, cut to the size."""
+    found = nonzero(g, x)
+    rest = filled(g, [size, x.rank], fill_value, INT64)
+    return g.Slice(g.Concat(found, rest, axis=0), [0], [size], [0])
+
+
+@translates(aten.diff.default)
+def diff(g: Graph, x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """diff(x, n, dim, prepend, append) → n times Sub of two Slices; Xor for booleans."""
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = g.Concat(*g.promote(*parts), axis=dim) if len(parts) > 1 else x
+    for _ in range(n):
+        x = g.op("Xor" if x.dtype == TRUTH else "Sub", g.Slice(x, [1], [END], [dim]), g.Slice(x, [0], [-1], [dim]))
+    return x
+
+
+def restored(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
+    """The tensor with its axes back from this order."""
+    return permuted(g, x, inverse(order))

@@ -1,0 +1,150 @@
+"""Convolutions, their transposes, bilinear maps and weight norm. Not here: rearranged pixels (nn_layout.py), distances, pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..errors import Untranslated
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+
+
+def each(value: Any, axes: int) -> list[int]:
+    """One integer for every axis, of one for all or a list that may have one element.
+
+    Raises:
+        Untranslated: one of them is symbolic, where ONNX has an attribute.
+    """
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(v, int) for v in values):
+        raise Untranslated(f"{value} depends on the input, where ONNX takes a constant")
+    return values * axes if len(values) == 1 else values
+
+
+def batched(g: Graph, x: Tensor, rank: int) -> Tensor:
+    """The input with a batch axis in front, when it has one axis less than `rank`."""
+    return x if x.rank == rank else g.sized(g.Unsqueeze(x, [0]), (1, *x.sizes))
+
+
+def unbatched(g: Graph, made: Tensor, x: Tensor, rank: int) -> Tensor:
+    """The result without the batch axis that `batched` gave its input."""
+    return made if x.rank == rank else g.Squeeze(made, [0])
+
+
+@translates(aten.conv1d.default, aten.conv2d.default, aten.conv3d.default, aten.conv1d.padding, aten.conv2d.padding, aten.conv3d.padding)
+def conv(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """conv(x, w, b?, stride, padding, dilation, groups) → Conv; without a batch axis, Unsqueeze and Squeeze around it."""
+    axes = weight.rank - 2
+    dilations = each(dilation, axes)
+    made = g.Conv(
+        batched(g, x, weight.rank),
+        weight,
+        bias,
+        strides=each(stride, axes),
+        pads=_pads(padding, weight, dilations),
+        dilations=dilations,
+        group=each(groups, 1)[0],
+    )
+    return unbatched(g, made, x, weight.rank)
+
+
+def _pads(padding: Any, weight: Tensor, dilations: Sequence[int]) -> list[int]:
+    """What ONNX wants: all the beginnings, then all the ends. For "same" torch puts the odd one at the end."""
+    if padding == "valid":
+        padding = 0
+    if padding != "same":
+        return each(padding, len(dilations)) * 2
+    total = [d * (k - 1) for d, k in zip(dilations, each(list(weight.sizes[2:]), len(dilations)), strict=True)]
+    return [t // 2 for t in total] + [t - t // 2 for t in total]
+
+
+@translates(aten.conv_transpose1d.default, aten.conv_transpose2d.input, aten.conv_transpose3d.input)
+def conv_transpose(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
+
+    Where ONNX Runtime takes no output_padding, as long as the stride, it is less padding at the end, or Pad of the result, and Add.
+    """
+    axes = weight.rank - 2
+    strides, begins, further = each(stride, axes), each(padding, axes), each(output_padding, axes)
+    ends = begins
+    if any(f >= s for f, s in zip(further, strides, strict=True)):
+        ends, further = [b - f for b, f in zip(begins, further, strict=True)], [0] * axes
+    beyond = [max(-end, 0) for end in ends]
+    made = g.ConvTranspose(
+        batched(g, x, weight.rank), weight, None if any(beyond) else bias,
+        strides=strides, pads=begins + [max(end, 0) for end in ends], output_padding=further,
+        dilations=each(dilation, axes), group=each(groups, 1)[0],
+    )  # fmt: skip
+    if any(beyond):
+        made = g.Pad(made, [0] * (axes + 4) + beyond)
+        made = made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, axes + 1))))
+    return unbatched(g, made, x, weight.rank)
+
+
+@translates(aten.convolution.default, aten._convolution.default, aten._convolution.deprecated)
+def convolution(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *_: bool,
+) -> Tensor:
+    """convolution(x, w, b?, stride, padding, dilation, transposed, output_padding, groups) → Conv or ConvTranspose."""
+    if transposed:
+        return conv_transpose(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return conv(g, x, weight, bias, stride, padding, dilation, groups)
+
+
+@translates(aten.bilinear.default)
+def bilinear(g: Graph, x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """bilinear(x1, x2, w, b?) → Σᵢⱼ x1ᵢ·wₖᵢⱼ·x2ⱼ: Einsum, Add."""
+    made = g.Einsum(x1, weight, x2, equation="...i,kij,...j->...k")
+    return made if bias is None else g.Add(made, bias)
+
+
+@translates(aten._weight_norm.default)
+def weight_norm(g: Graph, v: Tensor, magnitude: Tensor, dim: int = 0) -> Tensor:
+    """_weight_norm(v, g, dim) → v·g/‖v‖, the norm over all axes but dim: ReduceL2, Div, Mul."""
+    return _weight_norm(g, v, magnitude, dim)[0]
+
+
+@translates(aten._weight_norm_interface.default)
+def weight_norm_interface(g: Graph, v: Tensor, magnitude: Tensor, dim: int = 0) -> list[Tensor]:
+    """_weight_norm_interface(v, g, dim) → the weight and the norm."""
+    return _weight_norm(g, v, magnitude, dim)
+
+
+def _weight_norm(g: Graph, v: Tensor, magnitude: Tensor, dim: int) -> list[Tensor]:
+    others = [axis for axis in range(v.rank) if dim == -1 or axis != dim % v.rank]
+    norm = g.ReduceL2(v, others, keepdims=dim != -1)
+    return [g.Mul(v, g.Div(magnitude, norm)), norm]

@@ -1,0 +1,237 @@
+"""Normalisation by mean and variance: layer, RMS, group, instance and batch norms. Not here: softmax, p-norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import onnx_ir as ir
+import torch
+from torch.utils._sympy.functions import FloorDiv
+
+from ..build.dtypes import TORCH
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+FLOAT, DOUBLE = ir.DataType.FLOAT, ir.DataType.DOUBLE
+
+
+def filled(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
+    """The scale or shift that was given, or one that changes nothing."""
+    if given is not None:
+        return g.cast(given, dtype)
+    if all(isinstance(size, int) for size in sizes):
+        return g.const(torch.full(tuple(sizes), value), dtype)
+    return g.Expand(g.scalar(value, dtype), list(sizes))
+
+
+def wider(x: Tensor, *others: Tensor | None) -> ir.DataType:
+    """The dtype of the weights, where they are kept in a wider one than the activations."""
+    return next((other.dtype for other in others if other is not None), x.dtype)
+
+
+def moments(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance over these axes, which stay with one element: ReduceMean, Sub, Mul, ReduceMean."""
+    mean = g.ReduceMean(x, list(axes), keepdims=1)
+    centred = g.Sub(x, mean)
+    return mean, g.ReduceMean(g.Mul(centred, centred), list(axes), keepdims=1)
+
+
+def inverse_deviation(g: Graph, variance: Tensor, eps: float) -> Tensor:
+    """1/√(variance + eps)."""
+    return g.Reciprocal(g.Sqrt(g.Add(variance, eps)))
+
+
+@translates(aten.layer_norm.default)
+def layer_norm(
+    g: Graph,
+    x: Tensor,
+    normalized_shape: Sequence[Size],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """layer_norm(x, shape, w?, b?, eps) → LayerNormalization over the last len(shape) axes."""
+    dtype = wider(x, weight, bias)
+    scale = filled(g, weight, 1, normalized_shape, dtype)
+    return g.LayerNormalization(g.cast(x, dtype), scale, bias, axis=-len(normalized_shape), epsilon=eps)
+
+
+@translates(aten.native_layer_norm.default)
+def native_layer_norm(
+    g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> list[Tensor]:
+    """native_layer_norm(x, shape, w?, b?, eps) → LayerNormalization, the mean, and 1/√(variance + eps)."""
+    mean, variance = moments(g, x, range(x.rank - len(normalized_shape), x.rank))
+    return [layer_norm(g, x, normalized_shape, weight, bias, eps), mean, inverse_deviation(g, variance, eps)]
+
+
+@translates(aten.rms_norm.default)
+def rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """rms_norm(x, shape, w?, eps?) → x/√(mean(x²) + eps)·w: RMSNormalization from opset 23 on, else spelled out.
+
+    Without an eps torch takes that of the dtype it computes in: float32 for half precision.
+    """
+    computed = x.dtype if x.dtype == DOUBLE else FLOAT
+    eps = torch.finfo(TORCH[computed]).eps if eps is None else eps
+    if g.opset >= 23 and wider(x, weight) == x.dtype:
+        scale = filled(g, weight, 1, normalized_shape, x.dtype)
+        return g.RMSNormalization(x, scale, axis=-len(normalized_shape), epsilon=eps, stash_type=computed)
+    made = g.Div(g.cast(x, computed), _root_mean_square(g, x, normalized_shape, eps))
+    return made if weight is None else g.Mul(made, g.cast(weight, computed))
+
+
+@translates(aten._fused_rms_norm.default)
+def fused_rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight: Tensor | None, eps: float | None) -> list[Tensor]:
+    """_fused_rms_norm(x, shape, w?, eps?) → the RMS norm, and 1/√(mean(x²) + eps)."""
+    default = torch.finfo(torch.float64 if x.dtype == DOUBLE else torch.float32).eps
+    root = _root_mean_square(g, x, normalized_shape, default if eps is None else eps)
+    return [rms_norm(g, x, normalized_shape, weight, eps), g.Reciprocal(root)]
+
+
+def _root_mean_square(g: Graph, x: Tensor, normalized_shape: Sequence[Size], eps: float) -> Tensor:
+    axes = list(range(x.rank - len(normalized_shape), x.rank))
+    x = g.cast(x, DOUBLE if x.dtype == DOUBLE else FLOAT)
+    return g.Sqrt(g.Add(g.ReduceMean(g.Mul(x, x), axes, keepdims=1), eps))
+
+
+def standardised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
+    """Each channel of each sample by its own mean and variance: InstanceNormalization; in float64 spelled out."""
+    if x.dtype != DOUBLE:
+        return g.InstanceNormalization(x, *_affine(g, x, weight, bias, channels), epsilon=eps)
+    mean, variance = moments(g, x, range(2, x.rank))
+    made = g.Mul(g.Sub(x, mean), inverse_deviation(g, variance, eps))
+    return scaled(g, made, weight, bias, x.rank)
+
+
+def scaled(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
+    """x·w + b, with one w and b for each channel, the second of `rank` axes."""
+    later = list(range(1, rank - 1))
+    if weight is not None:
+        x = g.Mul(x, g.Unsqueeze(weight, later) if later else weight)
+    return x if bias is None else g.Add(x, g.Unsqueeze(bias, later) if later else bias)
+
+
+def _affine(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, channels: Size) -> tuple[Tensor, Tensor]:
+    return filled(g, weight, 1, [channels], x.dtype), filled(g, bias, 0, [channels], x.dtype)
+
+
+@translates(aten.group_norm.default)
+def group_norm(
+    g: Graph,
+    x: Tensor,
+    groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """group_norm(x, groups, w?, b?, eps) → GroupNormalization from opset 21 on, else Reshape, InstanceNormalization, Reshape, Mul, Add."""
+    x = g.cast(x, wider(x, weight, bias))
+    if 0 in x.sizes:  # ONNX Runtime refuses it
+        return x
+    if g.opset >= 21:
+        stash = DOUBLE if x.dtype == DOUBLE else FLOAT
+        affine = _affine(g, x, weight, bias, x.sizes[1])
+        return g.GroupNormalization(x, *affine, num_groups=groups, epsilon=eps, stash_type=stash)
+    grouped = in_groups(g, x, groups)
+    made = g.reshaped(standardised(g, grouped, None, None, eps, groups), x.sizes)
+    return scaled(g, made, weight, bias, x.rank)
+
+
+def in_groups(g: Graph, x: Tensor, groups: int) -> Tensor:
+    """All elements of each group of channels in one row."""
+    channels = x.sizes[1] // groups if isinstance(x.sizes[1], int) else FloorDiv(x.sizes[1], groups)
+    sizes = (x.sizes[0], groups, channels * prod(x.sizes[2:]))
+    return g.sized(g.reshaped(x, sizes), sizes)
+
+
+@translates(aten.native_group_norm.default)
+def native_group_norm(
+    g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, n: Size, channels: Size, pixels: Size, groups: int, eps: float
+) -> list[Tensor]:
+    """native_group_norm(x, w?, b?, N, C, HxW, groups, eps) → the group norm, the mean and 1/√(variance + eps) of each group."""
+    mean, variance = moments(g, in_groups(g, x, groups), [2])
+    statistics = [g.Squeeze(value, [2]) for value in (mean, inverse_deviation(g, variance, eps))]
+    return [group_norm(g, x, groups, weight, bias, eps), *statistics]
+
+
+@translates(aten.instance_norm.default)
+def instance_norm(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor | list[Tensor]:
+    """instance_norm(x, w?, b?, mean?, var?, use_input_stats, momentum, eps) → InstanceNormalization, or BatchNormalization.
+
+    With `use_input_stats` the new running statistics follow the result.
+    """
+    if not use_input_stats:
+        return batch_norm(g, x, weight, bias, running_mean, running_var, False, momentum, eps)
+    x = g.cast(x, wider(x, weight, bias))
+    made = standardised(g, x, weight, bias, eps, x.sizes[1])
+    if running_mean is None:
+        return made
+    mean, variance = (g.ReduceMean(value, [0, *range(2, x.rank)], keepdims=0) for value in moments(g, x, range(2, x.rank)))
+    return [made, *updated(g, running_mean, running_var, mean, variance, momentum, prod(x.sizes[2:]))]
+
+
+@translates(aten.batch_norm.default)
+def batch_norm(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor | list[Tensor]:
+    """batch_norm(x, w?, b?, mean?, var?, training, momentum, eps) → BatchNormalization, in training by the mean and variance of the batch.
+
+    In training the new running statistics follow the result.
+    """
+    if x.rank < 2:
+        raise Untranslated("its input has no axis of channels")
+    dtype = wider(x, weight, bias, running_mean)
+    x, affine = g.cast(x, dtype), [filled(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
+    if not training:
+        return g.BatchNormalization(x, *affine, g.cast(running_mean, dtype), g.cast(running_var, dtype), epsilon=eps)
+    mean, variance = batch_moments(g, x)
+    made = g.BatchNormalization(x, *affine, mean, variance, epsilon=eps)
+    if running_mean is None:
+        return made
+    return [made, *updated(g, running_mean, running_var, mean, variance, momentum, _count(x))]
+
+
+def batch_moments(g: Graph, x: Tensor) -> list[Tensor]:
+    """Mean and biased variance of each channel, as vectors."""
+    others = [axis for axis in range(x.rank) if axis != 1]
+    return [g.Squeeze(value, others) for value in moments(g, x, others)]
+
+
+def _count(x: Tensor) -> Size:
+    return prod(x.sizes[:1] + x.sizes[2:])
+
+
+def updated(
+    g: Graph, running_mean: Tensor, running_var: Tensor, mean: Tensor, variance: Tensor, momentum: float, count: Size
+) -> list[Tensor]:
+    """(1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of so many elements."""
+    counted = g.scalar(count, mean.dtype)
+    unbiased = g.Div(g.Mul(variance, counted), g.Sub(counted, 1))
+    pairs = ((running_mean, mean), (running_var, unbiased))
+    return [g.Add(g.Mul(old, 1 - momentum), g.Mul(g.cast(new, old.dtype), momentum)) for old, new in pairs]

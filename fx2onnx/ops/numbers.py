@@ -1,0 +1,16 @@
+"""Operators that make a number of a tensor. Not here: computing with such numbers, which is in symbols.py."""
+
+from __future__ import annotations
+
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+
+
+@translates(aten.item.default, aten._local_scalar_dense.default)
+def item(g: Graph, x: Tensor) -> Tensor:
+    """item(x) → x without axes: from then on the symbol that the capture gave it."""
+    return g.scalar(x, x.dtype)

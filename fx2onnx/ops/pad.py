@@ -1,0 +1,103 @@
+"""Padding, with numbers or with a tensor's own elements. Not here: the padding that convolutions and pools do themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+from .reduce import filled
+from .shape import END
+
+aten = torch.ops.aten
+MODES = {"reflect": "reflect", "replicate": "edge"}
+
+
+@translates(aten.pad.default)
+def pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str = "constant", value: float | None = None) -> Tensor:
+    """pad(x, pad, mode, value) → Pad; for negative padding in the other modes Slice too."""
+    if mode == "constant":
+        return constant_pad(g, x, pad, value or 0)
+    if mode == "circular":
+        return circular_pad(g, x, pad)
+    return _padded(g, x, pad, MODES[mode])
+
+
+@translates(aten.constant_pad_nd.default)
+def constant_pad(g: Graph, x: Tensor, pad: Sequence[Size], value: float = 0) -> Tensor:
+    """constant_pad_nd(x, pad, value) → Pad; nothing when there is none."""
+    before, after, axes = _by_axis(x, pad)
+    return g.Pad(x, [*before, *after], g.const(value, x.dtype), axes) if axes else x
+
+
+@translates(aten.reflection_pad1d.default, aten.reflection_pad2d.default, aten.reflection_pad3d.default)
+def reflection_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
+    """reflection_pad(x, padding) → Pad with mode reflect."""
+    return _padded(g, x, padding, "reflect")
+
+
+@translates(aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replication_pad3d.default)
+def replication_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
+    """replication_pad(x, padding) → Pad with mode edge."""
+    return _padded(g, x, padding, "edge")
+
+
+@translates(aten._pad_circular.default)
+def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
+    """_pad_circular(x, pad) → Pad with mode wrap; Concat of Slices before opset 19, and where x may be empty: ONNX Runtime refuses that."""
+    known = all(isinstance(width, int) for width in pad)
+    if g.opset >= 19 and (filled(x, range(x.rank)) or not known):
+        return _wrapped(g, x, pad)
+    if not known:
+        raise Untranslated("circular padding of a width that is not known needs opset 19")
+    for begin, end, axis in zip(*_by_axis(x, pad), strict=True):
+        inner = g.Slice(x, [max(-begin, 0)], [min(end, 0) or END], [axis]) if begin < 0 or end < 0 else x
+        ends = [g.Slice(inner, [-begin], [END], [axis])] if begin > 0 else []
+        starts = [g.Slice(inner, [0], [end], [axis])] if end > 0 else []
+        x = g.sized(g.Concat(*ends, inner, *starts, axis=axis) if ends or starts else inner, x.sizes)
+    return x
+
+
+def _by_axis(x: Tensor, pad: Sequence[Size]) -> tuple[list[Size], list[Size], list[int]]:
+    """The padding before and after each axis that has some, and those axes; torch gives it from the last axis on."""
+    pairs = {x.rank - 1 - i: (pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)}
+    axes = sorted(axis for axis, pair in pairs.items() if pair != (0, 0))
+    return [pairs[axis][0] for axis in axes], [pairs[axis][1] for axis in axes], axes
+
+
+def _padded(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
+    """Padded first and cut then: torch reads at the edge of `x`, also where that is cut off."""
+    before, after, axes = _by_axis(x, pad)
+    added = [width - _least(width) for width in (*before, *after)]
+    if any(width != 0 for width in added):
+        more = {axis: begin + end for axis, begin, end in zip(axes, added[: len(axes)], added[len(axes) :], strict=True)}
+        sizes = [size + more.get(axis, 0) for axis, size in enumerate(x.sizes)]
+        x = g.sized(g.Pad(x, added, None, axes, mode=mode), sizes)
+    return _cut(g, x, before, after, axes)
+
+
+def _wrapped(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
+    """Cut first and padded then: what is cut off does not come back at the other end."""
+    before, after, axes = _by_axis(x, pad)
+    x = _cut(g, x, before, after, axes)
+    added = [width - _least(width) for width in (*before, *after)]
+    return g.Pad(x, added, None, axes, mode="wrap") if any(width != 0 for width in added) else x
+
+
+def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axes: Sequence[int]) -> Tensor:
+    """Slice, by the widths that are negative."""
+    starts, ends = ([_least(width) for width in widths] for widths in (before, after))
+    if all(width == 0 for width in (*starts, *ends)):
+        return x
+    stops = [x.sizes[axis] + width for axis, width in zip(axes, ends, strict=True)]
+    return g.Slice(x, [-width for width in starts], stops, axes)
+
+
+def _least(width: Size) -> Size:
+    """The width where it is negative, else 0."""
+    return min(width, 0) if isinstance(width, int) else sympy.Min(width, 0)

@@ -1,0 +1,316 @@
+"""Arithmetic of each element: sums, products, quotients, powers, bounds. Not here: functions of one number, comparisons, bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..build.dtypes import FLOATS, onnx_dtype
+from ..build.graph import TRUTH, Graph, Tensor
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+UNSIGNED = (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
+POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
+
+
+def reals(g: Graph, *operands: Any) -> list[Tensor]:
+    """All operands in the floating dtype that torch computes in: integers become the default one."""
+    dtype = g.common_dtype(*operands)
+    return [g.cast(operand, dtype if dtype in FLOATS else onnx_dtype(torch.get_default_dtype())) for operand in operands]
+
+
+def wide(g: Graph, *operands: Any) -> list[Tensor]:
+    """The same, with half precision in float32, as torch's kernels do: for formulas of several steps."""
+    dtype = reals(g, *operands)[0].dtype
+    return [g.cast(operand, ir.DataType.FLOAT if dtype in HALVES else dtype) for operand in operands]
+
+
+def where(g: Graph, condition: Tensor, yes: Any, no: Any) -> Tensor:
+    """Where, one of whose branches may be a number in the dtype of the other."""
+    dtype = next(branch.dtype for branch in (yes, no) if isinstance(branch, ir.Value))
+    return g.Where(condition, g.cast(yes, dtype), g.cast(no, dtype))
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number known when the model is exported."""
+    return isinstance(value, (int, float))
+
+
+def _times(g: Graph, x: Tensor, factor: Any) -> Tensor:
+    return x if is_number(factor) and factor == 1 else g.Mul(x, factor)
+
+
+@translates(aten.add.Tensor, aten.add.Scalar)
+def add(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+    """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans."""
+    a, b = g.promote(a, b)
+    if a.dtype == TRUTH:
+        return g.Or(a, b if alpha == 1 else g.And(b, alpha))
+    return g.Add(a, _times(g, b, alpha))
+
+
+@translates(aten.sub.Tensor, aten.sub.Scalar, aten.subtract.Tensor, aten.subtract.Scalar)
+def sub(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+    """sub(a, b, alpha=1) → a - alpha·b: Sub, Mul."""
+    a, b = g.promote(a, b)
+    return g.Sub(a, _times(g, b, alpha))
+
+
+@translates(aten.rsub.Tensor, aten.rsub.Scalar)
+def rsub(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+    """rsub(a, b, alpha=1) → b - alpha·a: Sub, Mul."""
+    return sub(g, b, a, alpha)
+
+
+@translates(aten.mul.Tensor, aten.mul.Scalar, aten.multiply.Tensor, aten.multiply.Scalar)
+def mul(g: Graph, a: Any, b: Any) -> Tensor:
+    """mul(a, b) → Mul; And for booleans."""
+    a, b = g.promote(a, b)
+    return g.And(a, b) if a.dtype == TRUTH else g.Mul(a, b)
+
+
+@translates(
+    aten.div.Tensor, aten.div.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode, aten.true_divide.Tensor, aten.true_divide.Scalar,
+    aten.divide.Tensor, aten.divide.Scalar, aten.divide.Tensor_mode, aten.divide.Scalar_mode,
+)  # fmt: skip
+def div(g: Graph, a: Any, b: Any, rounding_mode: str | None = None) -> Tensor:
+    """div(a, b, rounding_mode=None) → Div, of floats even for integers; "floor" and "trunc" as `floor_divide` and `trunc`."""
+    if rounding_mode == "floor":
+        return floor_divide(g, a, b)
+    if rounding_mode is None:
+        return g.Div(*reals(g, a, b))
+    a, b = g.promote(a, b)
+    return truncated(g, g.Div(a, b)) if a.dtype in FLOATS else g.Div(a, b)
+
+
+def truncated(g: Graph, x: Tensor) -> Tensor:
+    """Floats without their fraction."""
+    return g.Where(g.Less(x, 0), g.Ceil(x), g.Floor(x))
+
+
+@translates(aten.floor_divide.default, aten.floor_divide.Scalar, aten.floor_divide_.Tensor)
+def floor_divide(g: Graph, a: Any, b: Any) -> Tensor:
+    """floor_divide(a, b) → (a - Mod(a, b)) / b for integers, whose Div truncates; for floats Div, Floor where that is exact."""
+    x, y = g.promote(a, b)
+    if x.dtype in FLOATS:
+        return _floor_of_reals(g, *wide(g, a, b), b)
+    if x.dtype in UNSIGNED:
+        return g.Div(x, y)
+    x, y = g.cast(x, torch.int64), g.cast(y, torch.int64)
+    return g.Div(g.Sub(x, g.Mod(x, y)), y)
+
+
+def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Any) -> Tensor:
+    """torch's rule: (x - fmod(x, y)) / y, one less where the rest has the other sign, rounded; x/y itself where y is 0.
+
+    By a power of two it is the floor of x/y, but NaN for infinities.
+    """
+    if is_number(given) and math.frexp(given)[0] in (0.5, -0.5):
+        return g.Add(g.Floor(g.Div(x, y)), g.Sub(x, x))
+    rest = g.Mod(x, y, fmod=1)
+    quotient = g.Div(g.Sub(x, rest), y)
+    rounded = g.Round(g.Where(_opposite(g, rest, y, given), g.Sub(quotient, 1), quotient))
+    return rounded if is_number(given) and given else g.Where(g.Equal(y, 0), g.Div(x, y), rounded)
+
+
+def _opposite(g: Graph, rest: Tensor, divisor: Tensor, given: Any) -> Tensor:
+    """Whether the rest of a division is not 0 and has the other sign than the divisor."""
+    if is_number(given):
+        return g.Less(rest, 0) if given > 0 else g.Greater(rest, 0)
+    return g.Less(g.Mul(g.Sign(rest), divisor), 0)
+
+
+@translates(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+def remainder(g: Graph, a: Any, b: Any) -> Tensor:
+    """remainder(a, b), of the sign of b → Mod; for floats Mod(fmod=1), plus b where the signs differ."""
+    x, y = g.promote(a, b)
+    if x.dtype not in FLOATS:
+        return g.Mod(x, y)
+    x, y = wide(g, a, b)
+    rest = g.Mod(x, y, fmod=1)
+    return g.Where(_opposite(g, rest, y, b), g.Add(rest, y), rest)
+
+
+@translates(aten.fmod.Tensor, aten.fmod.Scalar)
+def fmod(g: Graph, a: Any, b: Any) -> Tensor:
+    """fmod(a, b), of the sign of a → Mod(fmod=1)."""
+    return g.Mod(*g.promote(a, b), fmod=1)
+
+
+@translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
+def pow_(g: Graph, a: Any, b: Any) -> Tensor:
+    """pow(a, b) → Pow; Sqrt and Reciprocal for some exponents, Mul for integers to a known one. Else integers are
+    exact to 2^53, and 0 to a negative power is 0 as in torch, by Where."""
+    base, exponent = g.promote(a, b)
+    if is_number(b):
+        return _to_the(g, base, b)
+    if base.dtype not in FLOATS and a != 2:
+        exponent = g.Where(g.Equal(base, 0), g.Abs(exponent), exponent)
+    return g.Pow(base, exponent)
+
+
+def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
+    if exponent == 1:
+        return base
+    if base.dtype not in FLOATS:
+        return _multiplied(g, base, int(exponent)) if exponent > POWERS else g.Pow(base, exponent)
+    known: dict[float, Callable[[], Tensor]] = {
+        -1: lambda: g.Reciprocal(base),
+        0.5: lambda: g.Sqrt(base),
+        -0.5: lambda: g.Reciprocal(g.Sqrt(base)),
+    }
+    return known[exponent]() if exponent in known else g.Pow(base, exponent)
+
+
+def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
+    """A power of integers as products, which wrap as torch's do."""
+    if exponent == 1:
+        return base
+    half = _multiplied(g, base, exponent // 2)
+    square = g.Mul(half, half)
+    return g.Mul(square, base) if exponent % 2 else square
+
+
+@translates(
+    aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar, aten.float_power_.Tensor,
+    aten.float_power_.Scalar,
+)  # fmt: skip
+def float_power(g: Graph, a: Any, b: Any) -> Tensor:
+    """float_power(a, b) → Pow in float64."""
+    return g.Pow(g.cast(a, torch.float64), g.cast(b, torch.float64))
+
+
+@translates(aten.ldexp.Tensor, aten.ldexp_.default)
+def ldexp(g: Graph, x: Tensor, exponent: Tensor) -> Tensor:
+    """ldexp(x, n) = x·2ⁿ → Pow, Mul."""
+    power, *_ = reals(g, exponent)
+    return g.Mul(*reals(g, x, g.sized(g.Pow(g.const(2.0, power.dtype), power), exponent.sizes)))
+
+
+@translates(aten.square.default)
+def square(g: Graph, x: Tensor) -> Tensor:
+    """square(x) → Mul."""
+    x = g.cast(x, g.dtype)
+    return g.Mul(x, x)
+
+
+@translates(aten.clamp.default, aten.clamp.Tensor, aten.clip.default, aten.clip.Tensor)
+def clamp(g: Graph, x: Tensor, low: Any = None, high: Any = None) -> Tensor:
+    """clamp(x, min?, max?) → Clip between two numbers, else Max and Min: with one bound, Clip makes infinities finite."""
+    between = all(is_number(bound) and bound == bound for bound in (low, high))
+    dtype = g.common_dtype(x, *[bound for bound in (low, high) if bound is not None])
+    x, low, high = (None if value is None else g.cast(value, dtype) for value in (x, low, high))
+    if between:
+        return g.Clip(x, low, high)
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@translates(aten.clamp_min.default, aten.clamp_min.Tensor)
+def clamp_min(g: Graph, x: Tensor, low: Any) -> Tensor:
+    """clamp_min(x, min) → Max."""
+    return clamp(g, x, low)
+
+
+@translates(aten.clamp_max.default, aten.clamp_max.Tensor)
+def clamp_max(g: Graph, x: Tensor, high: Any) -> Tensor:
+    """clamp_max(x, max) → Min."""
+    return clamp(g, x, None, high)
+
+
+@translates(aten.maximum.default, aten.max.other)
+def maximum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """maximum(a, b), NaN where one is → Max; Or for booleans."""
+    a, b = g.promote(a, b)
+    return g.Or(a, b) if a.dtype == TRUTH else g.Max(a, b)
+
+
+@translates(aten.minimum.default, aten.min.other)
+def minimum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """minimum(a, b), NaN where one is → Min; And for booleans."""
+    a, b = g.promote(a, b)
+    return g.And(a, b) if a.dtype == TRUTH else g.Min(a, b)
+
+
+@translates(aten.fmax.default)
+def fmax(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """fmax(a, b), NaN only where both are → a where a ≥ b or b is NaN, else b: Where; Max for integers."""
+    a, b = g.promote(a, b)
+    return g.Where(g.Or(g.GreaterOrEqual(a, b), g.IsNaN(b)), a, b) if a.dtype in FLOATS else maximum(g, a, b)
+
+
+@translates(aten.fmin.default)
+def fmin(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """fmin(a, b), NaN only where both are → a where a ≤ b or b is NaN, else b: Where; Min for integers."""
+    a, b = g.promote(a, b)
+    return g.Where(g.Or(g.LessOrEqual(a, b), g.IsNaN(b)), a, b) if a.dtype in FLOATS else minimum(g, a, b)
+
+
+@translates(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(g: Graph, start: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """lerp(a, b, w) → a + w·(b - a) where |w| < 0.5, else b - (1 - w)·(b - a)."""
+    a, b, w = wide(g, start, end, weight)
+    way = g.Sub(b, a)
+    if is_number(weight):
+        return g.Add(a, g.Mul(way, weight)) if abs(weight) < 0.5 else g.Sub(b, g.Mul(way, 1 - weight))
+    return g.Where(g.Less(g.Abs(w), 0.5), g.Add(a, g.Mul(way, w)), g.Sub(b, g.Mul(way, g.Sub(1, w))))
+
+
+@translates(aten.addcmul.default)
+def addcmul(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+    """addcmul(x, a, b, value=1) → x + value·a·b: Mul, Add."""
+    x, a, b = g.promote(x, a, b)
+    return g.Add(x, g.Mul(_times(g, a, value), b))
+
+
+@translates(aten.addcdiv.default)
+def addcdiv(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+    """addcdiv(x, a, b, value=1) → x + value·a/b: Div, Mul, Add."""
+    x, a, b = g.promote(x, a, b)
+    return g.Add(x, g.Div(_times(g, a, value), b))
+
+
+@translates(aten.hypot.default)
+def hypot(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """hypot(a, b) → m·√(1 + (n/m)²) of the larger and the smaller magnitude, so that no square overflows; inf where one is, NaN or not."""
+    a, b = (g.Abs(value) for value in wide(g, a, b))
+    large, small = g.Max(a, b), g.Min(a, b)
+    ratio = where(g, g.Equal(large, small), 1, g.Div(small, large))
+    infinite = g.Or(g.Equal(a, math.inf), g.Equal(b, math.inf))
+    return where(g, infinite, math.inf, g.Mul(large, g.Sqrt(g.Add(g.Mul(ratio, ratio), 1))))
+
+
+@translates(aten.signbit.default)
+def signbit(g: Graph, x: Tensor) -> Tensor:
+    """signbit(x) → x < 0, or 1/x < 0 for negative zero; from opset 26 on BitCast, Less, which also see the sign of a NaN."""
+    if x.dtype == TRUTH:
+        return g.And(x, False)
+    if x.dtype in FLOATS and g.opset >= 26:
+        same_size = ir.DataType[f"INT{x.dtype.bitwidth}"]
+        return g.Less(g.op("BitCast", x, to=same_size, dtype=same_size), 0)
+    negative = g.Less(x, 0)
+    return g.Or(negative, g.Less(g.Reciprocal(x), 0)) if x.dtype in FLOATS else negative
+
+
+@translates(aten.copysign.Tensor, aten.copysign.Scalar)
+def copysign(g: Graph, a: Any, b: Any) -> Tensor:
+    """copysign(a, b) → Where the sign bit of b is set, -|a|, else |a|."""
+    x, y = reals(g, a, b)
+    size = g.Abs(x)
+    if is_number(b):
+        return g.Neg(size) if math.copysign(1, b) < 0 else size
+    return g.Where(signbit(g, y), g.Neg(size), size)
+
+
+@translates(aten.heaviside.default)
+def heaviside(g: Graph, x: Tensor, at_zero: Tensor) -> Tensor:
+    """heaviside(x, v) → Where x is 0, v, else 1 for positive numbers: Equal, Greater, Where."""
+    if x.dtype == TRUTH:
+        return g.Or(x, at_zero)
+    return g.Where(g.Equal(x, 0), at_zero, g.cast(g.Greater(x, 0), x.dtype))

@@ -1,0 +1,123 @@
+"""Pooling with windows of one size, and unpooling. Not here: pooling to a size that is asked for (pool_adaptive.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+from .nn import batched, each, unbatched
+
+aten = torch.ops.aten
+INT64 = ir.DataType.INT64
+AXES = {"1d": 1, "2d": 2, "3d": 3}
+
+
+def axes_of(g: Graph) -> int:
+    """How many axes the operator being translated pools over, which its name says."""
+    return next(axes for suffix, axes in AXES.items() if suffix in g.at.target._schema.name)
+
+
+def max_pooled(g: Graph, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, outputs: int) -> list[Tensor]:
+    """MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod."""
+    axes = axes_of(g)
+    kernels, dilations = each(kernel, axes), each(dilation, axes)
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernels, strict=True)]
+    attributes = _geometry(g, x, kernels, reach, each(stride, axes) if stride else kernels, each(padding, axes), ceil_mode)
+    made = g.MaxPool(batched(g, x, axes + 2), outputs=outputs, dilations=dilations, **attributes)
+    if outputs == 1:
+        return [unbatched(g, made, x, axes + 2)]
+    made[1].type = ir.TensorType(INT64)
+    position = g.Mod(made[1], g.ints([prod(x.sizes[-axes:])]))
+    return [unbatched(g, value, x, axes + 2) for value in (made[0], position)]
+
+
+def _geometry(
+    g: Graph, x: Tensor, kernels: list[int], reach: list[int], strides: list[int], pads: list[int], ceil_mode: bool
+) -> dict[str, Any]:
+    """The attributes of a pooling. ceil_mode is written as longer padding at the end, where sizes are known and the kernel is longer.
+
+    ONNX's shape inference counts windows that start behind the input, which torch and the kernels of ONNX Runtime leave out.
+    """
+    attributes = {"kernel_shape": kernels, "strides": strides, "pads": pads * 2}
+    sizes, wanted = x.sizes[-len(kernels) :], g.sizes[-len(kernels) :]
+    if not ceil_mode:
+        return attributes
+    if all(isinstance(size, int) for size in sizes):
+        given = zip(sizes, wanted, reach, strides, pads, strict=True)
+        ends = [max((out - 1) * stride + r - size - pad, 0) for size, out, r, stride, pad in given]
+        if all(end < kernel for end, kernel in zip(ends, kernels, strict=True)):
+            return attributes | {"pads": pads + ends}
+    return attributes | {"ceil_mode": True}
+
+
+@translates(aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default)
+def max_pool(g: Graph, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Tensor:
+    """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool."""
+    return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 1)[0]
+
+
+@translates(aten.max_pool1d_with_indices.default, aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
+def max_pool_with_indices(
+    g: Graph, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> list[Tensor]:
+    """max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool with two outputs, Mod."""
+    return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 2)
+
+
+@translates(aten.avg_pool1d.default, aten.avg_pool2d.default, aten.avg_pool3d.default)
+def avg_pool(
+    g: Graph,
+    x: Tensor,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool.
+
+    With ceil_mode the windows that reach over the end are counted as torch does: the mean of what is inside, Mul by how many that are, Div.
+    """
+    axes = axes_of(g)
+    kernels, pads = each(kernel, axes), each(padding, axes)
+    strides = each(stride, axes) if stride else kernels
+    whole = not ceil_mode and (count_include_pad or bool(divisor_override))
+    attributes = _geometry(g, x, kernels, kernels, strides, pads, ceil_mode)
+    made = g.AveragePool(batched(g, x, axes + 2), **attributes, count_include_pad=whole or None)
+    geometry = x.sizes[-axes:], kernels, strides, pads
+    if ceil_mode and (count_include_pad or divisor_override):
+        made = g.Mul(made, g.cast(_counts(g, *geometry, included=False), made.dtype))
+        made = g.Div(made, divisor_override or g.cast(_counts(g, *geometry, included=True), made.dtype))
+    elif divisor_override:
+        made = g.Mul(made, prod(kernels) / divisor_override)
+    return unbatched(g, made, x, axes + 2)
+
+
+def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], included: bool) -> Tensor:
+    """How many elements torch divides by in each window: those inside the image, with `included` also inside its padding."""
+    counts = g.const(1, INT64)
+    for axis, (size, kernel, stride, pad) in enumerate(zip(sizes, kernels, strides, pads, strict=True)):
+        windows = g.sizes[axis - len(sizes)]
+        last = g.scalar(size + pad, INT64)
+        begins = g.Sub(g.Mul(g.Range(g.const(0, INT64), g.scalar(windows, INT64), g.const(1, INT64)), stride), pad)
+        ends = g.Min(g.Add(begins, kernel), last if included else g.scalar(size, INT64))
+        inside = g.Sub(ends, begins if included else g.Max(begins, 0))
+        counts = g.Mul(counts, g.Reshape(inside, [-1] + [1] * (len(sizes) - axis - 1)))
+    return counts
+
+
+@translates(aten.max_unpool2d.default, aten.max_unpool3d.default)
+def max_unpool(g: Graph, x: Tensor, indices: Tensor, output_size: Sequence[Size], *_: Any) -> Tensor:
+    """max_unpool(x, indices, size) → ScatterElements into zeros, the spatial axes as one; Reshape."""
+    outer = x.sizes[: -len(output_size)]
+    zeros = g.Expand(g.scalar(0, x.dtype), [*outer, prod(output_size)])
+    flat = [g.Reshape(value, g.ints([*outer, prod(x.sizes[len(outer) :])])) for value in (indices, x)]
+    return g.reshaped(g.ScatterElements(zeros, *flat, axis=-1), g.sizes)

@@ -1,0 +1,225 @@
+"""Recurrent layers and cells: LSTM, GRU, RNN. Not here: packed sequences, projected LSTMs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import onnx_ir as ir
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..errors import Untranslated
+from ..translate.registry import translates
+from .random import dropout
+
+aten = torch.ops.aten
+LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # of the gates in ONNX, as positions in torch's order
+
+
+class Layers(NamedTuple):
+    """How a recurrent network is put together."""
+
+    biases: bool
+    count: int
+    dropout: float
+    bidirectional: bool
+    batch_first: bool
+
+    @property
+    def directions(self) -> int:
+        """Once, or there and back."""
+        return 1 + self.bidirectional
+
+
+def run(
+    g: Graph,
+    op_type: str,
+    order: Sequence[int],
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    layers: Layers,
+    **given: Any,
+) -> list[Tensor]:
+    """Each layer as one ONNX operator, fed the output of the one before; the last output, and the final states of all layers."""
+    if x.dtype == ir.DataType.DOUBLE:
+        raise Untranslated(f"ONNX Runtime's {op_type} does not compute in float64")
+    of_direction = 4 if layers.biases else 2
+    of_layer = of_direction * layers.directions
+    if len(weights) != of_layer * layers.count:
+        raise Untranslated("the hidden state is projected to another size, which ONNX has no operator for")
+    x = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
+    finals: list[list[Tensor]] = [[] for _ in states]
+    for layer in range(layers.count):
+        mine = [weights[layer * of_layer + i * of_direction :][:of_direction] for i in range(layers.directions)]
+        begin = layer * layers.directions
+        initial = [state if layers.count == 1 else g.Slice(state, [begin], [begin + layers.directions], [0]) for state in states]
+        x = dropout(g, x, layers.dropout, True) if layer and layers.dropout else x
+        x, *last = _layer(g, op_type, order, x, initial, mine, layers, given)
+        for final, value in zip(finals, last, strict=True):
+            final.append(value)
+    out = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
+    return [out, *(final[0] if layers.count == 1 else g.Concat(*final, axis=0) for final in finals)]
+
+
+def _layer(
+    g: Graph,
+    op_type: str,
+    order: Sequence[int],
+    x: Tensor,
+    initial: Sequence[Tensor],
+    weights: Sequence[Sequence[Tensor]],
+    layers: Layers,
+    given: dict[str, Any],
+) -> list[Tensor]:
+    """The operator, and its output with the directions side by side."""
+    hidden = weights[0][1].sizes[-1]
+    w, r = (_packed(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
+    bias = _packed(g, [direction[2:] for direction in weights], order) if layers.biases else None
+    direction = "bidirectional" if layers.bidirectional else None
+    out, *last = g.op(
+        op_type,
+        x,
+        w,
+        r,
+        bias,
+        None,
+        *initial,
+        outputs=1 + len(initial),
+        hidden_size=hidden,
+        direction=direction,
+        **_activations(given, layers),
+    )
+    if not layers.bidirectional:
+        return [g.Squeeze(out, [1]), *last]
+    return [g.Reshape(g.Transpose(out, perm=[0, 2, 1, 3]), [0, 0, 2 * hidden]), *last]
+
+
+def _activations(given: dict[str, Any], layers: Layers) -> dict[str, Any]:
+    return {key: value * layers.directions if isinstance(value, list) else value for key, value in given.items()}
+
+
+def _packed(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[int]) -> Tensor:
+    """The weights of each direction with their gates in ONNX's order, one after the other; directions along a new first axis.
+
+    Weights that are initialisers become one; others are rearranged by Split, Concat and Unsqueeze.
+    """
+    data = [[_data(g, weight) for weight in direction] for direction in directions]
+    if all(tensor is not None for direction in data for tensor in direction):
+        rows = [torch.cat([tensor.chunk(len(order))[i] for tensor in direction for i in order]) for direction in data]
+        return g.initializer(g.shared.names.unique(f"{directions[0][0].name}/packed"), torch.stack(rows))
+    rows = [[part for weight in direction for part in _gates(g, weight, order)] for direction in directions]
+    joined = [g.Unsqueeze(parts[0] if len(parts) == 1 else g.Concat(*parts, axis=0), [0]) for parts in rows]
+    return joined[0] if len(joined) == 1 else g.Concat(*joined, axis=0)
+
+
+def _data(g: Graph, weight: Tensor) -> torch.Tensor | None:
+    known = g.home().body is None and weight.const_value is not None and weight.name in g.shared.initializers
+    return weight.const_value.raw if known else None
+
+
+def _gates(g: Graph, weight: Tensor, order: Sequence[int]) -> list[Tensor]:
+    if len(order) == 1:
+        return [weight]
+    parts = g.op("Split", weight, axis=0, num_outputs=len(order), outputs=len(order))
+    return [parts[i] for i in order]
+
+
+@translates(aten.lstm.input)
+def lstm(
+    g: Graph,
+    x: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout_p: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> list[Tensor]:
+    """lstm(x, (h, c), weights, …) → LSTM for each layer; the gates i, f, g, o become i, o, f, g."""
+    layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, batch_first)
+    return run(g, "LSTM", LSTM_ORDER, x, states, weights, layers)
+
+
+@translates(aten.gru.input)
+def gru(
+    g: Graph,
+    x: Tensor,
+    state: Tensor,
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout_p: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> list[Tensor]:
+    """gru(x, h, weights, …) → GRU for each layer; the gates r, z, n become z, r, n."""
+    layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, batch_first)
+    return run(g, "GRU", GRU_ORDER, x, [state], weights, layers, linear_before_reset=1)
+
+
+@translates(aten.rnn_tanh.input, aten.rnn_relu.input)
+def rnn(
+    g: Graph,
+    x: Tensor,
+    state: Tensor,
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout_p: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> list[Tensor]:
+    """rnn_tanh(x, h, weights, …) → RNN for each layer."""
+    layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, batch_first)
+    return run(g, "RNN", RNN_ORDER, x, [state], weights, layers, activations=[_activation(g)])
+
+
+def _activation(g: Graph) -> str:
+    return "Relu" if "relu" in g.at.target._schema.name else "Tanh"
+
+
+def _linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if x.rank == 2:
+        return g.Gemm(x, weight, bias, transB=1)
+    product = g.MatMul(x, g.transposed(weight))
+    return product if bias is None else g.Add(product, bias)
+
+
+@translates(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default)
+def rnn_cell(g: Graph, x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """rnn_tanh_cell(x, h, w, u, b?, c?) → tanh(x·w + b + h·u + c): Gemm, Add, Tanh or Relu."""
+    return g.op(_activation(g), g.Add(_linear(g, x, w_ih, b_ih), _linear(g, h, w_hh, b_hh)))
+
+
+@translates(aten.lstm_cell.default)
+def lstm_cell(
+    g: Graph,
+    x: Tensor,
+    states: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> list[Tensor]:
+    """lstm_cell(x, (h, c), w, u, b?, c?) → Gemm, Add, Split, Sigmoid, Tanh, Mul."""
+    hidden, memory = states
+    gates = g.Add(_linear(g, x, w_ih, b_ih), _linear(g, hidden, w_hh, b_hh))
+    enter, forget, new, leave = g.op("Split", gates, axis=-1, num_outputs=4, outputs=4)
+    memory = g.Add(g.Mul(g.Sigmoid(forget), memory), g.Mul(g.Sigmoid(enter), g.Tanh(new)))
+    return [g.Mul(g.Sigmoid(leave), g.Tanh(memory)), memory]
+
+
+@translates(aten.gru_cell.default)
+def gru_cell(g: Graph, x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """gru_cell(x, h, w, u, b?, c?) → Gemm, Split, Sigmoid, Tanh, Add, Mul, Sub."""
+    reset, update, new = g.op("Split", _linear(g, x, w_ih, b_ih), axis=-1, num_outputs=3, outputs=3)
+    reset_h, update_h, new_h = g.op("Split", _linear(g, h, w_hh, b_hh), axis=-1, num_outputs=3, outputs=3)
+    update = g.Sigmoid(g.Add(update, update_h))
+    new = g.Tanh(g.Add(new, g.Mul(g.Sigmoid(g.Add(reset, reset_h)), new_h)))
+    return g.Add(new, g.Mul(update, g.Sub(h, new)))

@@ -1,0 +1,255 @@
+"""Sums, products, means, variances and truths over axes. Not here: extremes and medians, norms, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv
+
+from ..build.dtypes import FLOATS, TORCH
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+from .cumulative import products, without
+
+aten = torch.ops.aten
+Dims = int | Sequence[int] | None
+COUNT, FLAG, SINGLE = ir.DataType.INT64, ir.DataType.UINT8, ir.DataType.FLOAT
+NARROW = (TRUTH, FLAG, ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32)
+HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+SAME_FOR_ONE = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")
+
+
+def axes_of(x: Tensor, dims: Dims) -> list[int]:
+    """The axes, counted from the front and in order: all of them for None and []."""
+    if dims is None or dims == []:
+        return list(range(x.rank))
+    given = [dims] if isinstance(dims, int) else dims
+    return sorted(dim % x.rank for dim in given) if x.rank else []
+
+
+def left_over(x: Tensor, axes: Sequence[int], keepdim: bool) -> tuple[Size, ...]:
+    """The sizes of `x` reduced over these axes."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(x.sizes) if keepdim or axis not in axes)
+
+
+def filled(x: Tensor, axes: Sequence[int]) -> bool:
+    """Whether none of these axes can ever be empty."""
+    return all(isinstance(x.sizes[axis], int) and x.sizes[axis] > 0 for axis in axes)
+
+
+def precise(g: Graph, x: Tensor) -> Tensor:
+    """The dtype that torch adds in: float32 for half precision."""
+    return g.cast(x, SINGLE) if x.dtype in HALVES else x
+
+
+def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+    """One Reduce… over these axes; `x` itself where it has none and nothing would change."""
+    if x.rank == 0 and op_type in SAME_FOR_ONE:
+        return x
+    made = g.op(op_type, x, list(axes) if len(axes) < x.rank else None, keepdims=int(keepdim))
+    return g.sized(made, left_over(x, axes, keepdim))
+
+
+def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Tensor:
+    """ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
+    if x.dtype != COUNT or x.rank == 0:
+        return reduced(g, "ReduceSum", x, axes, keepdim)
+    kept = [axis for axis in range(x.rank) if axis not in axes]
+    order = [*kept, *axes]
+    last = x if order == sorted(order) else g.Transpose(x, perm=order)
+    length = math.prod(x.sizes[axis] for axis in axes)
+    matrix = [x.sizes[axis] for axis in kept] or [1]
+    rows = g.reshaped(g.sized(last, [x.sizes[axis] for axis in order]), [*matrix, length])
+    ones = g.const(torch.ones(length, 1), COUNT) if isinstance(length, int) else g.Expand(g.const([[1]], COUNT), [length, 1])
+    sizes = left_over(x, axes, keepdim)
+    return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*matrix, 1]), sizes), sizes)
+
+
+def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> Any:
+    """How many elements there are along the axes: a number, or a tensor that broadcasts against what is left over."""
+    number = math.prod(x.sizes[axis] for axis in axes)
+    if isinstance(number, int) or number.is_number:
+        return int(number)
+    return g.cast(g.ints([number]), dtype) if left_over(x, axes, keepdim) else g.scalar(number, dtype)
+
+
+def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+    """ReduceMean; where there may be no elements ReduceSum and Div, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
+    if filled(x, axes):
+        return reduced(g, "ReduceMean", x, axes, keepdim)
+    x = precise(g, x)
+    return g.Div(reduced(g, "ReduceSum", x, axes, keepdim), count(g, x, axes, keepdim, x.dtype))
+
+
+@translates(aten.sum.default, aten.sum.dim_IntList)
+def sum_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+    """sum(x, dim?, keepdim, dtype) → ReduceSum in the dtype of the result; MatMul with ones where int64 could be inexact."""
+    axes = axes_of(x, dim)
+    if x.dtype in NARROW:
+        return reduced(g, "ReduceSum", g.cast(x, g.dtype), axes, keepdim)
+    return total(g, g.cast(x, g.dtype), axes, keepdim)
+
+
+@translates(aten.nansum.default)
+def nansum(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+    """nansum(x, dim?, keepdim, dtype) → sum of Where(IsNaN(x), 0, x)."""
+    return sum_(g, without_nan(g, x), dim, keepdim)
+
+
+def without_nan(g: Graph, x: Tensor, instead: float = 0) -> Tensor:
+    """NaN replaced by another number."""
+    if x.dtype not in FLOATS:
+        return x
+    return g.sized(g.Where(g.IsNaN(x), g.scalar(instead, x.dtype), x), x.sizes)
+
+
+@translates(aten.nanmean.default)
+def nanmean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+    """nanmean(x, dim?, keepdim, dtype) → the sum without NaN, by how many are none: IsNaN, Where, ReduceSum, Div."""
+    x, axes = precise(g, g.cast(x, g.dtype)), axes_of(x, dim)
+    numbers = g.sized(g.cast(g.Not(g.IsNaN(x)), x.dtype), x.sizes)
+    return g.Div(reduced(g, "ReduceSum", without_nan(g, x), axes, keepdim), reduced(g, "ReduceSum", numbers, axes, keepdim))
+
+
+@translates(aten.mean.default, aten.mean.dim)
+def mean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+    """mean(x, dim?, keepdim, dtype) → ReduceMean; ReduceSum and Div where the axes may be empty."""
+    return mean_of(g, g.cast(x, g.dtype), axes_of(x, dim), keepdim)
+
+
+@translates(aten.prod.default, aten.prod.dim_int)
+def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+    """prod(x, dim?, keepdim, dtype) → ReduceProd; of integers a Scan of Mul, since ONNX Runtime's ReduceProd is exact only up to 2⁵³."""
+    axes, truths = axes_of(x, dim), x.dtype == TRUTH
+    x = g.cast(x, g.dtype)
+    if truths or x.dtype in FLOATS or x.rank == 0:
+        return reduced(g, "ReduceProd", x, axes, keepdim)
+    line = g.sized(g.Reshape(x, [-1]), [math.prod(x.sizes)]) if dim is None and x.rank > 1 else x
+    product = products(g, line, axes[0])[0]
+    return g.reshaped(g.sized(product, without(line, axes[0])), left_over(x, axes, keepdim))
+
+
+@translates(aten.any.default, aten.any.dim, aten.any.dims)
+def any_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """any(x, dim?, keepdim) → ReduceMax of booleans; nothing but the cast for dim=[]."""
+    return g.cast(x, TRUTH) if dim == [] else truth(g, "ReduceMax", x, axes_of(x, dim), keepdim)
+
+
+@translates(aten.all.default, aten.all.dim, aten.all.dims)
+def all_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """all(x, dim?, keepdim) → ReduceMin of booleans; nothing but the cast for dim=[]."""
+    return g.cast(x, TRUTH) if dim == [] else truth(g, "ReduceMin", x, axes_of(x, dim), keepdim)
+
+
+def truth(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+    """ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and where there may be none, which ONNX Runtime refuses for booleans."""
+    flags = g.cast(x, TRUTH)
+    if g.opset < 20 or not filled(x, axes):
+        flags = g.cast(flags, FLAG)
+    return g.cast(reduced(g, op_type, g.sized(flags, x.sizes), axes, keepdim), TRUTH)
+
+
+@translates(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
+def count_nonzero(g: Graph, x: Tensor, dim: Dims = None) -> Tensor:
+    """count_nonzero(x, dim?) → ReduceSum of Cast(x to bool)."""
+    return reduced(g, "ReduceSum", g.cast(g.cast(x, TRUTH), COUNT), axes_of(x, dim), False)
+
+
+@translates(aten.logsumexp.default, aten.special_logsumexp.default)
+def logsumexp(g: Graph, x: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """logsumexp(x, dim, keepdim) → ReduceMax, Clip, Sub, ReduceLogSumExp, Add, see `log_of_sum`."""
+    return log_of_sum(g, g.cast(x, g.dtype), axes_of(x, dim), keepdim)
+
+
+def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+    """ReduceLogSumExp of the distances from the largest: ONNX Runtime's own begins at 0 where the first is −inf, and all others vanish."""
+    if x.rank == 0:
+        return x
+    limits = torch.finfo(TORCH[x.dtype])
+    largest = g.Clip(reduced(g, "ReduceMax", x, axes, True), limits.min, limits.max)
+    made = g.Add(reduced(g, "ReduceLogSumExp", g.sized(g.Sub(x, largest), x.sizes), axes, True), largest)
+    return made if keepdim else g.sized(g.Squeeze(made, list(axes)), left_over(x, axes, False))
+
+
+def spread(g: Graph, x: Tensor, dim: Dims, correction: Any, keepdim: bool) -> Tensor:
+    """The variance: the sum of squared distances from the mean by max(count − correction, 0)."""
+    x, axes = precise(g, x), axes_of(x, dim)
+    centred = g.sized(g.Sub(x, reduced(g, "ReduceMean", x, axes, True)), x.sizes)
+    number = count(g, x, axes, keepdim, x.dtype)
+    if isinstance(number, int):
+        number = float(max(number - correction, 0))
+    elif correction != 0:
+        number = g.Max(g.Sub(number, correction), 0)
+    return g.Div(reduced(g, "ReduceSumSquare", centred, axes, keepdim), number)
+
+
+@translates(aten.var.dim, aten.var.correction)
+def var(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Tensor:
+    """var(x, dim?, unbiased or correction, keepdim) → ReduceMean, Sub, ReduceSumSquare, Div."""
+    return spread(g, x, dim, int(unbiased) if correction is None else correction, keepdim)
+
+
+@translates(aten.std.dim, aten.std.correction)
+def std(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Tensor:
+    """std(x, dim?, unbiased or correction, keepdim) → Sqrt of the variance."""
+    return g.Sqrt(var(g, x, dim, unbiased, keepdim, correction))
+
+
+@translates(aten.var_mean.dim, aten.var_mean.correction)
+def var_mean(
+    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """var_mean(x, dim?, unbiased or correction, keepdim) → the variance and the mean."""
+    return var(g, x, dim, unbiased, keepdim, correction), mean_of(g, precise(g, x), axes_of(x, dim), keepdim)
+
+
+@translates(aten.std_mean.dim, aten.std_mean.correction)
+def std_mean(
+    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """std_mean(x, dim?, unbiased or correction, keepdim) → the standard deviation and the mean."""
+    return std(g, x, dim, unbiased, keepdim, correction), mean_of(g, precise(g, x), axes_of(x, dim), keepdim)
+
+
+@translates(aten.var.default)
+def var_of_all(g: Graph, x: Tensor, unbiased: bool = True) -> Tensor:
+    """var(x, unbiased) → the variance of all elements."""
+    return var(g, x, None, unbiased)
+
+
+@translates(aten.std.default)
+def std_of_all(g: Graph, x: Tensor, unbiased: bool = True) -> Tensor:
+    """std(x, unbiased) → the standard deviation of all elements."""
+    return std(g, x, None, unbiased)
+
+
+@translates(aten.var_mean.default)
+def var_mean_of_all(g: Graph, x: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """var_mean(x, unbiased) → the variance and the mean of all elements."""
+    return var_mean(g, x, None, unbiased)
+
+
+@translates(aten.std_mean.default)
+def std_mean_of_all(g: Graph, x: Tensor, unbiased: bool = True) -> tuple[Tensor, Tensor]:
+    """std_mean(x, unbiased) → the standard deviation and the mean of all elements."""
+    return std_mean(g, x, None, unbiased)
+
+
+@translates(aten.trace.default)
+def trace(g: Graph, x: Tensor) -> Tensor:
+    """trace(x) → the sum of every (columns + 1)-th element: Reshape, Slice, ReduceSum."""
+    columns = x.sizes[1]
+    diagonal = g.Slice(g.Reshape(x, [-1]), [0], [columns * columns], [0], [columns + 1])
+    shortest = min(x.sizes) if all(isinstance(size, int) for size in x.sizes) else sympy.Min(*x.sizes)
+    return sum_(g, g.sized(diagonal, (shortest,)), 0)
+
+
+def half_rounded_up(size: Size) -> Size:
+    """⌈size / 2⌉, also of a size that moves."""
+    return (size + 1) // 2 if isinstance(size, int) else FloorDiv(size + 1, 2)

@@ -1,0 +1,151 @@
+"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: pixel shuffles, pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+FLOAT, INT64 = ir.DataType.FLOAT, ir.DataType.INT64
+NEAREST = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+NEAREST_EXACT = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "half_pixel"}
+GRID_MODES = {False: ("bilinear", "nearest", "bicubic"), True: ("linear", "nearest", "cubic")}
+PADDINGS = ("zeros", "border", "reflection")
+
+
+def resized(g: Graph, x: Tensor, scales: Sequence[Any], **attributes: Any) -> Tensor:
+    """Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
+    axes = list(range(2, x.rank))
+    if any(isinstance(scale, float) for scale in scales):
+        _check_sizes(g, x, scales)
+        by = [scale or out / size for scale, out, size in zip(scales, g.sizes[2:], x.sizes[2:], strict=True)]
+        return g.Resize(x, None, g.const(by, FLOAT), axes=axes, **attributes)
+    return g.Resize(x, None, None, list(g.sizes[2:]), axes=axes, **attributes)
+
+
+def _check_sizes(g: Graph, x: Tensor, scales: Sequence[Any]) -> None:
+    """A vec overload has sizes only without scales; the others take both, which must agree."""
+    if g.at.target._overloadname == "vec":
+        return
+    for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], scales, strict=True):
+        if not isinstance(size, int) or scale is None or wanted != int(size * scale):
+            raise Untranslated("it is given sizes, and scales that are not known to lead to them")
+
+
+@translates(
+    aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec,
+    aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec, aten._upsample_nearest_exact3d.vec,
+)  # fmt: skip
+def nearest_vec(g: Graph, x: Tensor, size: Any, scale_factors: Sequence[float] | None) -> Tensor:
+    """upsample_nearest(x, size?, scales?) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
+    return nearest(g, x, size, *(scale_factors or ()))
+
+
+@translates(
+    aten.upsample_nearest1d.default, aten.upsample_nearest2d.default, aten.upsample_nearest3d.default,
+    aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact3d.default,
+)  # fmt: skip
+def nearest(g: Graph, x: Tensor, size: Any, *scales: float | None) -> Tensor:
+    """upsample_nearest(x, size, scale…) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
+    exact = "exact" in g.at.target._schema.name
+    given = list(scales) or [None] * (x.rank - 2)
+    if x.dtype == FLOAT and (all(scale is None for scale in given) or all(scale and scale == int(scale) for scale in given)):
+        return resized(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
+    made = x
+    for axis, scale in enumerate(given, 2):
+        made = g.Gather(made, _positions(g, x.sizes[axis], g.sizes[axis], scale, exact), axis=axis)
+    return made
+
+
+def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: bool) -> Tensor:
+    """min(⌊(i + ½)·scale⌋, size − 1), with the ½ for `exact` only, in float32 as torch computes it."""
+    outputs = g.cast(g.Range(g.const(0, INT64), g.scalar(wanted, INT64), g.const(1, INT64)), FLOAT)
+    by = g.scalar(1 / scale, FLOAT) if scale else g.Div(g.scalar(size, FLOAT), g.scalar(wanted, FLOAT))
+    at = g.Floor(g.Mul(g.Add(outputs, 0.5) if exact else outputs, by))
+    return g.Min(g.cast(at, INT64), g.scalar(size - 1, INT64))
+
+
+@translates(aten.upsample_linear1d.vec, aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec)
+def linear_vec(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+    """upsample_linear(x, size?, align_corners, scales?) → Resize."""
+    return linear(g, x, size, align_corners, *(scale_factors or ()))
+
+
+@translates(aten.upsample_linear1d.default, aten.upsample_bilinear2d.default, aten.upsample_trilinear3d.default)
+def linear(g: Graph, x: Tensor, size: Any, align_corners: bool, *scales: float | None) -> Tensor:
+    """upsample_linear(x, size, align_corners, scale…) → Resize."""
+    return resized(g, x, () if align_corners else scales, mode="linear", coordinate_transformation_mode=_corners(align_corners))
+
+
+@translates(aten.upsample_bicubic2d.vec)
+def bicubic_vec(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+    """upsample_bicubic2d(x, size?, align_corners, scales?) → Resize."""
+    return bicubic(g, x, size, align_corners, *(scale_factors or ()))
+
+
+@translates(aten.upsample_bicubic2d.default)
+def bicubic(g: Graph, x: Tensor, size: Any, align_corners: bool, *scales: float | None) -> Tensor:
+    """upsample_bicubic2d(x, size, align_corners, scale…) → Resize."""
+    given = () if align_corners else scales
+    for size, scale in zip(x.sizes[2:], given, strict=False):
+        if scale and 1 < scale < 1.5 and not (isinstance(size, int) and int(size * scale) > size):
+            raise Untranslated(f"where a scale of {scale} leaves the size as it is, torch moves the pixels and ONNX Runtime copies them")
+    return resized(g, x, given, mode="cubic", cubic_coeff_a=-0.75, coordinate_transformation_mode=_corners(align_corners))
+
+
+def _corners(align_corners: bool) -> str:
+    return "align_corners" if align_corners else "half_pixel"
+
+
+@translates(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
+def antialiased(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+    """_upsample_bilinear2d_aa(x, size?, align_corners, scales?) → MatMul from both sides with what torch makes of the unit matrix."""
+    if not all(isinstance(s, int) for s in (*x.sizes[2:], *g.sizes[2:])):
+        raise Untranslated("antialiasing of an image whose size depends on the input")
+    mode = "bilinear" if "bilinear" in g.at.target._schema.name else "bicubic"
+    rows, columns = (_weights(x.sizes[axis], g.sizes[axis], mode, align_corners, scale_factors, axis) for axis in (2, 3))
+    return g.MatMul(g.const(rows, x.dtype), g.MatMul(x, g.const(columns.t(), x.dtype)))
+
+
+def _weights(size: int, wanted: int, mode: str, align_corners: bool, scales: Sequence[float] | None, axis: int) -> torch.Tensor:
+    """How much of each input row is in each output row."""
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+    with disable_proxy_modes_tracing():
+        unit = torch.eye(size, dtype=torch.float64)[None, None]
+        by = [scales[axis - 2], 1.0] if scales else None
+        operator = getattr(torch.ops.aten, f"_upsample_{mode}2d_aa").vec
+        return operator(unit, None if by else [wanted, size], align_corners, by)[0, 0]
+
+
+@translates(aten.grid_sampler.default, aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)
+def grid_sampler(g: Graph, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
+    """grid_sampler(x, grid, mode, padding, align_corners) → GridSample, whose modes have other names from opset 20 on."""
+    if x.rank == 5 and g.opset < 20:
+        raise Untranslated("opset 20 is the first whose GridSample takes volumes")
+    name = GRID_MODES[g.opset >= 20][mode]
+    return g.GridSample(x, grid, mode=name, padding_mode=PADDINGS[padding], align_corners=align_corners)
+
+
+@translates(aten.affine_grid_generator.default)
+def affine_grid(g: Graph, theta: Tensor, size: Sequence[Size], align_corners: bool) -> Tensor:
+    """affine_grid_generator(θ, size, align_corners) → Σ over axes of a column of θ times the positions from −1 to 1."""
+    axes = len(size) - 2
+    columns = g.op("Split", g.Transpose(theta, perm=[0, 2, 1]), axis=1, num_outputs=axes + 1, outputs=axes + 1)
+    spread = [g.Unsqueeze(column, list(range(2, axes + 1))) if axes > 1 else column for column in columns]
+    made = spread[-1]
+    for axis, length in enumerate(size[2:]):
+        numbers = g.cast(g.Range(g.const(0, INT64), g.scalar(length, INT64), g.const(1, INT64)), theta.dtype)
+        count = g.scalar(length, theta.dtype)
+        doubled = g.Add(g.Sub(g.Mul(numbers, 2), count), 1)
+        positions = g.Div(doubled, g.Max(g.Sub(count, 1), 1) if align_corners else count)
+        made = g.Add(made, g.Mul(spread[axes - 1 - axis], g.Reshape(positions, [-1] + [1] * (axes - axis))))
+    return made

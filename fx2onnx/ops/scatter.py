@@ -1,0 +1,259 @@
+"""Writing elements at computed positions: index_put, scatter, index_add, slices put back. Not here: reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ..build.dtypes import FLOATS, TORCH
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+from .create import FLOAT, INT64, counted, filled
+from .index import Positions, broadcast_sizes, numel, positions, restored, sole_mask, true_at, with_axis
+from .shape import END, diagonal_order, diagonal_start, expanded, permuted
+
+aten = torch.ops.aten
+Write = Callable[[Tensor, Tensor, str | None], Tensor]
+HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
+
+
+def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: int) -> Tensor:
+    """ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision."""
+    wide = FLOAT if reduction and x.dtype in HALVES else x.dtype
+    if x.dtype == TRUTH and reduction not in (None, "add"):
+        raise Untranslated(f"booleans with the reduction {reduction}")
+    made = g.op(op_type, g.cast(x, wide), at, g.cast(values, wide), reduction=reduction, **attributes)
+    return g.sized(g.cast(made, x.dtype), x.sizes)
+
+
+@translates(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)
+def index_put(
+    g: Graph, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, unsafe: bool = False
+) -> Tensor:
+    """index_put(x, indices, values, accumulate) → Where for one mask and values that do not depend on it, else ScatterND."""
+    values = g.sized(g.cast(values, x.dtype), values.sizes)
+    if (mask := sole_mask(x, indices)) and _same_everywhere(x, *mask, values):
+        return _put_where(g, x, *mask, values, accumulate)
+    at = Positions(g, x, indices)
+    order = at.axes + at.rest
+    matrix = at.matrix(g)
+    made = written(g, "ScatterND", permuted(g, x, order), matrix, _values_at(g, x, at, matrix, values), "add" if accumulate else None)
+    return restored(g, made, order)
+
+
+def _same_everywhere(x: Tensor, axis: int, mask: Tensor, values: Tensor) -> bool:
+    """Whether all positions of a mask get the same values."""
+    after = x.rank - axis - mask.rank
+    return mask.rank > 0 and (values.rank <= after or (values.rank == after + 1 and values.sizes[0] == 1))
+
+
+def _put_where(g: Graph, x: Tensor, axis: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
+    further = list(range(mask.rank, x.rank - axis))
+    mask = g.cast(g.Unsqueeze(mask, further) if further else mask, TRUTH)
+    new = values if not accumulate else g.Or(x, values) if x.dtype == TRUTH else g.Add(x, values)
+    return g.Where(mask, new, x)
+
+
+def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tensor) -> Tensor:
+    """The values, one for each element that is written, their axes as ScatterND takes them: those of the positions first."""
+    before = [x.sizes[axis] for axis in at.before]
+    after = [x.sizes[axis] for axis in at.rest[len(at.before) :]]
+    if (shape := at.shape()) is not None:
+        values = expanded(g, values, (*before, *shape, *after))
+    else:
+        parts = [g.ints(before)] * bool(before) + [g.op("Shape", matrix, start=0, end=-1)] + [g.ints(after)] * bool(after)
+        values = g.Expand(values, parts[0] if len(parts) == 1 else g.Concat(*parts, axis=0))
+    return restored(g, values, at.result_order())
+
+
+@translates(aten.put.default)
+def put(g: Graph, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """put(x, index, source, accumulate) → ScatterND into all elements in their order."""
+    count = numel(index.sizes)
+    at = g.reshaped(g.cast(index, INT64), (count, 1))
+    flat = g.sized(g.reshaped(x, (numel(x.sizes),)), (numel(x.sizes),))
+    made = written(g, "ScatterND", flat, at, g.reshaped(source, (count,)), "add" if accumulate else None)
+    return g.reshaped(made, x.sizes)
+
+
+@translates(aten.masked_scatter.default)
+def masked_scatter(g: Graph, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """masked_scatter(x, mask, source) → ScatterND of the first elements of the source, at the positions of NonZero."""
+    sizes = broadcast_sizes([x, mask])
+    x = with_axis(g, expanded(g, x, sizes))
+    found = true_at(g, with_axis(g, expanded(g, g.sized(g.cast(mask, TRUTH), mask.sizes), sizes)))
+    taken = g.Slice(g.reshaped(source, (numel(source.sizes),)), [0], g.op("Shape", found, start=1, end=2), [0])
+    return g.reshaped(g.ScatterND(x, g.Transpose(found, perm=[1, 0]), g.cast(taken, x.dtype)), sizes)
+
+
+@translates(aten.scatter.src, aten.scatter.value)
+def scatter(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+    """scatter(x, dim, index, source) → ScatterElements."""
+    return _scattered(g, x, dim, index, source, None)
+
+
+@translates(aten.scatter.reduce, aten.scatter.value_reduce)
+def scatter_reducing(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any, reduce: str) -> Tensor:
+    """scatter(x, dim, index, source, reduce) → ScatterElements that adds or multiplies."""
+    return _scattered(g, x, dim, index, source, REDUCTIONS[reduce])
+
+
+@translates(aten.scatter_add.default)
+def scatter_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """scatter_add(x, dim, index, source) → ScatterElements that adds."""
+    return _scattered(g, x, dim, index, source, "add")
+
+
+def _scattered(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any, reduction: str | None) -> Tensor:
+    """ScatterElements, of as much of the source as the index has positions."""
+    if 0 in index.sizes:
+        return x
+    data, at = with_axis(g, x), positions(g, with_axis(g, index))
+    updates = _updates(g, source, with_axis(g, index).sizes, x.dtype)
+    made = written(g, "ScatterElements", data, at, updates, reduction, axis=dim)
+    return made if x.rank else g.Squeeze(made, [0])
+
+
+def _updates(g: Graph, source: Any, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
+    """A number as often as it is written, or as much of a tensor as is."""
+    if not isinstance(source, ir.Value):
+        return filled(g, sizes, source, dtype)
+    source = with_axis(g, source)
+    return source if source.sizes == tuple(sizes) else g.Slice(source, [0] * len(sizes), list(sizes))
+
+
+@translates(aten.scatter_reduce.two)
+def scatter_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """scatter_reduce(x, dim, index, source, reduce, include_self) → ScatterElements; twice where x itself is not to count."""
+    if 0 in index.sizes:
+        return x
+    at, sizes = positions(g, with_axis(g, index)), with_axis(g, index).sizes
+
+    def write(data: Tensor, values: Tensor, reduction: str | None) -> Tensor:
+        return written(g, "ScatterElements", data, at, values, reduction, axis=dim)
+
+    made = _reduced(g, write, with_axis(g, x), _updates(g, source, sizes, x.dtype), sizes, reduce, include_self)
+    return made if x.rank else g.Squeeze(made, [0])
+
+
+def _reduced(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[Size], reduce: str, include_self: bool) -> Tensor:
+    """What is written at each position, and what was there if `include_self`, made one; `sizes` are those of what is written."""
+    start = x if include_self else write(x, filled(g, sizes, _nothing(reduce, x.dtype), x.dtype), None)
+    made = write(start, values, REDUCTIONS[reduce])
+    if reduce == "mean":
+        ones = filled(g, x.sizes, 1, x.dtype)
+        begun = ones if include_self else write(ones, filled(g, sizes, 0, x.dtype), None)
+        return _quotient(g, made, g.Max(write(begun, filled(g, sizes, 1, x.dtype), "add"), 1))
+    if reduce in ("amax", "amin") and x.dtype in FLOATS:
+        invalid = write(g.sized(g.IsNaN(start), x.sizes), g.IsNaN(values), "add")
+        return g.Where(invalid, g.const(torch.nan, x.dtype), made)
+    return made
+
+
+def _quotient(g: Graph, total: Tensor, count: Tensor) -> Tensor:
+    """A mean; of integers rounded down."""
+    if total.dtype in FLOATS:
+        return g.Div(total, count)
+    return g.Div(g.Sub(total, g.Mod(total, count)), count)
+
+
+def _nothing(reduce: str, dtype: ir.DataType) -> float:
+    """What changes nothing when a number is added, multiplied or compared to it."""
+    if REDUCTIONS[reduce] in ("add", "mul"):
+        return 0 if REDUCTIONS[reduce] == "add" else 1
+    if dtype in FLOATS:
+        return float("-inf" if reduce == "amax" else "inf")
+    limits = torch.iinfo(TORCH[dtype])
+    return limits.min if reduce == "amax" else limits.max
+
+
+def put_along(g: Graph, x: Tensor, dim: int, at: Tensor, values: Tensor, reduction: str | None = None) -> Tensor:
+    """`values` at positions (a tensor with one axis) along `dim`: ScatterND, the axis moved to the front."""
+    axis = dim % x.rank
+    order = [axis, *[i for i in range(x.rank) if i != axis]]
+    rows = g.Unsqueeze(g.cast(at, INT64), [1])
+    made = written(g, "ScatterND", permuted(g, x, order), rows, permuted(g, values, order), reduction)
+    return restored(g, made, order)
+
+
+@translates(aten.index_copy.default)
+def index_copy(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """index_copy(x, dim, index, source) → ScatterND."""
+    return _put_rows(g, x, dim, index, source, None)
+
+
+@translates(aten.index_add.default)
+def index_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Tensor:
+    """index_add(x, dim, index, source, alpha) → ScatterND that adds."""
+    scaled = source if alpha == 1 else g.sized(g.Mul(source, alpha), source.sizes)
+    return _put_rows(g, x, dim, index, scaled, "add")
+
+
+def _put_rows(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduction: str | None) -> Tensor:
+    """`put_along`, also for a tensor, an index or a source without axes."""
+    index, source = with_axis(g, index), with_axis(g, source)
+    made = put_along(g, with_axis(g, x), dim, index, source, reduction)
+    return made if x.rank else g.Squeeze(made, [0])
+
+
+@translates(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
+def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """index_fill(x, dim, index, value) → ScatterND of the value as often as it is written."""
+    data, index = with_axis(g, x), with_axis(g, index)
+    axis = dim % data.rank
+    values = filled(g, [*data.sizes[:axis], index.sizes[0], *data.sizes[axis + 1 :]], value, x.dtype)
+    made = put_along(g, data, dim, index, values)
+    return made if x.rank else g.Squeeze(made, [0])
+
+
+@translates(aten.index_reduce.default)
+def index_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """index_reduce(x, dim, index, source, reduce, include_self) → ScatterND, the axis moved to the front."""
+    data, source, index = with_axis(g, x), with_axis(g, source), with_axis(g, index)
+    axis = dim % data.rank
+    order = [axis, *[i for i in range(data.rank) if i != axis]]
+    rows, values = g.Unsqueeze(g.cast(index, INT64), [1]), permuted(g, source, order)
+
+    def write(data: Tensor, values: Tensor, reduction: str | None) -> Tensor:
+        return written(g, "ScatterND", data, rows, values, reduction)
+
+    made = _reduced(g, write, permuted(g, data, order), values, values.sizes, reduce, include_self)
+    made = restored(g, g.sized(made, [data.sizes[i] for i in order]), order)
+    return made if x.rank else g.Squeeze(made, [0])
+
+
+@translates(aten.slice_scatter.default)
+def slice_scatter(
+    g: Graph, x: Tensor, source: Tensor, dim: int = 0, start: Size | None = None, end: Size | None = None, step: Size = 1
+) -> Tensor:
+    """slice_scatter(x, source, dim, start, end, step) → ScatterND at the positions that the Slice takes."""
+    if source.sizes == x.sizes and step == 1:
+        return g.cast(source, x.dtype)
+    every = counted(g, x.sizes[dim])
+    return put_along(g, x, dim, g.Slice(every, [start or 0], [END if end is None else end], [0], [step]), source)
+
+
+@translates(aten.select_scatter.default)
+def select_scatter(g: Graph, x: Tensor, source: Tensor, dim: int, index: Size) -> Tensor:
+    """select_scatter(x, source, dim, index) → ScatterND at one position."""
+    axis = dim % x.rank
+    row = g.sized(g.Unsqueeze(source, [axis]), [*source.sizes[:axis], 1, *source.sizes[axis:]])
+    return put_along(g, x, dim, g.ints([index]), row)
+
+
+@translates(aten.diagonal_scatter.default)
+def diagonal_scatter(g: Graph, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """diagonal_scatter(x, source, offset, dim1, dim2) → ScatterND into the rows one after the other, a row and a column apart."""
+    order = diagonal_order(x, dim1, dim2)
+    moved = permuted(g, x, order)
+    *rest, rows, columns = moved.sizes
+    at = counted(g, source.sizes[-1], diagonal_start(offset, columns), columns + 1)
+    flat = g.sized(g.reshaped(moved, (*rest, rows * columns)), (*rest, rows * columns))
+    made = put_along(g, flat, -1, at, source)
+    return restored(g, g.sized(g.reshaped(made, moved.sizes), moved.sizes), order)

@@ -1,0 +1,162 @@
+"""Operators that order elements: sort, topk, kthvalue, mode, unique. Not here: searching in what is sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+import torch
+
+from ..build.dtypes import FLOATS, TORCH
+from ..build.graph import TRUTH, Graph, Tensor
+from ..build.values import Size
+from ..translate.registry import translates
+from .create import FLOAT, INT64, counted
+from .index import numel, with_axis
+from .shape import END
+
+aten = torch.ops.aten
+
+
+@translates(aten.topk.default)
+def topk(g: Graph, x: Tensor, k: Size, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sequence[Tensor]:
+    """topk(x, k, dim, largest, sorted) → TopK; NaN is where ONNX Runtime puts it, which is no fixed place."""
+    if x.rank == 0:
+        return x, g.const(0, INT64)
+    return g.TopK(x, [k], axis=dim, largest=largest, sorted=sorted, outputs=2)
+
+
+def ordered(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None = None) -> Sequence[Tensor]:
+    """All elements along an axis (or the first `count`) in order, and where they were; equal ones stay in theirs, NaN is the largest.
+
+    TopK is stable, but knows no order with NaN in it: of floats it gets a key, infinity in place of NaN and the largest
+    finite number in place of infinity.
+    """
+    size = [x.sizes[dim] if count is None else count]
+    if x.dtype not in FLOATS:
+        return g.TopK(x, size, axis=dim, largest=descending, outputs=2)
+    key = g.cast(x, FLOAT) if x.dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16) else x
+    key = g.Where(g.IsNaN(key), g.const(torch.inf, key.dtype), g.Min(key, torch.finfo(TORCH[key.dtype]).max))
+    _, order = g.TopK(key, size, axis=dim, largest=descending, outputs=2)
+    return g.GatherElements(x, order, axis=dim), order
+
+
+@translates(aten.sort.default)
+def sort(g: Graph, x: Tensor, dim: int = -1, descending: bool = False) -> Sequence[Tensor]:
+    """sort(x, dim, descending) → TopK of all; for floats of a key that has a place for NaN."""
+    return ordered(g, x, dim, descending) if x.rank else (x, g.const(0, INT64))
+
+
+@translates(aten.sort.stable)
+def sort_stable(g: Graph, x: Tensor, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Sequence[Tensor]:
+    """sort(x, stable, dim, descending) → TopK of all, which is stable."""
+    return sort(g, x, dim, descending)
+
+
+@translates(aten.msort.default)
+def msort(g: Graph, x: Tensor) -> Tensor:
+    """msort(x) → TopK of all along the first axis."""
+    return sort(g, x, 0)[0]
+
+
+@translates(aten.argsort.default)
+def argsort(g: Graph, x: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
+    """argsort(x, dim, descending) → the positions that TopK of all gives."""
+    return sort(g, x, dim, descending)[1]
+
+
+@translates(aten.argsort.stable)
+def argsort_stable(g: Graph, x: Tensor, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
+    """argsort(x, stable, dim, descending) → the positions that TopK of all gives."""
+    return sort(g, x, dim, descending)[1]
+
+
+@translates(aten.kthvalue.default)
+def kthvalue(g: Graph, x: Tensor, k: Size, dim: int = -1, keepdim: bool = False) -> Sequence[Tensor]:
+    """kthvalue(x, k, dim, keepdim) → the last of the k smallest that TopK gives."""
+    if x.rank == 0:
+        return x, g.const(0, INT64)
+    last = g.const([-1] if keepdim else -1, INT64)
+    return [g.Gather(part, last, axis=dim) for part in ordered(g, x, dim, False, k)]
+
+
+@translates(aten.mode.default)
+def mode(g: Graph, x: Tensor, dim: int = -1, keepdim: bool = False) -> Sequence[Tensor]:
+    """mode(x, dim, keepdim) → of the sorted elements the last of the first longest run: Equal to all others, ReduceSum, ArgMax."""
+    if x.rank == 0:
+        return x, g.const(0, INT64)
+    axis = dim % x.rank
+    values, order = ordered(g, x, axis, False)
+    same = g.Equal(g.Unsqueeze(values, [axis + 1]), g.Unsqueeze(values, [axis]))
+    lengths = g.ReduceSum(g.cast(same, ir.DataType.INT32), [axis + 1], keepdims=0)
+    further = g.Max(g.Sub(g.ReduceMax(lengths, [axis], keepdims=1), 1), 0)  # NaN equals nothing, not even itself
+    last = g.Add(g.ArgMax(lengths, axis=axis, keepdims=1), g.cast(further, INT64))
+    found = [g.GatherElements(part, last, axis=axis) for part in (values, order)]
+    return found if keepdim else [g.Squeeze(part, [axis]) for part in found]
+
+
+@translates(aten._unique2.default, aten._unique.default)
+def unique(g: Graph, x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Sequence[Tensor]:
+    """unique(x) → Unique, with the inverse and the counts; floats, of which each NaN is a different one, by sorting."""
+    if x.dtype in FLOATS:
+        flat = _flat(g, x)
+        values, order = ordered(g, flat, 0, False)
+        found, group, counts = _runs(g, values, numel(x.sizes))
+        inverse = g.ScatterElements(order, order, group, axis=0)
+    else:
+        found, _, inverse, counts = g.Unique(x, sorted=1, outputs=4)
+        inverse.dtype = counts.dtype = INT64
+    results = [found, g.reshaped(inverse, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)]
+    return results[: len(g.at.meta["val"])]
+
+
+@translates(aten.unique_consecutive.default)
+def unique_consecutive(
+    g: Graph, x: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Sequence[Tensor]:
+    """unique_consecutive(x) → Compress of those that differ from the one before, with the inverse and the counts."""
+    if dim is not None and x.rank > 1:
+        return _consecutive_rows(g, x, dim % x.rank)
+    found, group, counts = _runs(g, _flat(g, x), numel(x.sizes))
+    return found, g.reshaped(group, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)
+
+
+@translates(aten.unique_dim.default)
+def unique_dim(
+    g: Graph, x: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Sequence[Tensor]:
+    """unique(x, dim) → Unique along an axis, with the inverse and the counts."""
+    found, _, inverse, counts = g.Unique(x, axis=dim, sorted=1, outputs=4)
+    inverse.dtype = counts.dtype = INT64
+    return found, inverse, counts
+
+
+def _consecutive_rows(g: Graph, x: Tensor, axis: int) -> Sequence[Tensor]:
+    others = [i for i in range(x.rank) if i != axis]
+    differs = g.Not(g.Equal(g.Slice(x, [1], [END], [axis]), g.Slice(x, [0], [-1], [axis])))
+    differs = g.cast(g.ReduceSum(g.cast(differs, INT64), others, keepdims=0), TRUTH)
+    begins, group, counts = _groups(g, differs, x.sizes[axis])
+    return g.Compress(x, begins, axis=axis), group, counts
+
+
+def _runs(g: Graph, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
+    """The first of each run of equal elements, the number of the run that each is in, and how long the runs are."""
+    differs = g.Not(g.Equal(g.Slice(x, [1], [END], [0]), g.Slice(x, [0], [-1], [0])))
+    begins, group, counts = _groups(g, differs, size)
+    return g.Compress(x, begins, axis=0), group, counts
+
+
+def _groups(g: Graph, differs: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
+    """Where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
+    begins = g.Slice(g.Concat(g.const([True], TRUTH), differs, axis=0), [0], [size], [0])
+    group = g.Sub(g.CumSum(g.cast(begins, INT64), g.const(0, INT64)), 1)
+    starts = g.Compress(counted(g, size), begins, axis=0)
+    return begins, group, g.Sub(g.Concat(g.Slice(starts, [1], [END], [0]), g.ints([size]), axis=0), starts)
+
+
+def _flat(g: Graph, x: Tensor) -> Tensor:
+    return g.sized(g.reshaped(with_axis(g, x), (numel(x.sizes),)), (numel(x.sizes),))
+
+
+def _none(g: Graph) -> Tensor:
+    return g.const([], INT64)

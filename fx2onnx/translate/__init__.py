@@ -1,0 +1,1 @@
+"""Which function translates which operator, and what is tried where there is none."""

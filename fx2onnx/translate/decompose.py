@@ -1,0 +1,232 @@
+"""Operators without a translation, by what torch decomposes them into; and all sources in their order. Not here: the translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from typing import Any
+
+import onnx_ir as ir
+import sympy
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils import _pytree as pytree
+
+from ..build.aliasing import writes, written_arguments
+from ..build.graph import Graph
+from ..build.interpreter import IGNORED_KWARGS, Interpreter
+from ..build.values import sizes_of
+from ..capture.by_export import size_one_stays_dynamic
+from ..capture.dynamic_shapes import PROBES
+from ..errors import Untranslated, op_title
+from .dispatch import Dispatch, Source, first_that_fits
+from .registry import Translation
+from .torchlib import custom_table, torchlib_source
+
+DEPTH = 6
+
+
+def dispatch_of(table: Mapping[Any, Any], opset: int, fallback: bool) -> Dispatch:
+    """Where translations come from: the caller's table, ours, and, if there may be fallbacks, torchlib and decompositions.
+
+    Raises:
+        TypeError, ValueError: something is wrong with the caller's table.
+    """
+    return _lookup(custom_table(table, opset), opset, fallback, ())
+
+
+def _lookup(custom: Mapping[Any, Translation], opset: int, fallback: bool, within: tuple[Any, ...]) -> Dispatch:
+    if not fallback:
+        return Dispatch(custom)
+    inner = partial(_lookup, custom, opset, True)
+    return Dispatch(custom, (("torchlib", torchlib_source(opset)), ("decomposed", decomposition_source(inner, within))))
+
+
+def decomposition_source(inner_lookup: Callable[[tuple[Any, ...]], Dispatch], within: tuple[Any, ...] = ()) -> Source:
+    """A source that traces what an operator decomposes into and translates that in its place.
+
+    Args:
+        inner_lookup: makes the look-up for the operators it consists of, given those that it stands in itself.
+        within: the operators whose decomposition is being translated.
+    """
+
+    def source(node: torch.fx.Node) -> Translation | None:
+        if node.target in within or len(within) == DEPTH:
+            return None
+        ways = [partial(_translated, node, way, inner_lookup((*within, node.target))) for way in decompositions(node.target)]
+        return first_that_fits(ways) if ways else None
+
+    return source
+
+
+def decompositions(target: Any) -> list[Callable[..., Any]]:
+    """What torch knows an operator to consist of: its composite kernel, the tables of decompositions, what stands for a prim."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return []
+    ways = [target.decompose] if target._can_decompose() else []
+    if target in _table():
+        ways.append(_table()[target])
+    if target.namespace == "prims":
+        ways.append(getattr(torch.ops.prims, target._opname).impl_aten)
+    return ways
+
+
+@cache
+def _table() -> dict[Any, Callable[..., Any]]:
+    from torch._decomp import core_aten_decompositions, decomposition_table
+
+    return {**core_aten_decompositions(), **decomposition_table}
+
+
+def _translated(node: torch.fx.Node, way: Callable[..., Any], lookup: Dispatch, g: Graph, *args: Any, **kwargs: Any) -> Any:
+    """The results of a node, and the new values of the arguments that it changes, by walking over its decomposition."""
+    module = traced(node, way)
+    walk = Interpreter(g, module, lookup, writes(module))
+    placeholders = _bound(walk, node, args, kwargs)
+    walk.run(_named_after(node, module))
+    if walk.failures:
+        inner, reason = walk.failures[0]
+        raise Untranslated(f"it decomposes into {op_title(inner.target)}: {reason}")
+    made = walk.value_of(module.graph.output_node().args[0])
+    return _results(node, made, [walk.memory.read(placeholders[argument]) for argument in written_arguments(node)])
+
+
+def _bound(walk: Interpreter, node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[torch.fx.Node, torch.fx.Node]:
+    """Gives every input of the decomposition the value of the argument it stands for; the input of each node."""
+    leaves = pytree.tree_leaves((node.args, {key: value for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}))
+    values = zip(leaves, pytree.tree_leaves((list(args), dict(kwargs))), strict=True)
+    value_of = {leaf: value for leaf, value in values if isinstance(leaf, torch.fx.Node)}
+    placeholders = dict(zip(node.all_input_nodes, walk.module.graph.find_nodes(op="placeholder"), strict=True))
+    for leaf, placeholder in placeholders.items():
+        walk.memory.bind(placeholder, value_of[leaf])
+    return placeholders
+
+
+def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[torch.fx.Node]:
+    """The nodes of the decomposition, which say that they come from this node."""
+    for inner in module.graph.nodes:
+        inner.name = f"{node.name}/{inner.name}"
+        inner.meta.update({key: node.meta[key] for key in ("nn_module_stack", "stack_trace") if key in node.meta})
+    return list(module.graph.nodes)
+
+
+def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
+    """The results and then the new values of what is changed, as the walk takes them; it names what is new after the node."""
+    for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
+        if isinstance(value, ir.Value) and isinstance(fake, torch.Tensor) and not _may_equal(value.sizes, sizes_of(fake)):
+            raise Untranslated(f"its decomposition gives {value.sizes} where the operator gives {sizes_of(fake)}")
+        if isinstance(value, ir.Value) and value.producer() is not None and value.name.startswith(f"{node.name}/"):
+            value.shape = None
+    if not new:
+        return made
+    results = made if isinstance(made, (tuple, list)) else [made]
+    own = [result for result, declared in zip(results, node.target._schema.returns, strict=False) if declared.alias_info is None]
+    return [*own, *new]
+
+
+def _may_equal(made: Sequence[Any] | None, captured: Sequence[Any]) -> bool:
+    """Whether two lists of sizes are the same as far as can be seen: as long, and no two numbers in one place."""
+    if made is None:
+        return True
+    return len(made) == len(captured) and all(
+        a == b for a, b in zip(made, captured, strict=True) if isinstance(a, int) and isinstance(b, int)
+    )
+
+
+def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule:
+    """The graph of what `way` does with the fake arguments of a node; its inputs are the nodes among them.
+
+    Raises:
+        Untranslated: it cannot be traced, or it decides something by a size and so holds for some sizes only.
+    """
+    given = node.all_input_nodes
+    fakes = [argument.meta["val"] for argument in given]
+
+    def call(*values: Any) -> Any:
+        known = dict(zip(given, values, strict=True))
+        args, kwargs = pytree.tree_map_only(torch.fx.Node, known.__getitem__, (node.args, dict(node.kwargs)))
+        made = way(*args, **kwargs)
+        return list(made) if isinstance(made, tuple) else made
+
+    mode = next((value.fake_mode for value in pytree.tree_leaves((fakes, node.meta["val"])) if hasattr(value, "fake_mode")), None)
+    with _apart(mode) as decisions:
+        try:
+            module = make_fx(call, _allow_non_fake_inputs=True)(*fakes)
+        except Exception as error:
+            raise Untranslated(f"its decomposition fails: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
+    for decision in decisions:
+        if not _always(decision, mode.shape_env):
+            raise Untranslated(f"its decomposition holds for some sizes only: {decision}")
+    module.graph.eliminate_dead_code()
+    return module
+
+
+@contextmanager
+def _apart(mode: Any) -> Iterator[list[Any]]:
+    """While it lasts, what is traced in this fake mode teaches the sizes of the program nothing; yields what was decided by them.
+
+    Raises:
+        Untranslated: the sizes did change; they are put back.
+    """
+    decisions: list[Any] = []
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(size_one_stays_dynamic())
+        if mode is not None:
+            stack.enter_context(mode)
+            stack.enter_context(_uncached(mode))
+            if mode.shape_env is not None:
+                stack.enter_context(_untouched(mode.shape_env, decisions))
+        yield decisions
+
+
+@contextmanager
+def _uncached(mode: Any) -> Iterator[None]:
+    before, mode.cache_enabled = mode.cache_enabled, False
+    try:
+        yield
+    finally:
+        mode.cache_enabled = before
+
+
+@contextmanager
+def _untouched(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
+    def note(prefix: str, decision: Any, forcing_spec: bool) -> None:
+        if prefix.startswith("eval"):
+            decisions.append(decision)
+
+    ShapeEnv._inner_evaluate_expr.cache_clear()  # what it remembers is not noted again
+    replaced, ranges, pending = dict(sizes.replacements), dict(sizes.var_to_range), list(sizes.pending_fresh_unbacked_symbols)
+    sizes._log_guard = note
+    try:
+        with sizes.suppress_guards():
+            yield
+    finally:
+        del sizes._log_guard
+        sizes.pending_fresh_unbacked_symbols[:] = pending
+        ShapeEnv._inner_evaluate_expr.cache_clear()
+    if replaced != dict(sizes.replacements) or any(sizes.var_to_range[symbol] != known for symbol, known in ranges.items()):
+        sizes.replacements.clear()
+        sizes.replacements.update(replaced)
+        sizes.var_to_range.update(ranges)
+        sizes._replacements_version_counter += 1
+        sizes._version_counter += 1
+        raise Untranslated("its decomposition changes what is known of the sizes")
+
+
+def _always(decision: Any, sizes: ShapeEnv) -> bool:
+    """Whether what was decided for the example holds at every size that the program takes."""
+    if len(decision.free_symbols) != 1:
+        return bool(decision == sympy.true)
+    symbol = next(iter(decision.free_symbols))
+    known = sizes.var_to_range.get(symbol)
+    return all(_holds(decision, symbol, n) for n in (0, 1, *PROBES) if known is None or known.lower <= n <= known.upper)
+
+
+def _holds(decision: Any, symbol: sympy.Symbol, size: int) -> bool:
+    try:
+        return decision.subs(symbol, size) == sympy.true
+    except ZeroDivisionError:
+        return False

@@ -1,0 +1,95 @@
+"""Which translation an operator gets, and from where: the caller's table, ours, torchlib, or its decomposition. Not here: any of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from ..build.dtypes import Unrunnable
+from ..build.symbols import UnknownSymbol
+from ..errors import Untranslated, UntranslatedInside
+from .registry import Translation, own_translations
+
+NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
+Source = Callable[[torch.fx.Node], Translation | None]
+
+
+@dataclass
+class Dispatch:
+    """Finds translations, and remembers where each node's came from."""
+
+    custom: Mapping[Any, Translation]
+    fallbacks: tuple[tuple[str, Source], ...] = ()
+    used: dict[str, list[torch.fx.Node]] = field(default_factory=dict)
+
+    def __call__(self, node: torch.fx.Node) -> Translation:
+        """A translation that tries what each source has for the operator of this node, until one does not refuse the call.
+
+        The translation raises:
+            Untranslated: nobody has one, or all refuse; it says why each did.
+        """
+        return partial(self._translated, node)
+
+    def _translated(self, node: torch.fx.Node, g: Any, *args: Any, **kwargs: Any) -> Any:
+        reasons = []
+        for source, translation in self._candidates(node):
+            if translation is None:
+                continue
+            try:
+                made = translation(g, *args, **kwargs)
+            except UntranslatedInside:
+                raise
+            except NOT_TRANSLATED as error:
+                reasons.append(str(error) if source == "own" else f"{error} ({source})")
+                continue
+            self.used.setdefault(source, []).append(node)
+            return made
+        missing = "no translation" if self.fallbacks else "no translation in the table, and fallback=False"
+        raise Untranslated("; ".join(reasons) or missing)
+
+    def knows(self, node: torch.fx.Node) -> bool:
+        """Whether any source has a translation for the operator of this node."""
+        return any(translation is not None for _, translation in self._candidates(node))
+
+    def _candidates(self, node: torch.fx.Node) -> Any:
+        yield "custom", self.custom.get(node.target)
+        own = own_translations()
+        yield "own", own.get(node.target) or own.get(str(node.target))  # by its text where the library may not be loaded
+        functional = functional_twin(node.target)
+        yield "own", own.get(functional) if functional is not None else None
+        for name, source in self.fallbacks:
+            yield name, source(node)
+
+
+def functional_twin(target: Any) -> Any:
+    """The overload that computes what an in-place one writes: `aten.add.Tensor` for `aten.add_.Tensor`; None when there is none."""
+    if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
+        return None
+    namespace, _, name = target._schema.name.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name.removesuffix("_"), None) if name.endswith("_") else None
+    return getattr(packet, target._overloadname, None) if packet is not None else None
+
+
+def first_that_fits(translations: Sequence[Translation]) -> Translation:
+    """A translation that tries these in order, until one does not refuse the call."""
+
+    def translation(g: Any, *args: Any, **kwargs: Any) -> Any:
+        for candidate in translations[:-1]:
+            with suppress(*NOT_TRANSLATED):
+                return candidate(g, *args, **kwargs)
+        return translations[-1](g, *args, **kwargs)
+
+    return translation
+
+
+def is_own_kind(function: Any) -> bool:
+    """Whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
+    if not inspect.isfunction(function):
+        return False
+    return next(iter(inspect.signature(function).parameters), None) == "g"
