@@ -9,8 +9,8 @@ TIMEOUT ?= 120
 NOTEBOOKS ?= gallery benchmarks
 PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
-PACKAGE := $(shell find exportlab -name '*.py')
-NBVAL := PYTHONPATH=tests $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
+PACKAGE := $(shell find exportlab fx2onnx -name '*.py')
+NBVAL := PYTHONPATH=tools $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
@@ -32,12 +32,12 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 test: build/.lessons build/.recipes build/.errors build/.pytest build/.matrix  ## run every notebook and compare its outputs, then known errors, pytest, a part of the matrix; nothing twice
 	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.errors build/.pytest build/.matrix)"
 
-build/.lessons: $(READY) $(PACKAGE) tests/nbval.cfg tests/kernels.py tests/lessons.py $(wildcard tutorials/*.ipynb)
-	@$(NBVAL) --nbval --nbval-sanitize-with tests/nbval.cfg $$($(BIN)/python tests/lessons.py)
+build/.lessons: $(READY) $(PACKAGE) tools/nbval.cfg tools/kernels.py tools/lessons.py $(wildcard tutorials/*.ipynb)
+	@$(NBVAL) --nbval --nbval-sanitize-with tools/nbval.cfg $$($(BIN)/python tools/lessons.py)
 	@touch $@
 
-build/.recipes: $(READY) $(PACKAGE) tests/to_notebooks.py tests/kernels.py $(shell find gallery benchmarks -name '*.py')
-	@$(BIN)/python tests/to_notebooks.py $(NOTEBOOKS) build/notebooks
+build/.recipes: $(READY) $(PACKAGE) tools/to_notebooks.py tools/kernels.py $(shell find gallery benchmarks -name '*.py')
+	@$(BIN)/python tools/to_notebooks.py $(NOTEBOOKS) build/notebooks
 	@$(NBVAL) --nbval-lax build/notebooks
 	@touch $@
 
@@ -45,16 +45,16 @@ build/.errors: $(READY) $(PACKAGE) docs/known_errors.py
 	@$(BIN)/python docs/known_errors.py
 	@touch $@
 
-build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tutorials docs $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')
+build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tools tutorials docs fx2onnx $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')
 	@$(BIN)/pytest -n $(JOBS) tests
 	@touch $@
 
-build/.matrix: $(READY) $(PACKAGE) tests/matrix.py tests/expected/matrix.csv
-	@$(BIN)/python tests/matrix.py --check --quick --exporters $(BOTH_MODES)
+build/.matrix: $(READY) $(PACKAGE) tools/expected_matrix.py tests/expected/matrix.csv
+	@$(BIN)/python tools/expected_matrix.py --check --quick --exporters $(BOTH_MODES)
 	@touch $@
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
-	@$(BIN)/python tests/store_pairs.py
+	@$(BIN)/python tools/store_pairs.py
 
 lab: $(READY)  ## open the lessons in JupyterLab
 	@$(BIN)/jupyter lab tutorials
@@ -68,14 +68,14 @@ matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an 
 	@$(BIN)/exportlab sweep --exporters $(BOTH_MODES) --modes static --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@$(BIN)/exportlab sweep --cases $(COMPILED) --exporters aoti --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
-	@$(BIN)/python tests/matrix.py --write
+	@$(BIN)/python tools/expected_matrix.py --write
 
 matrix-check: $(READY)  ## sweep every case again, and name every outcome that is not the stored one
-	@$(BIN)/python tests/matrix.py --check
+	@$(BIN)/python tools/expected_matrix.py --check
 
 # All cases, each in one mode, by our own exporter, which changes most. More would not fit into the time that CI has.
 matrix-moving: $(READY)
-	@$(BIN)/python tests/matrix.py --check --moving --exporters to_onnx
+	@$(BIN)/python tools/expected_matrix.py --check --moving --exporters to_onnx
 
 # The packages of .venv, behind one that differs.
 matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since

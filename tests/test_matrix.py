@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
-import matrix as expected
+import expected_matrix as expected
 import pytest
 
 from exportlab import zoo

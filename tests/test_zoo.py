@@ -1,4 +1,4 @@
-"""The zoo: its cases are well declared and repeatable. Not here: how an exporter does, which tests/matrix.py looks at."""
+"""The zoo: its cases are well declared and repeatable. Not here: how an exporter does, which tools/expected_matrix.py looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notebook kernels for nbval that talk through files, not ports. Not here: any test; `make test` loads this as a plugin.
+"""Notebook kernels for nbval that talk through files, not ports: a plugin of pytest, loaded by `make test`.
 
 Free ports are chosen before the kernel opens them: of two kernels that start at once, one can find its port taken, and dies.
 """
@@ -17,6 +17,7 @@ from jupyter_client.manager import KernelManager
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Give nbval kernels whose sockets are files in a folder that ends with the run."""
     folder = tempfile.TemporaryDirectory(prefix="kernels-")  # a socket's path holds 107 characters at most: not below the user's home
     config.add_cleanup(folder.cleanup)
     patch = pytest.MonkeyPatch()
@@ -25,5 +26,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def through_files(folder: Path, **options: Any) -> KernelManager:
-    """A kernel manager whose sockets are files in `folder`."""
+    """Return a kernel manager whose sockets are files in `folder`."""
     return KernelManager(transport="ipc", connection_file=str(folder / f"{uuid.uuid4().hex}.json"), **options)

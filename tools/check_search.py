@@ -1,4 +1,4 @@
-"""Pastes the message of each known error into the rendered site, and expects its page first. Not here: a browser, which is Chromium.
+"""Pastes the message of each known error into the rendered site, by Chromium, and expects its page first.
 
 usage: PYTHONPATH=tutorials check_search.py SITE
 """

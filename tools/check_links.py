@@ -1,4 +1,4 @@
-"""Finds links inside the rendered site that lead nowhere. Not here: links to other sites.
+"""Finds links inside the rendered site that lead nowhere.
 
 usage: check_links.py FOLDER
 """

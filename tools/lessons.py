@@ -1,4 +1,4 @@
-"""Prints the stored lessons that can be run here; of the others, on standard error, which programs they need. Not here: running them.
+"""Prints the stored lessons that can be run here; of the others, on standard error, which programs they need.
 
 usage: lessons.py
 """

@@ -1,7 +1,6 @@
 """Every outcome that is expected, held against a new sweep.
 
-`python tests/matrix.py --check [--quick | --moving] [--exporters NAMES]`, or `--write` to store what is expected.
-Not here: what the sweep looks at, nor what the outcomes mean.
+`python tools/expected_matrix.py --check [--quick | --moving] [--exporters NAMES]`, or `--write` to store what is expected.
 """
 
 from __future__ import annotations
