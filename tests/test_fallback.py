@@ -82,7 +82,7 @@ def converted(function: Callable[..., Any], *args: Any, lookup: Dispatch, opset:
 def without_own(monkeypatch: pytest.MonkeyPatch, *operators: Any) -> None:
     """Takes our own translations of these operators out of the table, while a test lasts."""
     rest = {target: made for target, made in own_translations().items() if target not in operators}
-    monkeypatch.setattr("exportlab.converter.lookup.own_translations", lambda: rest)
+    monkeypatch.setattr("fx2onnx.translate.dispatch.own_translations", lambda: rest)
 
 
 TORCHLIB = {
@@ -144,7 +144,7 @@ def _grown(x: torch.Tensor) -> torch.Tensor:
 def test_an_operator_is_decomposed_where_it_stands(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target, function = DECOMPOSED[case]
     without_own(monkeypatch, target)
-    monkeypatch.setattr("exportlab.converter.torchlib.REFUSED", frozenset({target.name()}))
+    monkeypatch.setattr("fx2onnx.translate.torchlib.REFUSED", frozenset({target.name()}))
     lookup = dispatch_of({}, 20, True)
     converted(function, X, lookup=lookup)[1].check()
     assert target in {node.target for node in lookup.used["decomposed"]}

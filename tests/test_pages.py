@@ -36,7 +36,7 @@ def test_readme_shows_the_refusal_as_it_is(tmp_path: Path) -> None:
     script.write_text(first + then)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     last = re.sub(r"at \S*bybatch", "at bybatch", done.stderr.splitlines()[-1])
-    assert last.startswith(f"exportlab.converter.errors.{said.strip(' …' + chr(10))}")
+    assert last.startswith(f"fx2onnx.errors.{said.strip(' …' + chr(10))}")
 
 
 def test_readme_sweeps_the_readers_own_cases(tmp_path: Path) -> None:

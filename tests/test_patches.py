@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
-from exportlab import Sample, export, patches, verify, zoo
-from exportlab import messages as quiet
+from exportlab import Sample, export, patches, quiet, verify, zoo
 from exportlab.messages import muffled, native_output_dropped
 
 ROWS = ({0: "rows"},)

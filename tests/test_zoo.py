@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from exportlab import cases as case
 from exportlab import zoo
-from exportlab.cases import Case, Sample
+from exportlab.cases import Case, Sample, case
 from exportlab.specs import Maker, built, flags, integers, ones, size_of, tensor
 
 CASES = zoo.cases()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 import sysconfig
@@ -14,11 +15,11 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..exporters.to_onnx import shown_path
+from ..exporters.to_onnx import shown_path, to_onnx
 from ..isolation import Failure
 
 STACK = "pkg.torch.onnx.stack_trace"  # where nodes of ONNX keep it
-HERE = str(Path(__file__).parents[1])
+OURS = (str(Path(__file__).parents[1]), str(Path(inspect.getfile(to_onnx)).parent))
 STANDARD = sysconfig.get_paths()["stdlib"]
 EXPORTERS = (
     "torch",
@@ -92,7 +93,7 @@ def _absolute(file: str) -> str:
 
 
 def _of_exporters(file: str) -> bool:
-    if file.startswith(HERE) and "/zoo/" not in file:
+    if file.startswith(OURS) and "/zoo/" not in file:
         return True
     package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""
     return not Path(file).is_file() or package in EXPORTERS or (not package and file.startswith(STANDARD))

@@ -135,7 +135,7 @@ assert not right(mixed, later)
 
 small = (
     patch("torch.onnx._internal.exporter._onnx_program._LARGE_MODEL_THRESHOLD", 10_000),
-    patch("exportlab.converter.program.EXTERNAL_DATA_ABOVE", 10_000),
+    patch("fx2onnx.program.EXTERNAL_DATA_ABOVE", 10_000),
 )
 programs = {"official": program, "to_onnx": to_onnx(model, (four,), dynamic_shapes=({0: "b"},))}
 
