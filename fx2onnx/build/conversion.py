@@ -10,13 +10,13 @@ import onnx_ir as ir
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
-from .subgraphs import subgraph_builder
 from ..errors import MutationError, NameCollision, unsupported
-from .graph import Graph, Shared, Tensor
 from ..translate.dispatch import Dispatch
 from .aliasing import writes
-from .values import expression, sizes_of
+from .graph import Graph, Shared, Tensor
 from .interpreter import Interpreter
+from .subgraphs import subgraph_builder
+from .values import expression, sizes_of
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 IR_VERSION = 10
@@ -36,7 +36,12 @@ class Conversion:
     """One conversion of one program."""
 
     def __init__(
-        self, program: torch.export.ExportedProgram, asked: ConversionOptions, dim_names: dict[Any, str], lookup: Dispatch, blocks: Any = None
+        self,
+        program: torch.export.ExportedProgram,
+        asked: ConversionOptions,
+        dim_names: dict[Any, str],
+        lookup: Dispatch,
+        blocks: Any = None,
     ) -> None:
         self.program = program
         self.asked = asked

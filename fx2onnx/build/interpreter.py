@@ -9,12 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from .dtypes import Unrunnable, onnx_dtype
 from ..errors import Untranslated, op_title
-from .graph import Graph, Tensor
-from .aliasing import Memory, written_arguments
-from .symbols import UnknownSymbol
 from ..translate.registry import Translation
+from .aliasing import Memory, written_arguments
+from .dtypes import Unrunnable, onnx_dtype
+from .graph import Graph, Tensor
+from .symbols import UnknownSymbol
 from .values import SYMBOLIC, expression, sizes_of
 from .view_writes import put_back
 

@@ -9,12 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from .dtypes import onnx_dtype
 from ..errors import UntranslatedInside
+from .dtypes import onnx_dtype
 from .graph import Graph, Tensor
+from .interpreter import Interpreter
 from .symbols import Symbols
 from .values import SYMBOLIC, expression, sizes_of
-from .interpreter import Interpreter
 
 NUMBERS = {
     **dict.fromkeys((bool, torch.SymBool), ir.DataType.BOOL),

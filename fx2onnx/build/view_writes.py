@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 import torch
 
-from .graph import Tensor
 from .aliasing import returns_its_argument
+from .graph import Tensor
 from .values import sizes_of
 
 if TYPE_CHECKING:
