@@ -33,11 +33,23 @@ TRANSPOSED = "/T"
 
 
 class Tensor(ir.Value):
-    """A value of the graph with its sizes: integers, or sympy expressions for those that move; None when nobody said."""
+    """A value of the graph with its dtype and its sizes: integers, or sympy expressions for those that move.
 
-    def __init__(self, producer: Any = None, *, sizes: Sequence[Size] | None = None, **given: Any) -> None:
+    `known_sizes` is None when nobody said; asking such a value for its `sizes` is an error.
+    """
+
+    dtype: ir.DataType  # never None where a translation sees it: only a further output of a node that others wrote has no type
+
+    def __init__(self, producer: ir.Node | None = None, *, sizes: Sequence[Size] | None = None, **given: Any) -> None:
         super().__init__(producer, **given)
-        self.sizes = sizes
+        self.known_sizes = None if sizes is None else tuple(sizes)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The size of each axis."""
+        if self.known_sizes is None:
+            raise TypeError(f"the sizes of {self.name} are not known: say them by g.sized")
+        return self.known_sizes
 
     @property
     def rank(self) -> int:
@@ -83,7 +95,7 @@ class Graph:
         self.nodes: list[ir.Node] = []
         self.seen: dict[Any, tuple[Tensor, ...]] = {}
         self.symbols: Symbols = Symbols() if parent is None or isolated else Symbols(parent.symbols)
-        self.at: torch.fx.Node | None = None
+        self._at: torch.fx.Node | None = None
         self.subgraph: Any = parent.subgraph if parent else None
         self.body: Any = None
         self.metadata: dict[str, str] = {}
@@ -97,6 +109,21 @@ class Graph:
     def opset(self) -> int:
         """The opset version of the model."""
         return self.shared.opset
+
+    @property
+    def at(self) -> torch.fx.Node:
+        """The node of the capture that is being translated."""
+        if self._at is None:
+            raise LookupError("no node is being translated")
+        return self._at
+
+    @property
+    def overload(self) -> torch._ops.OpOverload:
+        """The operator that is being translated."""
+        target = self.at.target
+        if not isinstance(target, torch._ops.OpOverload):
+            raise TypeError(f"{target} is no operator of torch's library")
+        return target
 
     def op(
         self, op_type: str, *inputs: Any, domain: str = "", outputs: int = 1, dtype: Any = None, merged: bool = True, **attributes: Any
@@ -161,9 +188,9 @@ class Graph:
     def _append(
         self, domain: str, op_type: str, values: list[Tensor | None], outputs: int, given: dict[str, Any], dtype: Any
     ) -> tuple[Tensor, ...]:
-        base = f"{self.at.name if self.at else 'main'}/{op_type}"
+        base = f"{self._at.name if self._at else 'main'}/{op_type}"
         types = _output_types(op_type, values, given, outputs, dtype)
-        sizes = values[0].sizes if op_type in UNARY else None
+        sizes = values[0].known_sizes if op_type in UNARY else None
         made = tuple(Tensor(name=self.shared.names.unique(base), sizes=sizes, type=ir.TensorType(kind) if kind else None) for kind in types)
         if domain not in self.shared.domains:
             self.shared.domains[domain] = 1
@@ -244,7 +271,7 @@ class Graph:
     def scalar(self, value: Any, dtype: Any) -> Tensor:
         """A value without axes of this dtype, of a number, a symbolic number, or a tensor of one element."""
         if isinstance(value, ir.Value):
-            return self.cast(value if value.sizes == () else self.Reshape(value, []), dtype)
+            return self.cast(value if value.known_sizes == () else self.Reshape(value, []), dtype)
         if isinstance(value, sympy.Basic) and not value.is_number:
             return self.cast(self.symbols.scalar(self, value), dtype)
         return self.const(python_number(value), dtype)
@@ -258,29 +285,29 @@ class Graph:
 
     def shape(self, value: Tensor) -> Tensor:
         """The sizes of a tensor as an int64 tensor."""
-        return self.ints(value.sizes) if value.sizes is not None else self.Shape(value)
+        return self.ints(value.sizes) if value.known_sizes is not None else self.Shape(value)
 
     def copied(self, value: Tensor) -> Tensor:
         """An Identity of its own, for an output that is an input, a weight, or an output already."""
         (copy,) = self._append("", "Identity", [value], 1, {}, value.dtype)
-        copy.shape, copy.sizes = value.shape, value.sizes
+        copy.shape, copy.known_sizes = value.shape, value.known_sizes
         return copy
 
     def sized(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
         """The same value, whose sizes are now known."""
-        value.sizes = tuple(sizes)
+        value.known_sizes = tuple(sizes)
         return value
 
     def reshaped(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
         """The same elements in these sizes; the value itself when it has them."""
-        if value.sizes == tuple(sizes):
+        if value.known_sizes == tuple(sizes):
             return value
         if 0 in sizes:
             return self.Reshape(value, list(sizes), allowzero=1)
         moving = [i for i, size in enumerate(sizes) if not isinstance(size, int)]
         if len(moving) == 1:
             return self.Reshape(value, [size if isinstance(size, int) else -1 for size in sizes])
-        kept = value.sizes or ()
+        kept = value.known_sizes or ()
         if all(i < len(kept) and kept[i] == sizes[i] for i in moving):
             return self.Reshape(value, [0 if i in moving else size for i, size in enumerate(sizes)])
         return self.Reshape(value, list(sizes), allowzero=1)  # a computed size may be 0, which would copy the axis
@@ -309,15 +336,21 @@ class Graph:
         """The dtype that torch computes in, given these operands."""
         return dtypes.result_dtype(*map(_kind, operands))
 
+    def child(self) -> Graph:
+        """An empty graph inside this one: it reads the values of this one, and nothing made in it can be seen from here."""
+        inner = Graph(self.shared, parent=self)
+        inner._at, inner.metadata = self._at, self.metadata
+        return inner
+
     @contextmanager
     def on(self, node: torch.fx.Node, metadata: dict[str, str]) -> Iterator[None]:
         """While it lasts, what is appended belongs to this node of the capture."""
-        before = self.at, self.metadata
-        self.at, self.metadata = node, metadata
+        before = self._at, self.metadata
+        self._at, self.metadata = node, metadata
         try:
             yield
         finally:
-            self.at, self.metadata = before
+            self._at, self.metadata = before
 
 
 def _output_types(op_type: str, values: list[Any], given: dict[str, Any], outputs: int, dtype: Any) -> list[Any]:
@@ -336,7 +369,7 @@ def _output_types(op_type: str, values: list[Any], given: dict[str, Any], output
 def _kind(operand: Any) -> tuple[Any, bool]:
     """What decides the promotion: the dtype and whether there are no axes, or the Python type."""
     if isinstance(operand, ir.Value):
-        return operand.dtype, operand.sizes == ()
+        return operand.dtype, operand.known_sizes == ()
     if isinstance(operand, sympy.Basic):
         return (bool if operand.is_Boolean or operand.is_Relational else int if operand.is_integer else float), True
     return type(operand), True

@@ -184,7 +184,7 @@ class Interpreter:
         if not isinstance(value, torch.Tensor):
             return made
         made = self.g.cast(made, onnx_dtype(value.dtype))
-        if expand and made.sizes is not None and made.sizes != sizes_of(value):
+        if expand and made.known_sizes is not None and made.sizes != sizes_of(value):
             made = self.g.Expand(made, list(sizes_of(value)))
         if made.shape is None:
             made.name = self.g.shared.names.unique(name) if made.producer() is not None else made.name
@@ -193,7 +193,7 @@ class Interpreter:
 
     def describe(self, made: Tensor, value: torch.Tensor) -> None:
         """Sizes and shape of a value, as the capture has them."""
-        made.sizes = sizes_of(value)
+        self.g.sized(made, sizes_of(value))
         made.shape = self.g.shared.onnx_shape(made.sizes)
         self.g.symbols.learn_sizes(made)
 

@@ -71,16 +71,9 @@ def all_made(*makers: Callable[[], Any]) -> list[Any]:
     return made
 
 
-def child(g: Graph) -> Graph:
-    """An empty graph inside `g`: it reads the values of `g`, and nothing made in it can be seen from `g`."""
-    inner = Graph(g.shared, parent=g)
-    inner.at, inner.metadata = g.at, g.metadata
-    return inner
-
-
 def inlined(g: Graph, around: Graph) -> Graph:
     """A child whose nodes are appended to `g` itself, but which knows only the symbols of `around` and those of its own placeholders."""
-    inner = child(g)
+    inner = g.child()
     inner.nodes, inner.seen, inner.symbols = g.nodes, g.seen, Symbols(around.symbols)
     return inner
 
@@ -122,5 +115,5 @@ def typed(made: Any, fakes: Sequence[Any]) -> list[Tensor]:
     for output, fake in zip(outputs, fakes, strict=True):
         output.type = ir.TensorType(dtype_of(fake))
         if not isinstance(fake, torch.Tensor):
-            output.sizes, output.shape = (), ir.Shape([])
+            output.known_sizes, output.shape = (), ir.Shape([])
     return outputs

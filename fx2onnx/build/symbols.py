@@ -41,8 +41,8 @@ class Symbols:
     def hold(self, number: Any, value: Tensor) -> None:
         """In this graph the tensor holds the number, whatever graphs around it have for it: a loop's own symbol."""
         kind = TRUTH if _is_truth(number) else INTEGER if number.is_integer else REAL
-        self.sources[number] = lambda g: g.cast(value if value.sizes == (1,) else g.op("Reshape", value, [1]), kind)
-        if value.sizes == () and value.dtype == kind:
+        self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
+        if value.known_sizes == () and value.dtype == kind:
             self.scalars[number] = value
 
     def _knows(self, number: sympy.Expr) -> bool:

@@ -36,7 +36,7 @@ def identity(g: Graph, x: Tensor, *_: Any, **__: Any) -> Tensor:
 def copy(g: Graph, x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
     """copy(x, source) → the source, in the dtype and the sizes of x: Cast, Expand."""
     source = g.cast(source, x.dtype)
-    return source if source.sizes == x.sizes else g.Expand(source, list(x.sizes))
+    return source if source.known_sizes == x.sizes else g.Expand(source, list(x.sizes))
 
 
 @translates(aten.fill.Scalar, aten.fill.Tensor)

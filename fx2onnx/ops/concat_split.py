@@ -21,7 +21,7 @@ aten = torch.ops.aten
 @translates(aten.cat.default, aten.concat.default, aten.concatenate.default)
 def cat(g: Graph, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """cat(tensors, dim) → Concat; nothing for a single tensor. Torch passes over empty tensors with one axis."""
-    parts = [tensor for tensor in g.promote(*tensors) if tensor.sizes != (0,) or len(g.sizes) == 1]
+    parts = [tensor for tensor in g.promote(*tensors) if tensor.known_sizes != (0,) or len(g.sizes) == 1]
     return parts[0] if len(parts) == 1 else g.Concat(*parts, axis=dim)
 
 
@@ -186,7 +186,7 @@ def repeat_interleave_positions(g: Graph, repeats: Tensor, output_size: Size | N
 def repeated_positions(g: Graph, repeats: Tensor, count: Size) -> Tensor:
     """0, 1, …, count − 1, each as often as it is repeated: where each begins a 1 is added, and those are summed up."""
     repeats = g.cast(repeats, INT64)
-    if repeats.sizes != (count,):
+    if repeats.known_sizes != (count,):
         repeats = g.Expand(repeats, [count])
     ends = g.CumSum(repeats, g.const(0, INT64))
     total = g.ReduceSum(repeats, [0])

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from ..build.graph import TRUTH, Graph, Tensor
-from ..build.subgraphs import all_made, child, closed, described, dtype_of, inlined, inputs_of, typed
+from ..build.subgraphs import all_made, closed, described, dtype_of, inlined, inputs_of, typed
 from ..errors import Untranslated
 from ..translate.registry import translates
 
@@ -27,7 +27,7 @@ def cond(g: Graph, predicate: Any, yes: Module, no: Module, operands: Sequence[A
 
 
 def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
-    inner = child(g)
+    inner = g.child()
     return closed(inner, role, [], g.subgraph(inner, module, operands), g.at.meta["val"])
 
 
@@ -47,7 +47,7 @@ def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Any]) 
 
 
 def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir.Graph:
-    inner, fakes = child(g), g.at.meta["val"]
+    inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(fakes))
     results = g.subgraph(inner, body, [*inputs, *extra])
     carried = [inner.cast(value, dtype_of(fake)) for value, fake in zip(results, fakes, strict=True)]
@@ -83,7 +83,7 @@ def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()
 
 
 def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any]) -> list[Tensor]:
-    inner, fakes = child(g), g.at.meta["val"]
+    inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(init) + len(xs))
     row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), fakes)
     return typed(g.Scan(*init, *xs, outputs=len(fakes), body=row, num_scan_inputs=len(xs)), fakes)
@@ -92,7 +92,7 @@ def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor
 @translates(hop.associative_scan)
 def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
     """associative_scan(combine, xs, extra) → Scan over all rows but the first, which is the state; Concat puts it in front."""
-    inner, fakes = child(g), g.at.meta["val"]
+    inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, combine, 2 * len(xs))
     results = g.subgraph(inner, combine, [*inputs, *extra])
     body = closed(inner, "body", inputs, [*results, *results], [*fakes, *fakes])

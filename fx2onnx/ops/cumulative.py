@@ -120,8 +120,7 @@ def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Ste
 
 
 def _body(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> ir.Graph:
-    body = Graph(g.shared, parent=g)
-    body.at, body.metadata = g.at, g.metadata
+    body = g.child()
     states = [_input(g, "state", state.dtype, state.sizes) for state in initial]
     item = _input(g, "item", x.dtype, without(x, axis))
     new = step(body, item, *states)

@@ -125,7 +125,7 @@ def _updates(g: Graph, source: Any, sizes: Sequence[Size], dtype: ir.DataType) -
     if not isinstance(source, ir.Value):
         return filled(g, sizes, source, dtype)
     source = with_axis(g, source)
-    return source if source.sizes == tuple(sizes) else g.Slice(source, [0] * len(sizes), list(sizes))
+    return source if source.known_sizes == tuple(sizes) else g.Slice(source, [0] * len(sizes), list(sizes))
 
 
 @translates(aten.scatter_reduce.two)
@@ -233,7 +233,7 @@ def slice_scatter(
     g: Graph, x: Tensor, source: Tensor, dim: int = 0, start: Size | None = None, end: Size | None = None, step: Size = 1
 ) -> Tensor:
     """slice_scatter(x, source, dim, start, end, step) → ScatterND at the positions that the Slice takes."""
-    if source.sizes == x.sizes and step == 1:
+    if source.known_sizes == x.sizes and step == 1:
         return g.cast(source, x.dtype)
     every = counted(g, x.sizes[dim])
     return put_along(g, x, dim, g.Slice(every, [start or 0], [END if end is None else end], [0], [step]), source)

@@ -60,7 +60,7 @@ def view_as_dtype(g: Graph, x: Tensor, dtype: torch.dtype) -> Tensor:
 @translates(aten.slice.Tensor)
 def slice_(g: Graph, x: Tensor, dim: int = 0, start: Size | None = None, end: Size | None = None, step: Size = 1) -> Tensor:
     """slice(x, dim, start, end, step) → Slice; nothing when it takes all."""
-    if x.sizes == g.sizes and step == 1:
+    if x.known_sizes == g.sizes and step == 1:
         return x
     return g.Slice(x, [start or 0], [END if end is None else end], [dim], [step])
 
@@ -68,7 +68,7 @@ def slice_(g: Graph, x: Tensor, dim: int = 0, start: Size | None = None, end: Si
 @translates(aten.narrow.default)
 def narrow(g: Graph, x: Tensor, dim: int, start: Size, length: Size) -> Tensor:
     """narrow(x, dim, start, length) → Slice; nothing when it takes all."""
-    if x.sizes == g.sizes:
+    if x.known_sizes == g.sizes:
         return x
     if isinstance(start, int):
         start = start if start >= 0 else start + x.sizes[dim]
@@ -89,7 +89,7 @@ def permuted(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
     if list(order) == sorted(order):
         return x
     made = g.Transpose(x, perm=list(order))
-    return g.sized(made, [x.sizes[i] for i in order]) if x.sizes is not None else made
+    return g.sized(made, [x.sizes[i] for i in order]) if x.known_sizes is not None else made
 
 
 def inverse(order: Sequence[int]) -> list[int]:
@@ -137,7 +137,7 @@ def movedim(g: Graph, x: Tensor, source: int | Sequence[int], destination: int |
 
 def expanded(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
     """Expand, where axes that keep their size are given as 1, which needs no shape; nothing when all do."""
-    if x.sizes == tuple(sizes):
+    if x.known_sizes == tuple(sizes):
         return x
     if 0 in sizes:  # ONNX Runtime drops an Expand of an axis of one element to none
         return filled(g, sizes, 0, x.dtype)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from ..build.graph import Graph, Tensor
-from ..build.subgraphs import child, described
+from ..build.subgraphs import described
 from ..translate.registry import translates
 from .pointwise import wide
 
@@ -101,7 +101,7 @@ legendre_p = polynomial("legendre_polynomial_p", _same, _legendre)
 
 
 def _turn(g: Graph, x: Tensor, n: Tensor, states: list[Tensor], following: Next) -> ir.Graph:
-    inner = child(g)
+    inner = g.child()
     k, goes_on = described(g, "k", 0), described(g, "goes_on", True)
     before, now, kept = (_state(g, state) for state in states)
     after = following(inner, x, inner.cast(inner.Add(k, 1), x.dtype), now, before)

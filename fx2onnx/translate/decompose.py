@@ -115,8 +115,8 @@ def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[
 def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
     """The results and then the new values of what is changed, as the walk takes them; it names what is new after the node."""
     for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
-        if isinstance(value, ir.Value) and isinstance(fake, torch.Tensor) and not _may_equal(value.sizes, sizes_of(fake)):
-            raise Untranslated(f"its decomposition gives {value.sizes} where the operator gives {sizes_of(fake)}")
+        if isinstance(value, ir.Value) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
+            raise Untranslated(f"its decomposition gives {value.known_sizes} where the operator gives {sizes_of(fake)}")
         if isinstance(value, ir.Value) and value.producer() is not None and value.name.startswith(f"{node.name}/"):
             value.shape = None
     if not new:
