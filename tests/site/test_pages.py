@@ -15,7 +15,7 @@ from jupytext.compare import compare_notebooks
 
 from exportlab.sweep.records import read
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LESSONS = sorted((ROOT / "tutorials").glob("[0-9]*.md"))
 RECIPES = sorted((ROOT / "gallery").rglob("*.py"))
 

@@ -14,7 +14,7 @@ import pytest
 
 from exportlab.measure import benchmark, timing
 
-FOLDER = Path(__file__).parent.parent / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 SCRIPTS = [FOLDER / "own_exporter.py", FOLDER / "memory.py", FOLDER / "how_we_measure.py"]
 KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef)
 TIMES = timing.Timings((), ({"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 3.0}))

@@ -219,7 +219,7 @@ def test_a_call_apart_ends_when_nobody_waits_for_it() -> None:
 
 
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "doctor.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "doctor.md").read_text()
     blocks = {kind: page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text")}
     (tmp_path / "mymodel.py").write_text(blocks["python"])
     monkeypatch.chdir(tmp_path)

@@ -18,7 +18,7 @@ from torch import nn
 
 from exportlab.exporters import Artifact, Interface
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "export_time.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "export_time.py"
 
 
 class Same(Artifact):

@@ -1,4 +1,4 @@
-"""All operators of the database in torch's tests, exported and verified: `python tests/op_database.py`. Not here: what is expected."""
+"""Export and verify all operators of the database in torch's tests: `python tests/fx2onnx/op_database.py`."""
 
 from __future__ import annotations
 

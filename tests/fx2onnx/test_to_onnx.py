@@ -159,8 +159,8 @@ def test_outputs_that_are_inputs_weights_or_equal_are_values_of_their_own() -> N
 
 ASKED = '"batch" was asked to be dynamic but '
 FROZEN = {
-    "a loop over the rows": (lambda x: sum(row.sin() for row in x), ASKED + r"is the constant 4 after tests/test_to_onnx\.py:\d+"),
-    "a branch on the size": (lambda x: x * 2 if x.shape[0] > 3 else x, ASKED + r"only batch > 3 .* tests/test_to_onnx\.py:\d+"),
+    "a loop over the rows": (lambda x: sum(row.sin() for row in x), ASKED + r"is the constant 4 after tests/fx2onnx/test_to_onnx\.py:\d+"),
+    "a branch on the size": (lambda x: x * 2 if x.shape[0] > 3 else x, ASKED + r"only batch > 3 .* tests/fx2onnx/test_to_onnx\.py:\d+"),
     "a size as a number": (lambda x: x if int(0.5 * x.shape[0]) == 2 else x + 1, ASKED + r"only math\.trunc\(0\.5\*float\(batch\)\) == 2"),
 }
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").glob("*.md")]
 PRINTED = """\
 .. rst-class:: sphx-glr-script-out
@@ -35,7 +35,7 @@ PAGE = "Which is faster?\n================\n\nTwo are timed.\n\n{cell}.. GENERAT
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     monkeypatch.delitem(sys.modules, "pages", raising=False)
     return import_module("pages")
 

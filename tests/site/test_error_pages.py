@@ -22,7 +22,7 @@ ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.n
 
 @pytest.fixture
 def known_errors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     monkeypatch.delitem(sys.modules, "known_errors", raising=False)
     return import_module("known_errors")
 

@@ -223,7 +223,7 @@ def test_keywords_get_parameters_and_lose_them_again() -> None:
 
 @pytest.mark.parametrize("name", patches.__all__)
 def test_the_page_names_every_patch(name: str) -> None:
-    assert f"{name}(" in (Path(__file__).parents[1] / "docs/patches.md").read_text(encoding="utf-8")
+    assert f"{name}(" in (Path(__file__).parents[2] / "docs/patches.md").read_text(encoding="utf-8")
 
 
 class WithoutGradients(nn.Module):

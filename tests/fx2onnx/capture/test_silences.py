@@ -17,7 +17,7 @@ from fx2onnx.errors import CaptureError, FrozenDimension, MutationError
 
 X = torch.randn(4, 3)
 BOTH = ({0: "batch"}, {0: "batch"})
-HERE = r"tests/test_silences\.py:\d+ in "
+HERE = r"tests/fx2onnx/capture/test_silences\.py:\d+ in "
 
 
 class Two(nn.Module):
