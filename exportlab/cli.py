@@ -20,6 +20,7 @@ from .doctor.terminal import diagnosed
 from .eager import called_once
 from .exporters import Artifact, from_file, get
 from .messages import first_line, quiet
+from .outcomes import Outcome
 from .sweep import MODES, Limits, SweepError, grid, sweep
 from .sweep.changes import changes
 from .sweep.isolated import GiB
@@ -58,7 +59,7 @@ def export(
     tried = guarded(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
     artifact, report = _succeeded(tried, target)
     print(report)
-    if report.outcome != "ok" and not force:
+    if report.outcome != Outcome.OK and not force:
         raise NotRight(f"the outcome is {report.outcome}, so {output} was not written (--force writes it all the same)")
     _written(lambda: artifact.save(output), output)
     print(f"wrote {output} ({output.stat().st_size:,} bytes)")
@@ -75,7 +76,7 @@ def verify_file(file: File, target: Target) -> None:
     _check_loads(artifact)
     report = guarded(lambda: verify(artifact, case.module, case.samples), f"running {target}", _file(target))
     print(report)
-    if report.outcome != "ok":
+    if report.outcome != Outcome.OK:
         raise NotRight(f"{file} is not right: {report.outcome}")
 
 
@@ -229,7 +230,7 @@ def _succeeded(tried: Attempt, target: str) -> tuple[Artifact, Report]:
     """
     if tried.artifact is None or tried.report is None:
         assert tried.error is not None
-        if tried.outcome == "load":
+        if tried.outcome == Outcome.LOAD:
             raise NotRight(f"{LOAD_REFUSED}: {first_line(tried.error)}") from tried.error
         why = f"{tried.outcome}: {reason(tried.error)}{user_line(tried.error, _file(target))}"
         raise NotRight(f"{tried.exporter} refuses {target}: {why}") from tried.error

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, Literal
 
 from .messages import ANSI, chain, first_line
+from .outcomes import Outcome
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a child
@@ -46,11 +47,16 @@ class Failure:
         frames: the traceback of the error and its causes, the first cause last and its innermost line at the very end.
     """
 
-    kind: str
+    kind: Literal["raised", "timeout", "crash"]
     error: str
     message: str = ""
     types: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of an export in this call, which is to report by itself whatever the exporter raises: the rest is a `crash`."""
+        return Outcome.TIMEOUT if self.kind == "timeout" else Outcome.CRASH
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from ..messages import ANSI, chain, muffled, native_output_dropped
+from ..outcomes import Outcome
 from ..verification.verify import Report, verify
 from . import catalogue as folder
 
@@ -147,9 +148,9 @@ def _seen(error: KnownError) -> Reproduced:
     except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
         return Reproduced(text_of(raised), error=raised)
     report = _verified(tried)
-    if report.outcome == "ok":
+    if report.outcome == Outcome.OK:
         raise OutOfDate(f"{error.name}: this does not fail any more")
-    return Reproduced("\n".join(f"{c.name}: {c.detail}" for c in report.checks if c.outcome not in ("ok", "skipped")), report=report)
+    return Reproduced("\n".join(f"{c.name}: {c.detail}" for c in report.failed), report=report)
 
 
 def fixed(fix: Fix) -> Report:
@@ -163,7 +164,7 @@ def fixed(fix: Fix) -> Report:
     if len(tried[2]) < 2:
         raise OutOfDate(f"{fix.make.__qualname__}: a fix is verified at sizes that the export never saw")
     report = _verified(tried)
-    if report.outcome != "ok":
+    if report.outcome != Outcome.OK:
         raise OutOfDate(f"{fix.make.__module__}.{fix.make.__name__} does not fix it:\n{report}")
     return report
 

@@ -15,6 +15,7 @@ from torch import nn
 
 from ..files import written_whole
 from ..messages import native_output_dropped
+from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, by_signature
 from .capture import captured, stage_of
@@ -87,7 +88,7 @@ class Inductor:
             return "there is no C++ compiler: install g++ or clang, or name one in the variable CXX"
         return None
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """The capture marks its errors."""
         return stage_of(error)
 

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..messages import first_line
+from ..outcomes import Outcome
 from .torch_export import dims_from_names
 
 
@@ -32,6 +33,6 @@ def captured(
         raise CaptureFailed(f"torch.export refuses the model: {first_line(error)}") from error
 
 
-def stage_of(error: Exception) -> str:
+def stage_of(error: Exception) -> Outcome:
     """`capture` for the errors of `captured`, `convert` for all others."""
-    return "capture" if isinstance(error, CaptureFailed) else "convert"
+    return Outcome.CAPTURE if isinstance(error, CaptureFailed) else Outcome.CONVERT

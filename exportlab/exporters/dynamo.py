@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import by_signature
 from .onnx_artifact import OnnxArtifact
@@ -22,11 +23,11 @@ class Dynamo:
         """It comes with torch; onnxscript is one of our requirements."""
         return None
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """It says itself when torch.export was what failed."""
         from torch.onnx._internal.exporter._errors import TorchExportError
 
-        return "capture" if isinstance(error, TorchExportError) else "convert"
+        return Outcome.CAPTURE if isinstance(error, TorchExportError) else Outcome.CONVERT
 
     def export(
         self,

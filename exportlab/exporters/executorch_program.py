@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..files import written_whole
 from ..messages import muffled, native_output_dropped
+from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, Flat, by_signature
 from .capture import captured, stage_of
@@ -98,7 +99,7 @@ class ExecuTorch:
         """A package of its own."""
         return None if importlib.util.find_spec("executorch") else "executorch is not installed: pip install executorch"
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """The capture marks its errors."""
         return stage_of(error)
 

@@ -18,6 +18,7 @@ from torch import nn
 
 from ..files import written_whole
 from ..messages import native_output_dropped
+from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, Constant, by_signature
 from .capture import captured, stage_of
@@ -84,7 +85,7 @@ class OpenVino:
         """A package of its own."""
         return None if importlib.util.find_spec("openvino") else "openvino is not installed: pip install openvino"
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """The capture marks its errors, and so does `to_onnx`."""
         return ToOnnx().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
 

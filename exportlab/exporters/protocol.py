@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
+from ..outcomes import Outcome
 from .artifact import Artifact
 
 GROUP = "exportlab.exporters"
@@ -22,7 +23,7 @@ class Exporter(Protocol):
     def missing(self) -> str | None:
         """Why it cannot run here (a package that is not installed), in one line; None when it can."""
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """Where `error`, raised by `export`, came from: `capture` (torch.export or a trace) or `convert` (whatever follows)."""
 
     def export(

@@ -14,6 +14,7 @@ from fx2onnx.capture.dynamic_shapes import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
 
+from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import Calling, by_signature
 from .onnx_artifact import OnnxArtifact
@@ -33,9 +34,9 @@ class ToOnnx:
         """It is part of this package."""
         return None
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """Its errors say where they come from; any other one is a fault of the conversion."""
-        return error.stage if isinstance(error, ToOnnxError) else "convert"
+        return Outcome(error.stage) if isinstance(error, ToOnnxError) else Outcome.CONVERT
 
     def export(
         self,

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..files import written_whole
+from ..outcomes import Outcome
 from ..show.text import op_name
 from .artifact import Artifact, Interface
 
@@ -59,9 +60,9 @@ class TorchExport:
         """It comes with torch."""
         return None
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """All it does is capture."""
-        return "capture"
+        return Outcome.CAPTURE
 
     def export(
         self,

@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample, bound
 from ..eager import called_once
+from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import by_example
 from .onnx_artifact import OnnxArtifact
@@ -30,9 +31,9 @@ class TorchScript:
         """It comes with torch."""
         return None
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """What torch.onnx raises itself is conversion; all else happens while tracing."""
-        return "convert" if isinstance(error, torch.onnx.errors.OnnxExporterError) else "capture"
+        return Outcome.CONVERT if isinstance(error, torch.onnx.errors.OnnxExporterError) else Outcome.CAPTURE
 
     def export(
         self,

@@ -18,6 +18,7 @@ from torch import nn
 from ..cases import Sample
 from ..eager import called_once
 from ..messages import first_line, muffled, native_output_dropped
+from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import Calling, by_example
 from .capture import CaptureFailed, stage_of
@@ -65,7 +66,7 @@ class TransformersOnnx:
         folders = found.submodule_search_locations or []
         return None if any((Path(f) / "exporters").is_dir() for f in folders) else "this version of transformers has no exporters"
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """The capture marks its errors."""
         return stage_of(error)
 

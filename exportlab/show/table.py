@@ -9,23 +9,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-# Okabe-Ito, which stays apart under the common forms of colour blindness; the word stands in the cell all the same.
-OUTCOME_COLORS: Mapping[str, str] = {
-    "ok": "#009E73",
-    "wrong": "#D55E00",
-    "frozen": "#E69F00",
-    "capture": "#56B4E9",
-    "convert": "#0072B2",
-    "load": "#CC79A7",
-    "run": "#CC79A7",
-    "timeout": "#999999",
-    "crash": "#999999",
-    "skipped": "#999999",
-}
+from ..outcomes import Outcome
 
+OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
 SHORT = 14  # characters that stay on one line, however narrow the page
-
-
 WIDTH = 160  # characters of a line of text; longer ones are folded
 
 

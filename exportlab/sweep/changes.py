@@ -10,10 +10,9 @@ from typing import Any
 
 from .. import show
 from ..measure.timing import Ratio
+from ..outcomes import Outcome
 from .records import FIGURES, Record, groups
 
-GRADES = {"ok": 0, "wrong": 2, "frozen": 2}  # a refusal stands between: it is at least known
-REFUSED = 1
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
 Run = tuple[str, str, str]  # case, exporter, mode
 
@@ -23,14 +22,14 @@ class Change:
     """A run whose outcome is another than before."""
 
     run: Run
-    before: str
-    after: str
+    before: Outcome
+    after: Outcome
     detail: str = ""
 
     @property
     def kind(self) -> str:
         """`better`, `broke`, or `other`, where one refusal took another's place."""
-        step = grade(self.after) - grade(self.before)
+        step = self.after.grade - self.before.grade
         return "better" if step < 0 else "broke" if step > 0 else "other"
 
     def row(self) -> dict[str, str]:
@@ -102,14 +101,9 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
     return Changes(outcomes, tuple(_times([(run, old[run], new[run]) for run in both])), len(both) - len(outcomes), *lonely)
 
 
-def grade(outcome: str) -> int:
-    """0 for right, 1 for refused, 2 for wrong without a word."""
-    return GRADES.get(outcome, REFUSED)
-
-
 def worst(rounds: Iterable[Record]) -> Record:
     """The record of the round that came out worst."""
-    return max(rounds, key=lambda record: grade(record.outcome))
+    return max(rounds, key=lambda record: record.outcome.grade)
 
 
 def chance_apart(before: int, after: int) -> float:

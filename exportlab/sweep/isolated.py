@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..isolation import how_it_ended
+from ..outcomes import Outcome
 from .records import Record
 from .task import Task
 
@@ -59,7 +60,7 @@ class Worker:
         answer = self._answer(process, task)
         if "raised" in answer:
             raise CaseError(f"{task.case}: {answer['raised']}")
-        return Record(**{**task.key._asdict(), **answer, "failed": tuple(answer.get("failed", ()))})
+        return Record.of({**task.key._asdict(), **answer})
 
     def _answer(self, process: subprocess.Popen[str], task: Task) -> dict[str, Any]:
         assert process.stdin is not None
@@ -72,7 +73,7 @@ class Worker:
         line = process.stdout.readline()
         if line:
             return json.loads(line)
-        return {"outcome": "crash", "error": f"ProcessDied: the worker: {how_it_ended(process.wait())}"}
+        return {"outcome": Outcome.CRASH, "error": f"ProcessDied: the worker: {how_it_ended(process.wait())}"}
 
     def _alive(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:

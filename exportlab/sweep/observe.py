@@ -17,6 +17,7 @@ from ..cases import Built, Case, Sample
 from ..eager import called_once, fresh
 from ..exporters import Artifact, Exporter, get
 from ..messages import first_line
+from ..outcomes import Outcome
 from ..userfile import line_in, named_case
 from ..verification.comparison import Attempt, exported, loaded, reason, verified
 from ..verification.verify import Check
@@ -48,7 +49,7 @@ def observe(task: Task) -> Record:
         tried = exported(get(task.exporter), built.module, samples[0], shapes)
     saved = saving(tried)
     tried = verified(loaded(tried), built.module, samples)
-    calls = calling(tried, built) if tried.outcome in ("ok", "frozen") else {}
+    calls = calling(tried, built) if tried.outcome in (Outcome.OK, Outcome.FROZEN) else {}
     went_wrong, timed = failure(tried, case), {**tried.seconds, **calls, **saved.pop("seconds", {})}
     failed = (*went_wrong.pop("failed", ()), *saved.pop("failed", ()))
     more = {**went_wrong, **saved, "failed": failed, "seconds": timed, "peak_bytes": peak(), "weights_bytes": weights_bytes(built.module)}
@@ -72,7 +73,7 @@ def failure(tried: Attempt, case: Case) -> dict[str, Any]:
     if tried.error is not None:
         return {"error": kept(reason(tried.error)), "where": place(tried.error, case)}
     assert tried.report is not None
-    failed = tuple(seen(check) for check in tried.report.checks if check.outcome not in ("ok", "skipped"))
+    failed = tuple(map(seen, tried.report.failed))
     return {"failed": failed, "worst": finite(tried.report.worst)}
 
 
@@ -107,7 +108,7 @@ def saving(tried: Attempt) -> dict[str, Any]:
         try:
             tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
         except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be recorded
-            return {"nodes": nodes, "failed": (seen(Check("save", "", "convert", detail=first_line(error))),)}
+            return {"nodes": nodes, "failed": (seen(Check("save", "", Outcome.CONVERT, detail=first_line(error))),)}
         seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     return {"bytes": size, "nodes": nodes, "seconds": {"save": seconds}}

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .. import show
+from ..outcomes import Outcome
 from .records import Record
 from .runner import Tell
 
-SERIOUS = ("wrong", "frozen", "capture", "convert", "load", "run", "timeout", "crash", "ok")  # the order of the columns
 STEPS = 20  # lines that a sweep prints where there is no terminal
 
 
@@ -34,7 +34,7 @@ def lines(console: Console, tasks: int) -> Tell:
     """A line at every twentieth part."""
     told: set[int] = set()
 
-    def tell(outcomes: Counter[str], left: int) -> None:
+    def tell(outcomes: Counter[Outcome], left: int) -> None:
         step = (tasks - left) * STEPS // max(tasks, 1)
         if step not in told:
             told.add(step)
@@ -43,16 +43,16 @@ def lines(console: Console, tasks: int) -> Tell:
     return tell
 
 
-def counted(outcomes: Counter[str]) -> str:
+def counted(outcomes: Counter[Outcome]) -> str:
     """`wrong 2, ok 31`."""
-    return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in SERIOUS if outcomes[outcome]) or "starting"
+    return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome]) or "starting"
 
 
 def totals(records: Sequence[Record]) -> show.Table:
     """Counts by outcome, a row an exporter and mode."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[Outcome]] = {}
     for record in records:
         counts.setdefault((record.exporter, record.mode), Counter())[record.outcome] += 1
-    seen = [outcome for outcome in SERIOUS if any(count[outcome] for count in counts.values())]
+    seen = [outcome for outcome in Outcome if any(count[outcome] for count in counts.values())]
     rows = [{"exporter": e, "mode": m, **{outcome: count[outcome] or "" for outcome in seen}} for (e, m), count in sorted(counts.items())]
     return show.table(rows)

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
+from ..outcomes import Outcome
 
 SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
@@ -40,7 +41,7 @@ class Record:
     Attributes:
         mode: `static` (every size as in the example) or `dynamic` (the named axes move).
         round: counts the repetitions of the same run, from 1.
-        outcome: one of the words on the page *Outcomes*.
+        outcome: what became of it, as the page *Outcomes* tells them apart.
         error: type and first line of the error that ended it.
         where: the line of the case's file that the error came from, `FILE:LINE`.
         failed: the checks of the report that failed, as `check`, `inputs`, `outcome`, `worst`, `detail`; that an artifact cannot
@@ -55,7 +56,7 @@ class Record:
     case: str
     exporter: str
     mode: str
-    outcome: str
+    outcome: Outcome
     round: int = 1
     error: str | None = None
     where: str | None = None
@@ -68,6 +69,15 @@ class Record:
     worst: float | None = None
     environment: str = ""
     schema: int = SCHEMA
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Record:
+        """Return the record with these fields, as JSON holds them.
+
+        Raises:
+            TypeError: one has no such name, or is missing. ValueError: its outcome is none.
+        """
+        return cls(**{**fields, "outcome": Outcome(fields["outcome"]), "failed": tuple(fields.get("failed", ()))})
 
     @property
     def key(self) -> Key:
@@ -188,7 +198,7 @@ def _row(line: str, place: str) -> Record | dict[str, Any]:
         row = json.loads(line)
         schema = row.get("schema")
         if schema == SCHEMA:
-            return row["environment"] if isinstance(row["environment"], dict) else Record(**{**row, "failed": tuple(row["failed"])})
+            return row["environment"] if isinstance(row["environment"], dict) else Record.of(row)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RecordsError(f"{place} is not a record: {error}") from error
     raise RecordsError(f"{place} has schema {schema}, this version reads schema {SCHEMA}")

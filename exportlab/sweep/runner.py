@@ -11,11 +11,12 @@ from pathlib import Path
 
 from .. import zoo
 from ..messages import first_line
+from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
 from .records import Journal, Record, environment
 from .task import Task
 
-Tell = Callable[[Counter[str], int], None]
+Tell = Callable[[Counter[Outcome], int], None]
 _crews = threading.local()  # of the threads of a cluster's workers, which know nothing of the sweep
 
 
@@ -123,4 +124,4 @@ def record_of(future: Future[Record], task: Task) -> Record:
     except (CaseError, RuntimeError, BrokenExecutor, CancelledError):
         raise
     except Exception as error:  # noqa: BLE001 - an executor has errors of its own (distributed: KilledWorker)
-        return Record(task.case, task.exporter, task.mode, "crash", task.round, error=first_line(error))
+        return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=first_line(error))

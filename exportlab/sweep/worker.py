@@ -76,7 +76,7 @@ def done_apart(task: Answer, limits: Answer) -> Answer:
         sys.exit("standard input ended: nobody waits for this task any more")
     if ended.failure is None:
         return ended.value
-    return {"outcome": "timeout" if ended.failure.kind == "timeout" else "crash", "error": ended.failure.error}
+    return {"outcome": ended.failure.outcome, "error": ended.failure.error}
 
 
 def answered(task: Answer) -> Answer:

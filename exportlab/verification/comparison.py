@@ -17,6 +17,7 @@ from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, muffled, native_output_dropped, root
+from ..outcomes import Outcome
 from .verify import Report, verify
 
 MESSAGE = 120  # characters of a message that a table shows
@@ -28,7 +29,7 @@ class Attempt:
     """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step."""
 
     exporter: str
-    outcome: str
+    outcome: Outcome
     artifact: Artifact | None = None
     report: Report | None = None
     error: Exception | None = None
@@ -41,14 +42,14 @@ class Attempt:
             "exporter": self.exporter,
             "outcome": self.outcome,
             "nodes": self.artifact.ops().total() if self.artifact else "",
-            "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in ("ok", "wrong") else "",
+            "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in (Outcome.OK, Outcome.WRONG) else "",
             "what was seen": textwrap.shorten(self._seen(), MESSAGE, placeholder=" …"),
         }
 
     def _seen(self) -> str:
         if self.error is not None:
             return reason(self.error)
-        failed = [c for c in self.report.checks if c.outcome == self.outcome != "ok"] if self.report else []
+        failed = [c for c in self.report.checks if c.outcome == self.outcome != Outcome.OK] if self.report else []
         return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
 
 
@@ -66,7 +67,7 @@ class Comparison(show.Tabular):
     def __getitem__(self, exporter: str) -> Attempt:
         return self.attempts[exporter]
 
-    def outcomes(self) -> dict[str, str]:
+    def outcomes(self) -> dict[str, Outcome]:
         """The outcome of each exporter."""
         return {name: attempt.outcome for name, attempt in self.attempts.items()}
 
@@ -116,7 +117,7 @@ def loaded(tried: Attempt) -> Attempt:
         try:
             tried.artifact.load()
         except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
-            return replace(tried, outcome="load", error=error)
+            return replace(tried, outcome=Outcome.LOAD, error=error)
     return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})
 
 
@@ -133,5 +134,5 @@ def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     try:
         artifact = export()
     except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
-        return Attempt(exporter.name, exporter.stage(error), error=error)
-    return Attempt(exporter.name, "ok", artifact, seconds={"export": time.perf_counter() - start})
+        return Attempt(exporter.name, Outcome(exporter.stage(error)), error=error)
+    return Attempt(exporter.name, Outcome.OK, artifact, seconds={"export": time.perf_counter() - start})

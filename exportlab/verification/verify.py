@@ -16,6 +16,7 @@ from ..cases import Sample
 from ..eager import called_once, fresh, last_returned
 from ..exporters import Artifact, artifact_of
 from ..messages import first_line
+from ..outcomes import Outcome
 from .difference import TOLERANCES, Tolerances, compare, tolerance_text
 
 
@@ -29,9 +30,14 @@ class Check:
 
     name: str
     inputs: str
-    outcome: str
+    outcome: Outcome
     worst: float | None = None
     detail: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is not right; what was skipped says nothing."""
+        return self.outcome not in (Outcome.OK, Outcome.SKIPPED)
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,10 +49,15 @@ class Report(show.Tabular):
     tolerance: str
 
     @property
-    def outcome(self) -> str:
-        """The most serious outcome of its checks: `wrong` before `run` before `frozen` before `ok`."""
-        seen = {check.outcome for check in self.checks}
-        return next((outcome for outcome in ("wrong", "run", "frozen") if outcome in seen), "ok")
+    def outcome(self) -> Outcome:
+        """The most serious outcome of its checks; but what does not even run at the size of the export is `run`, and never `frozen`."""
+        seen = {check.outcome for check in self.failed}
+        return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks in which something is not right."""
+        return tuple(check for check in self.checks if check.failed)
 
     @property
     def worst(self) -> float:
@@ -59,10 +70,9 @@ class Report(show.Tabular):
         Raises:
             VerificationError: something is not; the message holds the worst element, its position, and both values.
         """
-        if self.outcome == "ok":
+        if not self.failed:
             return self
-        failed = [c for c in self.checks if c.outcome not in ("ok", "skipped")]
-        lines = [f"  {c.name} ({c.inputs}): {c.outcome}: {c.detail}" for c in failed]
+        lines = [f"  {c.name} ({c.inputs}): {c.outcome}: {c.detail}" for c in self.failed]
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
 
     def _table(self) -> show.Table:
@@ -108,18 +118,18 @@ class Probe:
 
     name: str
     calls: tuple[Sample, ...]
-    failure: str
+    failure: Outcome
     required: bool = True
 
 
 def _probes(samples: list[Sample]) -> list[Probe]:
     first = samples[0]
-    probes = [Probe("export inputs", (first,), "wrong")]
-    probes += [Probe("unseen size", (sample,), "frozen") for sample in samples[1:]]
-    probes.append(Probe("other values", (_other_values(first),), "wrong", required=False))
+    probes = [Probe("export inputs", (first,), Outcome.WRONG)]
+    probes += [Probe("unseen size", (sample,), Outcome.FROZEN) for sample in samples[1:]]
+    probes.append(Probe("other values", (_other_values(first),), Outcome.WRONG, required=False))
     if _repeated(first):
-        probes.append(Probe("separate tensors", (_separated(first),), "wrong"))
-    return [*probes, Probe("called twice", (first, first), "wrong")]
+        probes.append(Probe("separate tensors", (_separated(first),), Outcome.WRONG))
+    return [*probes, Probe("called twice", (first, first), Outcome.WRONG)]
 
 
 def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tolerances) -> Check:
@@ -130,18 +140,18 @@ def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tole
         if probe.required:
             error.add_note(f"raised by the module itself, in eager, on {inputs}: {probe.name}")
             raise
-        return Check(probe.name, inputs, "skipped", detail=f"eager refuses these values: {first_line(error)}")
+        return Check(probe.name, inputs, Outcome.SKIPPED, detail=f"eager refuses these values: {first_line(error)}")
     return Check(probe.name, inputs, *_compared(probe, artifact, expected, tolerances))
 
 
-def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> tuple[str, float | None, str]:
+def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> tuple[Outcome, float | None, str]:
     """Outcome, worst difference and what was seen."""
     try:
         actual = last_returned(artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return "frozen" if probe.failure == "frozen" else "run", None, first_line(error)
+        return Outcome.FROZEN if probe.failure == Outcome.FROZEN else Outcome.RUN, None, first_line(error)
     difference = compare(expected, actual, tolerances)
-    return probe.failure if difference.problem else "ok", difference.worst, difference.problem
+    return probe.failure if difference.problem else Outcome.OK, difference.worst, difference.problem
 
 
 def _contract(artifact: Artifact) -> list[Check]:
@@ -157,7 +167,9 @@ def _contract(artifact: Artifact) -> list[Check]:
 
 def _as_asked(name: str, wanted: Any, given: Any) -> Check:
     same = given[: len(wanted)] == wanted if isinstance(wanted, tuple) and given else given == wanted
-    return Check(name, "", "ok" if same else "wrong", detail="as asked" if same else f"asked for {_listed(wanted)}, got {_listed(given)}")
+    if same:
+        return Check(name, "", Outcome.OK, detail="as asked")
+    return Check(name, "", Outcome.WRONG, detail=f"asked for {_listed(wanted)}, got {_listed(given)}")
 
 
 def _listed(value: Any) -> str:

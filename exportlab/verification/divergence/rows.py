@@ -10,6 +10,7 @@ from typing import Any
 import onnx_ir as ir
 
 from ... import show
+from ...outcomes import Outcome
 from ..difference import Difference
 
 BEFORE, AFTER = 2, 1  # rows that the table shows around the first that parts
@@ -47,7 +48,7 @@ class Row(show.Tabular):
             "ONNX nodes": _listed((node.op_type for node in self.onnx), IN_A_CELL),
             "value": self.expected if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
             "max diff": f"{self.difference.worst:.1e}" if self.expected == self.actual else "",
-            "outcome": "wrong" if self.difference.problem else "ok",
+            "outcome": Outcome.WRONG if self.difference.problem else Outcome.OK,
         }
 
     def _table(self) -> show.Table:
