@@ -15,6 +15,7 @@ from pathlib import Path
 
 from exportlab import exporters, zoo
 from exportlab.cases import Case
+from exportlab.outcomes import Outcome
 from exportlab.sweep import MODES, Limits, Task, grid, sweep
 from exportlab.sweep.changes import Change, worst
 from exportlab.sweep.progress import progress
@@ -27,10 +28,10 @@ LIMITS = Limits(seconds=120)  # as `make matrix` has it
 HINT = "run `make matrix` and look at the diff"
 
 Run = tuple[str, str, str]  # case, exporter, mode
-Outcomes = Mapping[Run, str]
+Outcomes = Mapping[Run, Outcome]
 
 
-def outcomes_of(records: Iterable[Record]) -> dict[Run, str]:
+def outcomes_of(records: Iterable[Record]) -> dict[Run, Outcome]:
     """The outcome of each run, the worst of its rounds."""
     return {run: worst(rounds).outcome for run, rounds in groups(records).items()}
 
@@ -46,11 +47,11 @@ def to_csv(outcomes: Outcomes, cases: Sequence[str], names: Sequence[str]) -> st
     return text.getvalue()
 
 
-def from_csv(text: str) -> dict[Run, str]:
+def from_csv(text: str) -> dict[Run, Outcome]:
     """What `to_csv` wrote."""
     rows = csv.DictReader(io.StringIO(text))
     found = {(row.pop("case"), row.pop("mode")): row for row in rows}
-    return {(case, name, mode): outcome for (case, mode), row in found.items() for name, outcome in row.items() if outcome}
+    return {(case, name, mode): Outcome(outcome) for (case, mode), row in found.items() for name, outcome in row.items() if outcome}
 
 
 def differences(expected: Outcomes, seen: Mapping[Run, Record]) -> list[str]:
@@ -59,7 +60,7 @@ def differences(expected: Outcomes, seen: Mapping[Run, Record]) -> list[str]:
     return [f"{line}{_error(seen.get(run))}" for run, line in lines.items() if line]
 
 
-def difference(run: Run, expected: str | None, seen: str | None) -> str:
+def difference(run: Run, expected: Outcome | None, seen: Outcome | None) -> str:
     """What differs in one run; empty when nothing does."""
     case, exporter, mode = run
     if seen is None:
@@ -93,7 +94,7 @@ def _new(shows: set[tuple[str, str, str]], shown: set[tuple[str, str, str]]) -> 
     return len({outcome for outcome, *_ in shows} - {outcome for outcome, *_ in shown}), len(shows - shown)
 
 
-def moving(expected: Outcomes) -> dict[Run, str]:
+def moving(expected: Outcomes) -> dict[Run, Outcome]:
     """Each case in one mode: dynamic, or static where its sizes never move."""
     return {run: outcome for run, outcome in expected.items() if run[2] == "dynamic" or (*run[:2], "dynamic") not in expected}
 

@@ -15,6 +15,7 @@ import pytest
 
 from exportlab import zoo
 from exportlab.cases import Case
+from exportlab.outcomes import Outcome
 from exportlab.sweep.records import Record
 
 
@@ -37,15 +38,19 @@ def sweep_of(page: ModuleType, *records: Record, onnxscript: str = "2") -> objec
 
 
 RECORDS = (
-    Record("mlp", "torch.export", "dynamic", "ok", seconds={"export": 0.2, "call": 2.0, "eager": 1.0}, nodes=7, worst=1e-7),
-    Record("mlp", "to_onnx", "dynamic", "ok", seconds={"export": 0.3}),
+    Record("mlp", "torch.export", "dynamic", Outcome.OK, seconds={"export": 0.2, "call": 2.0, "eager": 1.0}, nodes=7, worst=1e-7),
+    Record("mlp", "to_onnx", "dynamic", Outcome.OK, seconds={"export": 0.3}),
     Record(
-        "mlp", "dynamo", "dynamic", "wrong", failed=({"check": "unseen size", "inputs": "float32[7]", "outcome": "wrong", "detail": "<b>"},)
+        "mlp",
+        "dynamo",
+        "dynamic",
+        Outcome.WRONG,
+        failed=({"check": "unseen size", "inputs": "float32[7]", "outcome": "wrong", "detail": "<b>"},),
     ),
-    Record("branch_on_batch", "dynamo", "static", "ok"),
-    Record("branch_on_batch", "dynamo", "dynamic", "frozen"),
-    Record("branch_on_value", "dynamo", "dynamic", "capture", error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
-    Record("branch_on_value", "to_onnx", "dynamic", "capture"),
+    Record("branch_on_batch", "dynamo", "static", Outcome.OK),
+    Record("branch_on_batch", "dynamo", "dynamic", Outcome.FROZEN),
+    Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
+    Record("branch_on_value", "to_onnx", "dynamic", Outcome.CAPTURE),
 )
 
 
@@ -113,21 +118,25 @@ def test_outcomes_come_back_from_the_file_as_they_were() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("frozen", "ok", "a, dynamic, dynamo: frozen → ok (better: run `make matrix` and look at the diff)"),
-        ("ok", "wrong", "a, dynamic, dynamo: ok → wrong (broke)"),
-        ("ok", "frozen", "a, dynamic, dynamo: ok → frozen (broke)"),
-        ("capture", "convert", "a, dynamic, dynamo: capture → convert (other)"),
-        ("ok", None, "a, dynamic, dynamo: no record, ok was expected"),
-        (None, "ok", "a, dynamic, dynamo: ok, and nothing is expected yet (run `make matrix` and look at the diff)"),
-        ("ok", "ok", ""),
+        (Outcome.FROZEN, Outcome.OK, "a, dynamic, dynamo: frozen → ok (better: run `make matrix` and look at the diff)"),
+        (Outcome.OK, Outcome.WRONG, "a, dynamic, dynamo: ok → wrong (broke)"),
+        (Outcome.OK, Outcome.FROZEN, "a, dynamic, dynamo: ok → frozen (broke)"),
+        (Outcome.CAPTURE, Outcome.CONVERT, "a, dynamic, dynamo: capture → convert (other)"),
+        (Outcome.OK, None, "a, dynamic, dynamo: no record, ok was expected"),
+        (None, Outcome.OK, "a, dynamic, dynamo: ok, and nothing is expected yet (run `make matrix` and look at the diff)"),
+        (Outcome.OK, Outcome.OK, ""),
     ],
 )
-def test_a_difference_says_what_changed(before: str | None, after: str | None, said: str) -> None:
+def test_a_difference_says_what_changed(before: Outcome | None, after: Outcome | None, said: str) -> None:
     assert expected.difference(("a", "dynamo", "dynamic"), before, after) == said
 
 
 def test_every_difference_is_named_with_its_error() -> None:
-    stored = {**expected.outcomes_of(RECORDS), ("branch_on_value", "dynamo", "dynamic"): "ok", ("gone", "dynamo", "static"): "ok"}
+    stored = {
+        **expected.outcomes_of(RECORDS),
+        ("branch_on_value", "dynamo", "dynamic"): Outcome.OK,
+        ("gone", "dynamo", "static"): Outcome.OK,
+    }
     assert expected.differences(stored, {record.key[:3]: record for record in RECORDS}) == [
         "branch_on_value, dynamic, dynamo: ok → capture (broke)\n    E: </script><!-- 1 < 2",
         "gone, static, dynamo: no record, ok was expected",
@@ -218,14 +227,16 @@ def test_a_case_is_shown_with_its_source(page: ModuleType) -> None:
 
 
 def test_times_are_ratios_of_the_same_round(page: ModuleType) -> None:
-    rounds = [Record("a", "dynamo", "static", "ok", i, seconds={"export": seconds}) for i, seconds in ((1, 2.0), (2, 30.0), (3, 4.0))]
-    floors = [Record("a", "torch.export", "static", "ok", i, seconds={"export": seconds}) for i, seconds in ((2, 10.0), (3, 1.0), (1, 2.0))]
+    rounds = [Record("a", "dynamo", "static", Outcome.OK, i, seconds={"export": seconds}) for i, seconds in ((1, 2.0), (2, 30.0), (3, 4.0))]
+    floors = [
+        Record("a", "torch.export", "static", Outcome.OK, i, seconds={"export": seconds}) for i, seconds in ((2, 10.0), (3, 1.0), (1, 2.0))
+    ]
     runs = sweep_of(page, *rounds, *floors).runs
     assert page.seen(("a", "dynamo", "static"), runs)["export"] == 3.0
 
 
 def test_what_changed_between_two_sweeps(page: ModuleType) -> None:
-    before = sweep_of(page, *(Record(r.case, r.exporter, r.mode, "ok") for r in RECORDS[:5]), onnxscript="1")
+    before = sweep_of(page, *(Record(r.case, r.exporter, r.mode, Outcome.OK) for r in RECORDS[:5]), onnxscript="1")
     made = page.changes_table(before, sweep_of(page, *RECORDS))
     assert "Between onnxscript 1 and onnxscript 2, 2 of 5 outcomes differ." in made
     assert [[text for _, text in row] for row in Rows(made).rows[1:]] == [

@@ -9,12 +9,15 @@ from pathlib import Path
 import pyperf
 import pytest
 
+from exportlab.outcomes import Outcome
 from exportlab.sweep.changes import chance_apart, changes
 from exportlab.sweep.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
 
 HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
-GOOD = Record("mlp", "dynamo", "dynamic", "ok", seconds={"export": 0.5, "call": 1e-5}, bytes=10, nodes=3, worst=0.0, environment="ab12cd34")
-BAD = Record("mlp", "to_onnx", "static", "wrong", failed=({"check": "unseen size", "detail": "é"},), environment="ab12cd34")
+GOOD = Record(
+    "mlp", "dynamo", "dynamic", Outcome.OK, seconds={"export": 0.5, "call": 1e-5}, bytes=10, nodes=3, worst=0.0, environment="ab12cd34"
+)
+BAD = Record("mlp", "to_onnx", "static", Outcome.WRONG, failed=({"check": "unseen size", "detail": "é"},), environment="ab12cd34")
 
 
 @pytest.fixture
@@ -94,23 +97,23 @@ def test_a_sweep_without_seconds_has_nothing_for_pyperf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        ("ok", "frozen", "broke"),
-        ("ok", "capture", "broke"),
-        ("capture", "wrong", "broke"),
-        ("wrong", "convert", "better"),
-        ("crash", "ok", "better"),
-        ("capture", "convert", "other"),
-        ("wrong", "frozen", "other"),
+        (Outcome.OK, Outcome.FROZEN, "broke"),
+        (Outcome.OK, Outcome.CAPTURE, "broke"),
+        (Outcome.CAPTURE, Outcome.WRONG, "broke"),
+        (Outcome.WRONG, Outcome.CONVERT, "better"),
+        (Outcome.CRASH, Outcome.OK, "better"),
+        (Outcome.CAPTURE, Outcome.CONVERT, "other"),
+        (Outcome.WRONG, Outcome.FROZEN, "other"),
     ],
 )
-def test_a_change_is_better_worse_or_neither(before: str, after: str, kind: str) -> None:
+def test_a_change_is_better_worse_or_neither(before: Outcome, after: Outcome, kind: str) -> None:
     (found,) = changes([replace(GOOD, outcome=before)], [replace(GOOD, outcome=after, error="why")]).outcomes
     assert found.kind == kind
     assert str(found) == f"mlp, dynamic, dynamo: {before} → {after} ({kind})"
 
 
 def test_the_worst_round_counts() -> None:
-    (found,) = changes([GOOD], [GOOD, replace(GOOD, round=2, outcome="wrong")]).outcomes
+    (found,) = changes([GOOD], [GOOD, replace(GOOD, round=2, outcome=Outcome.WRONG)]).outcomes
     assert found.after == "wrong"
 
 

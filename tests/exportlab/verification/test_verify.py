@@ -14,6 +14,9 @@ from torch._subclasses import FakeTensorMode
 
 from exportlab import Sample, VerificationError, verify
 from exportlab.exporters import Artifact, Interface
+from exportlab.outcomes import Outcome
+from exportlab.sweep.records import read
+from exportlab.verification.verify import Check, Report
 
 
 class Pretender(Artifact):
@@ -227,6 +230,16 @@ def test_the_most_serious_outcome_wins() -> None:
         return x * 3 if len(x) == 7 else x.abs() * 2
 
     assert verify(Pretender(both), Module(double), [(four,), (seven,)]).outcome == "wrong"
+
+
+@pytest.mark.parametrize("stored", ["matrix", "matrix-previous"])
+def test_stored_outcomes_follow_from_their_checks(stored: str) -> None:
+    records = read(Path(__file__).parents[1] / f"docs/data/{stored}.jsonl")
+    checked = [record for record in records if record.outcome in (Outcome.WRONG, Outcome.FROZEN, Outcome.RUN)]
+    assert len(checked) > 100
+    for record in checked:
+        checks = tuple(Check(c["check"], c["inputs"], Outcome(c["outcome"])) for c in record.failed if c["check"] != "save")
+        assert Report("", checks, "").outcome == record.outcome, record
 
 
 def test_a_tensor_without_data_is_wrong() -> None:
