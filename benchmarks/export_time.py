@@ -28,7 +28,8 @@ from exportlab.messages import muffled
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
 from fx2onnx.capture.by_export import Capture, captured
-from fx2onnx.translate.decompose import dispatch_of
+from fx2onnx.ops import own_translations
+from fx2onnx.translate.sources import dispatch_of
 
 page = benchmark.page(
     "export_time", "How does export time grow with depth?", quick="1 and 4 layers, 3 rounds"
@@ -189,7 +190,10 @@ def optimized(program: torch.onnx.ONNXProgram) -> torch.onnx.ONNXProgram:
 def translated(found: Capture) -> ir.Model:
     """The walk of to_onnx."""
     return Conversion(
-        found.program, ConversionOptions(20), found.dim_names, dispatch_of({}, 20, True)
+        found.program,
+        ConversionOptions(20),
+        found.dim_names,
+        dispatch_of({}, own_translations(), 20, True),
     ).model()
 
 

@@ -26,7 +26,8 @@ from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
 from fx2onnx.capture.by_export import Capture, captured
-from fx2onnx.translate.decompose import dispatch_of
+from fx2onnx.ops import own_translations
+from fx2onnx.translate.sources import dispatch_of
 
 page = benchmark.page(
     "own_exporter", "What does to_onnx cost beside torch.export?", quick="three models, 3 rounds"
@@ -225,7 +226,10 @@ def capture(layers: int) -> Capture:
 def converted(found: Capture) -> object:
     """What `to_onnx` does after the capture."""
     walk = Conversion(
-        found.program, ConversionOptions(20), found.dim_names, dispatch_of({}, 20, True)
+        found.program,
+        ConversionOptions(20),
+        found.dim_names,
+        dispatch_of({}, own_translations(), 20, True),
     )
     return passes_applied(walk.model())
 

@@ -121,7 +121,7 @@ def store_parts() -> None:
 
 def operators_table() -> str:
     """Every operator of the converter's own table, by family: what is translated, and what the translation says of itself."""
-    from fx2onnx.translate.registry import own_translations
+    from fx2onnx.ops import own_translations
 
     families: dict[str, dict[Any, list[str]]] = {}
     for target, translation in own_translations().items():

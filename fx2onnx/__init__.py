@@ -11,9 +11,11 @@ from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
 from .capture.by_export import captured
-from .errors import ToOnnxError
-from .program import Program, reported
-from .translate.decompose import dispatch_of
+from .errors import ToOnnxError, op_title
+from .ops import own_translations
+from .program import ConversionReport, Program
+from .translate.dispatch import FALLBACKS, Dispatch
+from .translate.sources import dispatch_of
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
 OLDEST_OPSET, NEWEST_OPSET, DEFAULT_OPSET = 18, 26, 20
@@ -35,7 +37,7 @@ def to_onnx(
     fallback: bool = True,
     accept_ranges: Sequence[str] = (),
 ) -> Program:
-    """Exports a model to ONNX: the arguments and the result are those of `torch.onnx.export(dynamo=True)`.
+    """Export a model to ONNX: the arguments and the result are those of `torch.onnx.export(dynamo=True)`.
 
     Args:
         model: a module, or a `torch.export.ExportedProgram` (then `args`, `kwargs`, `dynamic_shapes` and `strict` say nothing new).
@@ -61,12 +63,12 @@ def to_onnx(
     capture = captured(
         model, args, kwargs or {}, dynamic_shapes=dynamic_shapes, strict=strict, accept_ranges=accept_ranges, functions=functions
     )
-    lookup = dispatch_of(custom_translation_table or {}, opset_version, fallback)
+    dispatch = dispatch_of(custom_translation_table or {}, own_translations(), opset_version, fallback)
     asked = ConversionOptions(opset_version, input_names or (), output_names or (), mutations)
     blocks = Blocks(capture.sharing) if capture.sharing else None
-    conversion = Conversion(capture.program, asked, capture.dim_names, lookup, blocks)
+    conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
     model_made = passes_applied(conversion.model())
-    return Program(model_made, capture.program, reported(lookup, blocks, conversion.mutated))
+    return Program(model_made, capture.program, _report(dispatch, blocks, conversion.mutated))
 
 
 def _check_arguments(model: Any, args: Any, opset_version: Any, strict: bool, functions: Any, mutations: str) -> None:
@@ -82,3 +84,12 @@ def _check_arguments(model: Any, args: Any, opset_version: Any, strict: bool, fu
         raise ValueError("functions marks blocks while the module is captured: pass a module, and strict=False")
     if functions is not True and not all(isinstance(kind, type) for kind in functions):
         raise ValueError("functions must be True or a sequence of module classes")
+
+
+def _report(dispatch: Dispatch, blocks: Blocks | None, mutations: tuple[str, ...]) -> ConversionReport:
+    sources = {source: len(nodes) for source, nodes in sorted(dispatch.used.items())}
+    fallbacks = {op_title(node.target): source for source, nodes in dispatch.used.items() if source in FALLBACKS for node in nodes}
+    if blocks is None:
+        return ConversionReport(sources, fallbacks, mutations=mutations)
+    calls = {name: len(nodes) for name, nodes in blocks.calls.items()}
+    return ConversionReport(sources, fallbacks, calls, dict(blocks.sharing.repeated), dict(blocks.sharing.alone), mutations)

@@ -1,16 +1,14 @@
-"""What `to_onnx` returns: torch's own ONNXProgram, saved whole or not at all, with a report. Not here: the conversion."""
+"""What `to_onnx` returns: torch's own ONNXProgram, saved whole or not at all, with a report."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import onnx_ir as ir
 import torch
 
-from .errors import op_title
 from .files import written_whole
 
 EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
@@ -37,19 +35,6 @@ class ConversionReport:
     mutations: tuple[str, ...] = ()
 
 
-def reported(lookup: Any, blocks: Any, mutations: tuple[str, ...]) -> ConversionReport:
-    """The report of one conversion."""
-    sources = {source: len(nodes) for source, nodes in sorted(lookup.used.items())}
-    fallen = {op_title(n.target): source for source, nodes in lookup.used.items() if source in FALLBACKS for n in nodes}
-    if blocks is None:
-        return ConversionReport(sources, fallen, mutations=mutations)
-    calls = {name: len(nodes) for name, nodes in blocks.calls.items()}
-    return ConversionReport(sources, fallen, calls, dict(blocks.sharing.repeated), dict(blocks.sharing.alone), mutations)
-
-
-FALLBACKS = ("torchlib", "decomposed")
-
-
 class Program(torch.onnx.ONNXProgram):
     """A `torch.onnx.ONNXProgram` with a `report`, whose file is written whole or not at all."""
 
@@ -65,7 +50,7 @@ class Program(torch.onnx.ONNXProgram):
         keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:
-        """Saves as `torch.onnx.ONNXProgram.save` does; the weights are streamed into a file beside the model when they are large.
+        """Save as `torch.onnx.ONNXProgram.save` does; the weights are streamed into a file beside the model when they are large.
 
         Raises:
             OSError: the folder does not exist or cannot be written; nothing is left behind.

@@ -1,4 +1,4 @@
-"""From a captured program to an ONNX model: inputs, weights, the walk, outputs. Not here: the capture, nor any translation."""
+"""From a captured program to an ONNX model: inputs, weights, nodes, outputs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
 from ..errors import MutationError, NameCollision, unsupported
-from ..translate.dispatch import Dispatch
 from .aliasing import writes
-from .graph import Graph, Shared, Tensor
-from .interpreter import Interpreter
-from .subgraphs import subgraph_builder
+from .dtypes import onnx_dtype
+from .graph import Graph, Shared
+from .interpreter import BlockCalls, Interpreter
+from .subgraphs import subgraph_translator
+from .tensor import Tensor
+from .translation import TranslationOf
 from .values import expression, sizes_of
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -40,17 +42,16 @@ class Conversion:
         program: torch.export.ExportedProgram,
         asked: ConversionOptions,
         dim_names: dict[Any, str],
-        lookup: Dispatch,
-        blocks: Any = None,
+        dispatch: TranslationOf,
+        blocks: BlockCalls | None = None,
     ) -> None:
         self.program = program
         self.asked = asked
-        self.lookup = lookup
         self.shared = Shared(asked.opset, dim_names)
         self.g = Graph(self.shared)
         self.tracks = writes(program.graph_module) or _declares_writes(program)
-        self.g.subgraph = subgraph_builder(lookup, self.tracks)
-        self.walk = Interpreter(self.g, program.graph_module, lookup, self.tracks, blocks)
+        self.g.subgraph = subgraph_translator(dispatch, self.tracks)
+        self.interpreter = Interpreter(self.g, program.graph_module, dispatch, self.tracks, blocks)
         self.inputs: list[Tensor] = []
         self.mutated: tuple[str, ...] = ()
         self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
@@ -66,9 +67,9 @@ class Conversion:
         for node in placeholders:
             self._place(node)
         self._weights(placeholders)
-        self.walk.run(self.program.graph.nodes)
-        if self.walk.failures:
-            raise unsupported(self.walk.failures)
+        self.interpreter.run(self.program.graph.nodes)
+        if self.interpreter.failures:
+            raise unsupported(self.interpreter.failures)
         outputs = self._outputs(placeholders)
         return self._assembled(outputs)
 
@@ -99,7 +100,7 @@ class Conversion:
         elif isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             self._number_input(node, value)
         else:
-            self.walk.memory.bind(node, getattr(spec.arg, "value", value))
+            self.interpreter.memory.bind(node, getattr(spec.arg, "value", value))
 
     def _input(self, node: torch.fx.Node, dtype: ir.DataType, sizes: tuple[Any, ...]) -> Tensor:
         position = len(self.inputs)
@@ -109,24 +110,22 @@ class Conversion:
         return made
 
     def _tensor_input(self, node: torch.fx.Node, value: torch.Tensor) -> None:
-        from .dtypes import onnx_dtype
-
         made = self._input(node, onnx_dtype(value.dtype), sizes_of(value))
         self.g.symbols.learn_sizes(made)
-        self.walk.memory.bind(node, made)
+        self.interpreter.memory.bind(node, made)
 
     def _number_input(self, node: torch.fx.Node, value: Any) -> None:
         dtype = {torch.SymInt: ir.DataType.INT64, torch.SymFloat: ir.DataType.FLOAT, torch.SymBool: ir.DataType.BOOL}[type(value)]
         made = self._input(node, dtype, ())
         self.g.symbols.learn_number(expression(value), made)
-        self.walk.memory.bind(node, expression(value))
+        self.interpreter.memory.bind(node, expression(value))
 
     def _weights(self, placeholders: Sequence[torch.fx.Node]) -> None:
         for node in placeholders:
             spec = self.kinds[node.name]
             if spec.kind in WEIGHTS and (node.users or self.tracks):
                 name = self.shared.names.unique(spec.target)
-                self.walk.memory.bind(node, self.g.initializer(name, _weight(self.program, spec.target)))
+                self.interpreter.memory.bind(node, self.g.initializer(name, _weight(self.program, spec.target)))
 
     def _outputs(self, placeholders: Sequence[torch.fx.Node]) -> list[Tensor]:
         results: list[tuple[str, Tensor]] = []
@@ -135,7 +134,7 @@ class Conversion:
             if spec.kind == OutputKind.USER_OUTPUT:
                 results += self._result(node)
             elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
-                further.append((spec.target, self.walk.memory.read(node)))
+                further.append((spec.target, self.interpreter.memory.read(node)))
         further += self._written(placeholders)
         if further and self.asked.mutations == "error":
             raise MutationError(_mutation_text([name for name, _ in further]))
@@ -148,7 +147,7 @@ class Conversion:
     def _result(self, node: Any) -> list[tuple[str, Tensor]]:
         if not isinstance(node, torch.fx.Node):
             return []
-        value = self.walk.memory.read(node)
+        value = self.interpreter.memory.read(node)
         if value is None:
             return []
         fake = node.meta["val"]
@@ -162,8 +161,8 @@ class Conversion:
             return []
         found = []
         for node in placeholders:
-            if node in self.walk.memory and self.walk.memory.written(node):
-                found.append((self.kinds[node.name].target or node.name, self.walk.memory.read(node)))
+            if node in self.interpreter.memory and self.interpreter.memory.written(node):
+                found.append((self.kinds[node.name].target or node.name, self.interpreter.memory.read(node)))
         return found
 
     def _named(self, results: list[tuple[str, Tensor]]) -> list[Tensor]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 import onnx_ir as ir
 import sympy
 import torch
 
+from ..errors import Untranslated
 from . import dtypes
 from .dtypes import onnx_dtype
 from .names import Names
 from .symbols import Symbols
+from .tensor import Tensor
 from .values import Size, attribute, bytes_of, exact_dtype, hashable, python_number, runs, sizes_of
 
 TRUTH = ir.DataType.BOOL
@@ -30,31 +32,7 @@ FURTHER = {
 UNARY = {"Cast", "Neg", "Abs", "Not", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Identity", "IsNaN", "IsInf"}
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 TRANSPOSED = "/T"
-
-
-class Tensor(ir.Value):
-    """A value of the graph with its dtype and its sizes: integers, or sympy expressions for those that move.
-
-    `known_sizes` is None when nobody said; asking such a value for its `sizes` is an error.
-    """
-
-    dtype: ir.DataType  # never None where a translation sees it: only a further output of a node that others wrote has no type
-
-    def __init__(self, producer: ir.Node | None = None, *, sizes: Sequence[Size] | None = None, **given: Any) -> None:
-        super().__init__(producer, **given)
-        self.known_sizes = None if sizes is None else tuple(sizes)
-
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        """The size of each axis."""
-        if self.known_sizes is None:
-            raise TypeError(f"the sizes of {self.name} are not known: say them by g.sized")
-        return self.known_sizes
-
-    @property
-    def rank(self) -> int:
-        """The number of axes."""
-        return len(self.sizes)
+__all__ = ["TRANSPOSED", "TRUTH", "FunctionBody", "Graph", "Shared", "SubgraphTranslator", "Tensor"]
 
 
 class Shared:
@@ -82,6 +60,23 @@ class Shared:
         return self._texts[size]
 
 
+class FunctionBody(Protocol):
+    """The function whose graph is being built: what a call of it passes besides its tensors and weights."""
+
+    def number(self, number: sympy.Expr) -> Tensor:
+        """Return the input for a symbolic integer that no tensor of the function tells, int64 (1,)."""
+
+    def transposed(self, weight: Tensor) -> Tensor | None:
+        """Return the input for a weight (m, n) of the block, transposed (n, m); None when it is no weight of the block."""
+
+
+SubgraphTranslator = Callable[["Graph", torch.fx.GraphModule, Sequence[Any]], list[Any]]
+
+
+def _no_subgraphs(g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
+    raise Untranslated("no translation of the graphs inside it was given to this graph")
+
+
 class Graph:
     """Appends nodes under their ONNX names: `g.MatMul(a, b)`, `g.Softmax(x, axis=-1)`.
 
@@ -96,8 +91,8 @@ class Graph:
         self.seen: dict[Any, tuple[Tensor, ...]] = {}
         self.symbols: Symbols = Symbols() if parent is None or isolated else Symbols(parent.symbols)
         self._at: torch.fx.Node | None = None
-        self.subgraph: Any = parent.subgraph if parent else None
-        self.body: Any = None
+        self.subgraph: SubgraphTranslator = parent.subgraph if parent else _no_subgraphs
+        self.body: FunctionBody | None = None
         self.metadata: dict[str, str] = {}
 
     def __getattr__(self, op_type: str) -> Any:
@@ -234,6 +229,11 @@ class Graph:
 
     def _constants(self) -> dict[Any, Tensor]:
         return self.home().seen if self.home().isolated else self.shared.constants
+
+    def passed(self, number: sympy.Expr) -> Tensor | None:
+        """Return the input by which the function being built is passed a number, int64 (1,); None outside of a function."""
+        body = self.home().body
+        return body.number(number) if body is not None else None
 
     def home(self) -> Graph:
         """The graph whose constants can be seen from here: the main one, or that of the function being built."""

@@ -1,22 +1,22 @@
-"""One walk over the captured graph: each node is translated where it stands. Not here: how any operator is translated."""
+"""One walk over the captured graph: each node is translated where it stands, in the order of the capture."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 import onnx_ir as ir
 import torch
 
 from ..errors import Untranslated, op_title
-from ..translate.registry import Translation
 from .aliasing import Memory, written_arguments
 from .dtypes import Unrunnable, onnx_dtype
 from .graph import Graph, Tensor
 from .symbols import UnknownSymbol
+from .translation import TranslationOf
 from .values import SYMBOLIC, expression, sizes_of
-from .view_writes import put_back
+from .view_writes import ValueOf, ViewWriter
 
 aten = torch.ops.aten
 IGNORED_KWARGS = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
@@ -33,18 +33,39 @@ OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default,
 INLINED = {torch.ops.higher_order.wrap_with_set_grad_enabled: 1, torch.ops.higher_order.wrap_with_autocast: 4}
 
 
+class BlockCalls(Protocol):
+    """Equal blocks of the model: which nodes of the capture open or repeat one, and what is appended for them."""
+
+    def opens(self, node: torch.fx.Node) -> bool:
+        """Return whether a traced block starts here."""
+
+    def repeats(self, node: torch.fx.Node) -> bool:
+        """Return whether this is a call of a block that stands elsewhere."""
+
+    def define_and_call(self, interpreter: Interpreter, enter: torch.fx.Node, rest: Iterator[torch.fx.Node], /) -> None:
+        """Turn the nodes up to the end of the block into a function, and call it."""
+
+    def call(self, interpreter: Interpreter, node: torch.fx.Node, /) -> None:
+        """Call the function of a block that was captured elsewhere."""
+
+
 class Interpreter:
-    """Translates the nodes of one captured graph into one ONNX graph; sub-graphs get a walk of their own."""
+    """Translates the nodes of one captured graph into one ONNX graph; sub-graphs get an interpreter of their own.
+
+    Args:
+        tracks: whether anything in the capture is written into, so that views must be kept apart from copies.
+    """
 
     def __init__(
-        self, g: Graph, module: torch.fx.GraphModule, lookup: Callable[[torch.fx.Node], Translation], tracks: bool, blocks: Any = None
+        self, g: Graph, module: torch.fx.GraphModule, dispatch: TranslationOf, tracks: bool, blocks: BlockCalls | None = None
     ) -> None:
         self.g = g
         self.module = module
-        self.lookup = lookup
+        self.dispatch = dispatch
         self.tracks = tracks
         self.blocks = blocks
         self.memory = Memory(tracks, self._made_again, self._put_back)
+        self._views = ViewWriter(g, self.memory, self.value_of, self._translated_with)
         self.failures: list[tuple[torch.fx.Node, str]] = []
         self._failed: set[torch.fx.Node] = set()
         self._scopes: dict[int, dict[str, str]] = {}
@@ -60,13 +81,13 @@ class Interpreter:
                     self._guarded(node, rest)
 
     def within(self, g: Graph) -> Interpreter:
-        """A walk of the same module into another graph."""
-        return Interpreter(g, self.module, self.lookup, self.tracks, self.blocks)
+        """Return an interpreter of the same module that appends to another graph."""
+        return Interpreter(g, self.module, self.dispatch, self.tracks, self.blocks)
 
     def _guarded(self, node: torch.fx.Node, rest: Iterator[torch.fx.Node]) -> None:
         if self._failed and not self._failed.isdisjoint(node.all_input_nodes):
             self.give_up(node)
-            if isinstance(node.target, torch._ops.OpOverload) and not self.lookup.knows(node):
+            if isinstance(node.target, torch._ops.OpOverload) and not self.dispatch.knows(node):
                 self.failures.append((node, "no translation"))
             return
         try:
@@ -145,16 +166,14 @@ class Interpreter:
     def _put_back(self, owner: torch.fx.Node, node: torch.fx.Node, value: Any) -> Any:
         if not self.memory.alone(owner):
             raise Untranslated("it writes into memory that another value shares in a way the capture does not show")
-        return put_back(self, owner, self.memory.path(owner, node), value)
+        return self._views.put_back(owner, self.memory.path(owner, node), value)
 
     def _translated(self, node: torch.fx.Node) -> Any:
-        args, kwargs = self.arguments(node)
-        return self.lookup(node)(self.g, *args, **kwargs)
+        return self._translated_with(node, self.value_of)
 
-    def arguments(self, node: torch.fx.Node) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments as translations take them."""
-        kwargs = {key: self.value_of(value) for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}
-        return [self.value_of(argument) for argument in node.args], kwargs
+    def _translated_with(self, node: torch.fx.Node, value_of: ValueOf) -> Any:
+        kwargs = {key: value_of(value) for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}
+        return self.dispatch(node)(self.g, *map(value_of, node.args), **kwargs)
 
     def value_of(self, argument: Any) -> Any:
         """The current value of an argument: nodes replaced, also inside lists."""

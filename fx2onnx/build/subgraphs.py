@@ -11,9 +11,11 @@ import torch
 
 from ..errors import UntranslatedInside
 from .dtypes import onnx_dtype
-from .graph import Graph, Tensor
+from .graph import Graph, SubgraphTranslator
 from .interpreter import Interpreter
 from .symbols import Symbols
+from .tensor import Tensor
+from .translation import TranslationOf
 from .values import SYMBOLIC, expression, sizes_of
 
 NUMBERS = {
@@ -23,25 +25,25 @@ NUMBERS = {
 }
 
 
-def subgraph_builder(lookup: Callable[[torch.fx.Node], Any], tracks: bool) -> Callable[..., list[Any]]:
-    """What translates a captured sub-graph: called with the graph to append to, the sub-graph and what its placeholders stand for."""
-    return partial(_walked, lookup, tracks)
+def subgraph_translator(dispatch: TranslationOf, tracks: bool) -> SubgraphTranslator:
+    """Return what translates a captured sub-graph: a function of the graph to append to, the sub-graph and what its placeholders hold."""
+    return partial(_translated, dispatch, tracks)
 
 
-def _walked(lookup: Any, tracks: bool, g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
+def _translated(dispatch: TranslationOf, tracks: bool, g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
     """The results of the sub-graph, after its nodes were appended to `g`.
 
     Raises:
         UntranslatedInside: some of its nodes have no translation.
     """
-    walk = Interpreter(g, module, lookup, tracks)
+    interpreter = Interpreter(g, module, dispatch, tracks)
     for placeholder, operand in zip(module.graph.find_nodes(op="placeholder"), operands, strict=True):
-        walk.memory.bind(placeholder, _bound(g, placeholder.meta.get("val"), operand))
-    walk.run(module.graph.nodes)
-    if walk.failures:
-        raise UntranslatedInside(walk.failures)
+        interpreter.memory.bind(placeholder, _bound(g, placeholder.meta.get("val"), operand))
+    interpreter.run(module.graph.nodes)
+    if interpreter.failures:
+        raise UntranslatedInside(interpreter.failures)
     returned = module.graph.output_node().args[0]
-    return [walk.value_of(result) for result in (returned if isinstance(returned, (list, tuple)) else [returned])]
+    return [interpreter.value_of(result) for result in (returned if isinstance(returned, (list, tuple)) else [returned])]
 
 
 def _bound(g: Graph, fake: Any, operand: Any) -> Any:

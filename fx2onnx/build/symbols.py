@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import onnx_ir as ir
 import sympy
-import torch
 
-if TYPE_CHECKING:
-    from .graph import Graph, Tensor
-
-INTEGER, REAL, TRUTH = ir.DataType.INT64, ir.DataType.DOUBLE, ir.DataType.BOOL
+from .tensor import Tensor
+from .values import Size
 
 
 class UnknownSymbol(LookupError):
     """A symbol that no input has among its sizes, and no operator computed."""
+
+
+class Appends(Protocol):
+    """What an expression is computed in: the graph that its nodes are appended to."""
+
+    def op(self, op_type: str, *inputs: Any, **attributes: Any) -> Any:
+        """Append a node."""
+
+    def cast(self, value: Any, dtype: ir.DataType) -> Tensor:
+        """Return the value in another dtype."""
+
+    def const(self, data: Any, dtype: ir.DataType) -> Tensor:
+        """Return a constant."""
+
+    def sized(self, value: Tensor, sizes: tuple[Size, ...]) -> Tensor:
+        """Return the same value, whose sizes are now known."""
+
+    def passed(self, number: sympy.Expr) -> Tensor | None:
+        """Return the input by which the function being built is passed a number, int64 (1,); None outside of a function."""
 
 
 class Symbols:
@@ -24,7 +40,7 @@ class Symbols:
 
     def __init__(self, outer: Symbols | None = None) -> None:
         self.outer = outer
-        self.sources: dict[sympy.Expr, Callable[[Graph], Tensor]] = {}
+        self.sources: dict[sympy.Expr, Callable[[Appends], Tensor]] = {}
         self.scalars: dict[sympy.Expr, Tensor] = {}
 
     def learn_sizes(self, value: Tensor) -> None:
@@ -40,7 +56,7 @@ class Symbols:
 
     def hold(self, number: Any, value: Tensor) -> None:
         """In this graph the tensor holds the number, whatever graphs around it have for it: a loop's own symbol."""
-        kind = TRUTH if _is_truth(number) else INTEGER if number.is_integer else REAL
+        kind = ir.DataType.BOOL if _is_truth(number) else ir.DataType.INT64 if number.is_integer else ir.DataType.DOUBLE
         self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
         if value.known_sizes == () and value.dtype == kind:
             self.scalars[number] = value
@@ -48,7 +64,7 @@ class Symbols:
     def _knows(self, number: sympy.Expr) -> bool:
         return number in self.sources or (self.outer is not None and self.outer._knows(number))
 
-    def _source(self, number: sympy.Expr) -> Callable[[Graph], Tensor] | None:
+    def _source(self, number: sympy.Expr) -> Callable[[Appends], Tensor] | None:
         return self.sources.get(number) or (self.outer._source(number) if self.outer else None)
 
     def _scalar(self, number: sympy.Expr) -> Tensor | None:
@@ -57,33 +73,33 @@ class Symbols:
             return self.scalars.get(number)
         return self.outer._scalar(number) if self.outer else None
 
-    def one(self, g: Graph, number: Any) -> Tensor:
+    def one(self, g: Appends, number: Any) -> Tensor:
         """An int64 tensor `[number]`; of a list, the list."""
         if isinstance(number, list):
-            return g.const(number, torch.int64)
+            return g.const(number, ir.DataType.INT64)
         if isinstance(number, (int, sympy.Integer)):
-            return g.const([int(number)], torch.int64)
+            return g.const([int(number)], ir.DataType.INT64)
         if (source := self._source(number)) is not None:
             return source(g)
-        return g.sized(g.cast(self._computed(g, number), INTEGER), (1,))
+        return g.sized(g.cast(self._computed(g, number), ir.DataType.INT64), (1,))
 
-    def scalar(self, g: Graph, number: sympy.Expr) -> Tensor:
+    def scalar(self, g: Appends, number: sympy.Expr) -> Tensor:
         """A tensor without axes: int64, float64 or bool, as the expression is."""
         if (held := self._scalar(number)) is not None:
             return held
         one = self._computed(g, number) if _is_truth(number) or not number.is_integer else self.one(g, number)
         return g.sized(g.op("Squeeze", one, [0]), ())
 
-    def _computed(self, g: Graph, number: Any) -> Tensor:
+    def _computed(self, g: Appends, number: Any) -> Tensor:
         """A tensor of one element; integers are int64, other numbers float64."""
         if _is_truth(number):
             return self._truth(g, number)
         if number.is_number:
-            return g.const([int(number)], INTEGER) if number.is_integer else _real_constant(g, number)
+            return g.const([int(number)], ir.DataType.INT64) if number.is_integer else _real_constant(g, number)
         if (source := self._source(number)) is not None:
             return source(g)
-        if number.is_Symbol and g.home().body is not None and number.is_integer:
-            return g.home().body.number(number)
+        if number.is_Symbol and number.is_integer and (passed := g.passed(number)) is not None:
+            return passed
         if number.is_Symbol:
             raise UnknownSymbol(f"the capture uses {number}, but no input has it among its sizes and no operator computes it")
         if number.is_Mul and number.args[0].is_Rational and not number.args[0].is_Integer:
@@ -93,9 +109,9 @@ class Symbols:
             raise UnknownSymbol(f"no rule to compute {type(number).__name__} in {number}")
         return rule(g, *[self._computed(g, argument) for argument in number.args])
 
-    def _truth(self, g: Graph, statement: Any) -> Tensor:
+    def _truth(self, g: Appends, statement: Any) -> Tensor:
         if statement in (sympy.true, sympy.false):
-            return g.const([bool(statement)], TRUTH)
+            return g.const([bool(statement)], ir.DataType.BOOL)
         if (source := self._source(statement)) is not None:
             return source(g)
         arguments = [self._computed(g, argument) for argument in statement.args]
@@ -107,8 +123,8 @@ class Symbols:
         return CONNECTIVES[kind](g, *arguments)
 
 
-def _real_constant(g: Graph, number: sympy.Expr) -> Tensor:
-    return g.const(torch.tensor([float(number)], dtype=torch.float64), REAL)
+def _real_constant(g: Appends, number: sympy.Expr) -> Tensor:
+    return g.const([float(number)], ir.DataType.DOUBLE)
 
 
 def _is_truth(number: Any) -> bool:
@@ -116,14 +132,14 @@ def _is_truth(number: Any) -> bool:
     return number.is_Boolean or number.is_Relational
 
 
-def _alike(g: Graph, *numbers: Tensor) -> list[Tensor]:
+def _alike(g: Appends, *numbers: Tensor) -> list[Tensor]:
     """Numbers in one dtype: float64 as soon as one is."""
-    dtype = REAL if any(number.dtype == REAL for number in numbers) else INTEGER
+    dtype = ir.DataType.DOUBLE if any(number.dtype == ir.DataType.DOUBLE for number in numbers) else ir.DataType.INT64
     return [g.cast(number, dtype) for number in numbers]
 
 
 def _folded(op_type: str) -> Callable[..., Tensor]:
-    def fold(g: Graph, *numbers: Tensor) -> Tensor:
+    def fold(g: Appends, *numbers: Tensor) -> Tensor:
         first, *rest = _alike(g, *numbers)
         for number in rest:
             first = g.op(op_type, first, number)
@@ -133,37 +149,41 @@ def _folded(op_type: str) -> Callable[..., Tensor]:
 
 
 def _real(op_type: str) -> Callable[..., Tensor]:
-    return lambda g, *numbers: g.op(op_type, *[g.cast(number, REAL) for number in numbers])
+    return lambda g, *numbers: g.op(op_type, *[g.cast(number, ir.DataType.DOUBLE) for number in numbers])
 
 
 def _rounded(op_type: str) -> Callable[..., Tensor]:
-    return lambda g, number: g.cast(g.op(op_type, g.cast(number, REAL)), INTEGER)
+    return lambda g, number: g.cast(g.op(op_type, g.cast(number, ir.DataType.DOUBLE)), ir.DataType.INT64)
 
 
-def _power(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
-    return g.op("Pow", g.cast(base, REAL), exponent) if exponent.dtype == REAL else g.op("Pow", *_alike(g, base, exponent))
+def _power(g: Appends, base: Tensor, exponent: Tensor) -> Tensor:
+    return (
+        g.op("Pow", g.cast(base, ir.DataType.DOUBLE), exponent)
+        if exponent.dtype == ir.DataType.DOUBLE
+        else g.op("Pow", *_alike(g, base, exponent))
+    )
 
 
-def _floor_div(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+def _floor_div(g: Appends, a: Tensor, b: Tensor) -> Tensor:
     """⌊a/b⌋ for integers of any sign: (a − mod(a, b)) / b, since ONNX's Mod has the sign of b and its Div truncates."""
-    if REAL in (a.dtype, b.dtype):
+    if ir.DataType.DOUBLE in (a.dtype, b.dtype):
         return g.op("Floor", _real("Div")(g, a, b))
     return g.op("Div", g.op("Sub", a, g.op("Mod", a, b)), b)
 
 
-def _truncated(g: Graph, number: Tensor) -> Tensor:
-    return g.cast(g.cast(number, REAL), INTEGER)
+def _truncated(g: Appends, number: Tensor) -> Tensor:
+    return g.cast(g.cast(number, ir.DataType.DOUBLE), ir.DataType.INT64)
 
 
-def _modular_indexing(g: Graph, base: Tensor, divisor: Tensor, modulus: Tensor) -> Tensor:
+def _modular_indexing(g: Appends, base: Tensor, divisor: Tensor, modulus: Tensor) -> Tensor:
     return g.op("Mod", _floor_div(g, base, divisor), modulus)
 
 
-def _where(g: Graph, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+def _where(g: Appends, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     return g.op("Where", condition, *_alike(g, yes, no))
 
 
-def _piecewise(g: Graph, *cases: tuple[Tensor, Tensor]) -> Tensor:
+def _piecewise(g: Appends, *cases: tuple[Tensor, Tensor]) -> Tensor:
     """The value of the first case that holds; the last one always does."""
     *others, (value, _) = cases
     for other, condition in reversed(others):
@@ -171,8 +191,8 @@ def _piecewise(g: Graph, *cases: tuple[Tensor, Tensor]) -> Tensor:
     return value
 
 
-def _power_of_two(g: Graph, exponent: Tensor) -> Tensor:
-    return g.op("Pow", g.const([2], INTEGER), exponent)
+def _power_of_two(g: Appends, exponent: Tensor) -> Tensor:
+    return g.op("Pow", g.const([2], ir.DataType.INT64), exponent)
 
 
 RULES: dict[str, Callable[..., Any]] = {
@@ -190,9 +210,9 @@ RULES: dict[str, Callable[..., Any]] = {
     "IntTrueDiv": _real("Div"),
     "FloatTrueDiv": _real("Div"),
     "ModularIndexing": _modular_indexing,
-    "ToFloat": lambda g, number: g.cast(number, REAL),
+    "ToFloat": lambda g, number: g.cast(number, ir.DataType.DOUBLE),
     "TruncToInt": _truncated,
-    "TruncToFloat": lambda g, number: g.cast(_truncated(g, number), REAL),
+    "TruncToFloat": lambda g, number: g.cast(_truncated(g, number), ir.DataType.DOUBLE),
     "FloorToInt": _rounded("Floor"),
     "CeilToInt": _rounded("Ceil"),
     "RoundToInt": _rounded("Round"),
@@ -229,7 +249,7 @@ CONNECTIVES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def _chained(g: Graph, op_type: str, parts: tuple[Tensor, ...]) -> Tensor:
+def _chained(g: Appends, op_type: str, parts: tuple[Tensor, ...]) -> Tensor:
     first, *rest = parts
     for part in rest:
         first = g.op(op_type, first, part)

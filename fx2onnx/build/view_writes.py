@@ -1,22 +1,24 @@
-"""Writing through a view: where in the memory of its owner the elements of the view lie. Not here: who views whom."""
+"""Writing through a view: where in the memory of its owner the elements of the view lie. Not here: who views whom (aliasing)."""
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import onnx_ir as ir
 import torch
 
-from .aliasing import returns_its_argument
-from .graph import Tensor
+from .aliasing import Memory, returns_its_argument
+from .graph import Graph
+from .tensor import Tensor
 from .values import sizes_of
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 aten = torch.ops.aten
 Node = torch.fx.Node
+ValueOf = Callable[[Any], Any]
+Translated = Callable[[Node, ValueOf], Any]
 SAME_ORDER = {
     aten.view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims,
     aten.flatten.using_ints, aten.alias.default, aten.detach.default, aten.detach_.default, aten.contiguous.default, aten.view_as.default,
@@ -25,40 +27,54 @@ SAME_ORDER = {
 }  # fmt: skip
 
 
-def put_back(walk: Interpreter, owner: Node, path: list[Node], value: Tensor) -> Tensor:
-    """The whole of the owner's memory after `value` was written into the view at the end of `path`."""
-    g, sizes = walk.g, sizes_of(owner.meta["val"])
-    if all(step.target in SAME_ORDER or returns_its_argument(step) for step in path):
-        return g.sized(g.reshaped(value, sizes), sizes)
-    where = _positions(walk, owner, path)
-    flat = g.Reshape(walk.memory.read(owner), [-1])
-    written = g.ScatterND(flat, g.Reshape(where, [-1, 1]), g.Reshape(value, [-1]))
-    return g.sized(g.reshaped(written, sizes), sizes)
+@dataclass(frozen=True)
+class ViewWriter:
+    """Writes values through views.
 
+    Attributes:
+        g: the graph to append to.
+        memory: what the nodes hold.
+        value_of: the value of an argument of a node.
+        translated: what the translation of a node gives, its arguments taken by the function it is handed.
+    """
 
-def _positions(walk: Interpreter, owner: Node, path: list[Node]) -> Tensor:
-    """The position in the owner's memory of each element of the view: the views applied to 0, 1, 2, …"""
-    g, sizes = walk.g, sizes_of(owner.meta["val"])
-    every = g.Range(g.const(0, torch.int64), g.Size(walk.memory.read(owner)), g.const(1, torch.int64))
-    positions = g.sized(g.reshaped(every, sizes), sizes)
-    for previous, step in zip([owner, *path], path, strict=False):
-        positions = _applied(walk, step, previous, positions)
-    return positions
+    g: Graph
+    memory: Memory
+    value_of: ValueOf
+    translated: Translated
 
+    def put_back(self, owner: Node, path: list[Node], value: Tensor) -> Tensor:
+        """Return the whole of the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
+        sizes = sizes_of(owner.meta["val"])
+        if all(step.target in SAME_ORDER or returns_its_argument(step) for step in path):
+            return self.g.sized(self.g.reshaped(value, sizes), sizes)
+        where = self._positions(owner, path)
+        flat = self.g.Reshape(self.memory.read(owner), [-1])  # (n,)
+        written = self.g.ScatterND(flat, self.g.Reshape(where, [-1, 1]), self.g.Reshape(value, [-1]))  # (n,), (m, 1), (m,) → (n,)
+        return self.g.sized(self.g.reshaped(written, sizes), sizes)
 
-def _applied(walk: Interpreter, step: Node, previous: Node, positions: Any) -> Any:
-    """The positions that one more view leaves, in its order."""
-    if step.target is operator.getitem:
-        return positions[step.args[1]]
-    if returns_its_argument(step):
+    def _positions(self, owner: Node, path: list[Node]) -> Tensor:
+        """The position in the owner's memory of each element of the view, int64 in its sizes: the views applied to 0, 1, 2, …"""
+        g, sizes = self.g, sizes_of(owner.meta["val"])
+        every = g.Range(g.const(0, ir.DataType.INT64), g.Size(self.memory.read(owner)), g.const(1, ir.DataType.INT64))
+        positions = g.sized(g.reshaped(every, sizes), sizes)
+        for previous, step in zip([owner, *path], path, strict=False):
+            positions = self._viewed(step, previous, positions)
         return positions
 
-    def value_of(argument: Any) -> Any:
-        return positions if walk.memory.resolved(argument) is previous else walk.value_of(argument)
+    def _viewed(self, step: Node, previous: Node, positions: Any) -> Any:
+        """The positions that one more view leaves, in its order; a list of them where it gives several tensors."""
+        if step.target is operator.getitem:
+            return positions[step.args[1]]
+        if returns_its_argument(step):
+            return positions
 
-    with walk.g.on(step, {}):
-        made = walk.lookup(step)(walk.g, *map(value_of, step.args), **{k: walk.value_of(v) for k, v in step.kwargs.items()})
-    fakes = step.meta["val"]
-    if isinstance(made, ir.Value):
-        return walk.g.sized(made, sizes_of(fakes))
-    return [walk.g.sized(part, sizes_of(fake)) for part, fake in zip(made, fakes, strict=True)]
+        def value_of(argument: Any) -> Any:
+            return positions if self.memory.resolved(argument) is previous else self.value_of(argument)
+
+        with self.g.on(step, {}):
+            made = self.translated(step, value_of)
+        fakes = step.meta["val"]
+        if isinstance(made, ir.Value):
+            return self.g.sized(made, sizes_of(fakes))
+        return [self.g.sized(part, sizes_of(fake)) for part, fake in zip(made, fakes, strict=True)]

@@ -1,4 +1,4 @@
-"""Operators without a translation, by what torch decomposes them into; and all sources in their order. Not here: the translations."""
+"""Operators without a translation, by what torch decomposes them into."""
 
 from __future__ import annotations
 
@@ -17,45 +17,28 @@ from torch.utils import _pytree as pytree
 from ..build.aliasing import writes, written_arguments
 from ..build.graph import Graph
 from ..build.interpreter import IGNORED_KWARGS, Interpreter
+from ..build.translation import Translation, TranslationOf
 from ..build.values import sizes_of
 from ..capture.by_export import size_one_stays_dynamic
 from ..capture.dynamic_shapes import PROBES
 from ..errors import Untranslated, op_title
-from .dispatch import Dispatch, Source, first_that_fits
-from .registry import Translation
-from .torchlib import custom_table, torchlib_source
+from .dispatch import Source, first_that_fits
 
 DEPTH = 6
 
 
-def dispatch_of(table: Mapping[Any, Any], opset: int, fallback: bool) -> Dispatch:
-    """Where translations come from: the caller's table, ours, and, if there may be fallbacks, torchlib and decompositions.
-
-    Raises:
-        TypeError, ValueError: something is wrong with the caller's table.
-    """
-    return _lookup(custom_table(table, opset), opset, fallback, ())
-
-
-def _lookup(custom: Mapping[Any, Translation], opset: int, fallback: bool, within: tuple[Any, ...]) -> Dispatch:
-    if not fallback:
-        return Dispatch(custom)
-    inner = partial(_lookup, custom, opset, True)
-    return Dispatch(custom, (("torchlib", torchlib_source(opset)), ("decomposed", decomposition_source(inner, within))))
-
-
-def decomposition_source(inner_lookup: Callable[[tuple[Any, ...]], Dispatch], within: tuple[Any, ...] = ()) -> Source:
+def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], TranslationOf], within: tuple[Any, ...] = ()) -> Source:
     """A source that traces what an operator decomposes into and translates that in its place.
 
     Args:
-        inner_lookup: makes the look-up for the operators it consists of, given those that it stands in itself.
+        inner_dispatch: makes what finds translations of the operators it consists of, given those that it stands in itself.
         within: the operators whose decomposition is being translated.
     """
 
     def source(node: torch.fx.Node) -> Translation | None:
         if node.target in within or len(within) == DEPTH:
             return None
-        ways = [partial(_translated, node, way, inner_lookup((*within, node.target))) for way in decompositions(node.target)]
+        ways = [partial(_translated, node, way, inner_dispatch((*within, node.target))) for way in decompositions(node.target)]
         return first_that_fits(ways) if ways else None
 
     return source
@@ -80,27 +63,29 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return {**core_aten_decompositions(), **decomposition_table}
 
 
-def _translated(node: torch.fx.Node, way: Callable[..., Any], lookup: Dispatch, g: Graph, *args: Any, **kwargs: Any) -> Any:
-    """The results of a node, and the new values of the arguments that it changes, by walking over its decomposition."""
+def _translated(node: torch.fx.Node, way: Callable[..., Any], dispatch: TranslationOf, g: Graph, *args: Any, **kwargs: Any) -> Any:
+    """The results of a node, and the new values of the arguments that it changes, by an interpreter of its decomposition."""
     module = traced(node, way)
-    walk = Interpreter(g, module, lookup, writes(module))
-    placeholders = _bound(walk, node, args, kwargs)
-    walk.run(_named_after(node, module))
-    if walk.failures:
-        inner, reason = walk.failures[0]
+    interpreter = Interpreter(g, module, dispatch, writes(module))
+    placeholders = _bound(interpreter, node, args, kwargs)
+    interpreter.run(_named_after(node, module))
+    if interpreter.failures:
+        inner, reason = interpreter.failures[0]
         raise Untranslated(f"it decomposes into {op_title(inner.target)}: {reason}")
-    made = walk.value_of(module.graph.output_node().args[0])
-    return _results(node, made, [walk.memory.read(placeholders[argument]) for argument in written_arguments(node)])
+    made = interpreter.value_of(module.graph.output_node().args[0])
+    return _results(node, made, [interpreter.memory.read(placeholders[argument]) for argument in written_arguments(node)])
 
 
-def _bound(walk: Interpreter, node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[torch.fx.Node, torch.fx.Node]:
+def _bound(
+    interpreter: Interpreter, node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[torch.fx.Node, torch.fx.Node]:
     """Gives every input of the decomposition the value of the argument it stands for; the input of each node."""
     leaves = pytree.tree_leaves((node.args, {key: value for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}))
     values = zip(leaves, pytree.tree_leaves((list(args), dict(kwargs))), strict=True)
     value_of = {leaf: value for leaf, value in values if isinstance(leaf, torch.fx.Node)}
-    placeholders = dict(zip(node.all_input_nodes, walk.module.graph.find_nodes(op="placeholder"), strict=True))
+    placeholders = dict(zip(node.all_input_nodes, interpreter.module.graph.find_nodes(op="placeholder"), strict=True))
     for leaf, placeholder in placeholders.items():
-        walk.memory.bind(placeholder, value_of[leaf])
+        interpreter.memory.bind(placeholder, value_of[leaf])
     return placeholders
 
 
@@ -113,7 +98,7 @@ def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[
 
 
 def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
-    """The results and then the new values of what is changed, as the walk takes them; it names what is new after the node."""
+    """The results and then the new values of what is changed, as the interpreter takes them; it names what is new after the node."""
     for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
         if isinstance(value, ir.Value) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
             raise Untranslated(f"its decomposition gives {value.known_sizes} where the operator gives {sizes_of(fake)}")

@@ -1,9 +1,9 @@
-"""Which translation an operator gets, and from where: the caller's table, ours, torchlib, or its decomposition. Not here: any of them."""
+"""Which translation an operator gets, and from where: the caller's table, ours, torchlib, or its decomposition."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +12,13 @@ from typing import Any
 import torch
 
 from ..build.dtypes import Unrunnable
+from ..build.graph import Graph
 from ..build.symbols import UnknownSymbol
+from ..build.translation import Translation
 from ..errors import Untranslated, UntranslatedInside
-from .registry import Translation, own_translations
 
 NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
+FALLBACKS = ("torchlib", "decomposed")
 Source = Callable[[torch.fx.Node], Translation | None]
 
 
@@ -25,6 +27,7 @@ class Dispatch:
     """Finds translations, and remembers where each node's came from."""
 
     custom: Mapping[Any, Translation]
+    own: Mapping[Any, Translation]
     fallbacks: tuple[tuple[str, Source], ...] = ()
     used: dict[str, list[torch.fx.Node]] = field(default_factory=dict)
 
@@ -36,7 +39,7 @@ class Dispatch:
         """
         return partial(self._translated, node)
 
-    def _translated(self, node: torch.fx.Node, g: Any, *args: Any, **kwargs: Any) -> Any:
+    def _translated(self, node: torch.fx.Node, g: Graph, *args: Any, **kwargs: Any) -> Any:
         reasons = []
         for source, translation in self._candidates(node):
             if translation is None:
@@ -57,12 +60,11 @@ class Dispatch:
         """Whether any source has a translation for the operator of this node."""
         return any(translation is not None for _, translation in self._candidates(node))
 
-    def _candidates(self, node: torch.fx.Node) -> Any:
+    def _candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
         yield "custom", self.custom.get(node.target)
-        own = own_translations()
-        yield "own", own.get(node.target) or own.get(str(node.target))  # by its text where the library may not be loaded
+        yield "own", self.own.get(node.target) or self.own.get(str(node.target))  # by its text where the library may not be loaded
         functional = functional_twin(node.target)
-        yield "own", own.get(functional) if functional is not None else None
+        yield "own", self.own.get(functional) if functional is not None else None
         for name, source in self.fallbacks:
             yield name, source(node)
 
@@ -79,7 +81,7 @@ def functional_twin(target: Any) -> Any:
 def first_that_fits(translations: Sequence[Translation]) -> Translation:
     """A translation that tries these in order, until one does not refuse the call."""
 
-    def translation(g: Any, *args: Any, **kwargs: Any) -> Any:
+    def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
         for candidate in translations[:-1]:
             with suppress(*NOT_TRANSLATED):
                 return candidate(g, *args, **kwargs)

@@ -20,10 +20,10 @@ from torch.onnx._internal.exporter._tensors import SymbolicTensor
 
 from ..build.dtypes import FLOATS, onnx_dtype
 from ..build.graph import Graph, Tensor
+from ..build.translation import Translation
 from ..errors import Untranslated
-from . import schema_nodes as emit
+from . import schema_nodes
 from .dispatch import NOT_TRANSLATED, Source, first_that_fits, functional_twin, is_own_kind
-from .registry import Translation
 
 OPSET = onnxscript.values.Opset("", 18)  # the one that torchlib is written in
 WRONG_IN_TORCHLIB = {
@@ -90,14 +90,16 @@ class Recorder(_building.OpRecorder):
         return [self.g.const(value.numpy() if isinstance(value, ir.TensorProtocol) else value, dtype)]
 
     def _emitted(self, domain: str, op_type: str, operands: list[Any], attributes: Mapping[str, Any], outputs: int) -> list[Traced]:
-        made = emit.node(self.g, domain, op_type, operands, attributes, outputs)
-        return [Traced(value, sequence=emit.is_sequence(value)) for value in made]
+        made = schema_nodes.node(self.g, domain, op_type, operands, attributes, outputs)
+        return [Traced(value, sequence=schema_nodes.is_sequence(value)) for value in made]
 
     def eval_function(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Traces a function that can be, and otherwise appends the nodes of its body."""
         if function.traceable:
             return super().eval_function(function, args, kwargs)
-        results = [Traced(value, sequence=emit.is_sequence(value)) for value in self.called(function, args, kwargs, emit.inlined)]
+        results = [
+            Traced(value, sequence=schema_nodes.is_sequence(value)) for value in self.called(function, args, kwargs, schema_nodes.inlined)
+        ]
         return results[0] if len(results) == 1 else results
 
     def called(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
@@ -169,7 +171,7 @@ def _without_axes(g: Graph, made: Any) -> Any:
 def _onnx_operator(name: str, g: Graph, *inputs: Any, **attributes: Any) -> Any:
     """`torch.ops.onnx.RotaryEmbedding.opset23` → the ONNX operator of that name."""
     outputs = len(g.result()) if isinstance(g.at.meta["val"], (tuple, list)) else 1
-    made = emit.node(g, "", name.removeprefix("onnx::").partition(".")[0], list(inputs), attributes, outputs)
+    made = schema_nodes.node(g, "", name.removeprefix("onnx::").partition(".")[0], list(inputs), attributes, outputs)
     return made[0] if outputs == 1 else made
 
 
@@ -186,7 +188,7 @@ def from_onnxscript(function: Callable[..., Any], local: bool = False) -> Transl
         named = {key: _traced(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
         with _tracing(recorder):
             if local and isinstance(function, onnxscript.OnnxFunction):
-                made: Any = [Traced(value) for value in recorder.called(function, given, named, emit.local_call)]
+                made: Any = [Traced(value) for value in recorder.called(function, given, named, schema_nodes.local_call)]
             else:
                 made = function(*given, **named)
         return _ours(g, made, recorder.nodes)
@@ -240,7 +242,7 @@ def _ours(g: Graph, made: Any, recorded: Sequence[ir.Node]) -> Any:
             raise Untranslated(f"the onnxscript function gives {len(made)} results, the operator {len(_listed(expected))}")
         return parts if isinstance(expected, (list, tuple)) else parts[0]
     if isinstance(expected, (list, tuple)) and isinstance(made, Traced) and made.sequence:
-        return [emit.node(g, "", "SequenceAt", [made.ours, g.const(i, torch.int64)], {}, 1)[0] for i in range(len(expected))]
+        return [schema_nodes.node(g, "", "SequenceAt", [made.ours, g.const(i, torch.int64)], {}, 1)[0] for i in range(len(expected))]
     if len(_listed(expected)) != 1:
         raise Untranslated(f"the onnxscript function gives 1 result, the operator {len(_listed(expected))}")
     part = _single(g, made, _listed(expected)[0])
@@ -261,7 +263,7 @@ def _single(g: Graph, made: Any, value: Any) -> Any:
 
 def _append_recorded(g: Graph, node: ir.Node) -> None:
     attributes = {name: attribute.value for name, attribute in node.attributes.items()}
-    made = emit.node(g, node.domain, node.op_type, [value and value.ours for value in node.inputs], attributes, len(node.outputs))
+    made = schema_nodes.node(g, node.domain, node.op_type, [value and value.ours for value in node.inputs], attributes, len(node.outputs))
     for output, ours in zip(node.outputs, made, strict=True):
         ours.type = output.type or ours.type
         output.meta["ours"] = ours

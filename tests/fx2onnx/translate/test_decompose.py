@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import onnx_ir as ir
@@ -19,9 +19,10 @@ from exportlab.verification.verify import Report, verify
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.graph import Graph, Tensor
 from fx2onnx.errors import UnsupportedOps, Untranslated
-from fx2onnx.translate.decompose import decompositions, dispatch_of, traced
+from fx2onnx.ops import own_translations
+from fx2onnx.translate.decompose import decompositions, traced
 from fx2onnx.translate.dispatch import Dispatch
-from fx2onnx.translate.registry import own_translations
+from fx2onnx.translate.sources import dispatch_of
 from fx2onnx.translate.torchlib import custom_table, torchlib_source
 
 aten = torch.ops.aten
@@ -69,20 +70,25 @@ def nothing_left() -> None:
     torch._dynamo.reset()
 
 
-def converted(function: Callable[..., Any], *args: Any, lookup: Dispatch, opset: int = 20, dynamic: bool = True) -> tuple[ir.Model, Report]:
+def converted(function: Callable[..., Any], *args: Any, found: Dispatch, opset: int = 20, dynamic: bool = True) -> tuple[ir.Model, Report]:
     """The model of a function with this look-up, and its verification at the size of the example and at another."""
     module = Call(function, args, {})
     shapes = (tuple(dict.fromkeys(range(a.dim()), Dim.AUTO) for a in args),) if dynamic else None
     program = torch.export.export(module, args, dynamic_shapes=shapes)
-    model = Conversion(program, ConversionOptions(opset), {}, lookup).model()
+    model = Conversion(program, ConversionOptions(opset), {}, found).model()
     samples = [Sample(args)] + ([Sample(tuple(torch.cat([a, a]) for a in args))] if dynamic else [])
     return model, verify(torch.onnx.ONNXProgram(model, program), module, samples)
 
 
-def without_own(monkeypatch: pytest.MonkeyPatch, *operators: Any) -> None:
-    """Takes our own translations of these operators out of the table, while a test lasts."""
+def without_own(*operators: Any, opset: int = 20) -> Dispatch:
+    """Return what finds translations when there are none of our own for these operators."""
     rest = {target: made for target, made in own_translations().items() if target not in operators}
-    monkeypatch.setattr("fx2onnx.translate.dispatch.own_translations", lambda: rest)
+    return dispatch_of({}, rest, opset, True)
+
+
+def dispatch(table: Mapping[Any, Any], opset: int = 20, fallback: bool = True) -> Dispatch:
+    """Return what finds translations with this table of the caller's."""
+    return dispatch_of(table, own_translations(), opset, fallback)
 
 
 TORCHLIB = {
@@ -104,18 +110,17 @@ TORCHLIB = {
 
 @pytest.mark.parametrize("case", TORCHLIB)
 @pytest.mark.parametrize("opset", [18, 20, 26])
-def test_torchlib_gives_right_models_in_every_opset(case: str, opset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchlib_gives_right_models_in_every_opset(case: str, opset: int) -> None:
     target, function = TORCHLIB[case]
     twin = getattr(getattr(aten, target._schema.name[6:].removesuffix("_")), target._overloadname)
-    without_own(monkeypatch, target, twin)
-    lookup = dispatch_of({}, opset, True)
-    converted(function, X, lookup=lookup, opset=opset)[1].check()
-    assert target in {node.target for node in lookup.used["torchlib"]}
+    found = without_own(target, twin, opset=opset)
+    converted(function, X, found=found, opset=opset)[1].check()
+    assert target in {node.target for node in found.used["torchlib"]}
 
 
-def test_constants_and_equal_nodes_of_torchlib_are_merged_with_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_own(monkeypatch, aten.selu.default, aten.tril.default)
-    model, _ = converted(lambda x: torch.tril(x) + torch.tril(x), X, lookup=dispatch_of({}, 20, True), dynamic=False)
+def test_constants_and_equal_nodes_of_torchlib_are_merged_with_ours() -> None:
+    found = without_own(aten.selu.default, aten.tril.default)
+    model, _ = converted(lambda x: torch.tril(x) + torch.tril(x), X, found=found, dynamic=False)
     assert [node.op_type for node in model.graph].count("Trilu") == 1
     assert not [node for node in model.graph if node.op_type == "Constant"]
 
@@ -143,16 +148,14 @@ def _grown(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("case", DECOMPOSED)
 def test_an_operator_is_decomposed_where_it_stands(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target, function = DECOMPOSED[case]
-    without_own(monkeypatch, target)
     monkeypatch.setattr("fx2onnx.translate.torchlib.REFUSED", frozenset({target.name()}))
-    lookup = dispatch_of({}, 20, True)
-    converted(function, X, lookup=lookup)[1].check()
-    assert target in {node.target for node in lookup.used["decomposed"]}
+    found = without_own(target)
+    converted(function, X, found=found)[1].check()
+    assert target in {node.target for node in found.used["decomposed"]}
 
 
-def test_results_of_a_decomposition_keep_the_names_of_the_capture(monkeypatch: pytest.MonkeyPatch) -> None:
-    without_own(monkeypatch, aten.huber_loss.default)
-    model, _ = converted(lambda x: nn.functional.huber_loss(x, x.tanh()), X, lookup=dispatch_of({}, 20, True))
+def test_results_of_a_decomposition_keep_the_names_of_the_capture() -> None:
+    model, _ = converted(lambda x: nn.functional.huber_loss(x, x.tanh()), X, found=without_own(aten.huber_loss.default))
     assert [value.name for value in model.graph.outputs] == ["huber_loss"]
 
 
@@ -181,12 +184,12 @@ def test_the_same_decomposition_is_taken_when_the_size_is_fixed() -> None:
 
 def test_what_cannot_be_decomposed_is_named() -> None:
     with pytest.raises(UnsupportedOps, match=r"exportlab_test\.mix\.default"):
-        converted(lambda x: MIX(x, x, 2.0), X, lookup=dispatch_of({}, 20, True))
+        converted(lambda x: MIX(x, x, 2.0), X, found=dispatch({}))
     assert decompositions(MIX.default) == []
 
 
 def test_no_fallback_asks_neither_torchlib_nor_decompositions() -> None:
-    assert dispatch_of({}, 20, False).fallbacks == ()
+    assert dispatch({}, 20, False).fallbacks == ()
 
 
 def _as_ours(g: Graph, x: Tensor, y: Tensor, by: float) -> Tensor:
@@ -212,10 +215,10 @@ CUSTOM = {
 @pytest.mark.parametrize("kind", CUSTOM)
 @pytest.mark.parametrize("opset", [18, 26])
 def test_the_callers_translations_come_first(kind: str, opset: int) -> None:
-    lookup = dispatch_of({MIX.default: CUSTOM[kind]}, opset, True)
-    model, report = converted(lambda x, y: MIX(x, y, 2.5), X, X.flip(0), lookup=lookup, opset=opset)
+    found = dispatch({MIX.default: CUSTOM[kind]}, opset, True)
+    model, report = converted(lambda x, y: MIX(x, y, 2.5), X, X.flip(0), found=found, opset=opset)
     report.check()
-    assert [node.target for node in lookup.used["custom"]] == [MIX.default]
+    assert [node.target for node in found.used["custom"]] == [MIX.default]
     assert [identifier[:2] for identifier in model.functions] == ([("exportlab.test", "twice_and")] if CUSTOM[kind] is twice_and else [])
 
 
@@ -234,12 +237,12 @@ def test_an_operator_with_one_overload_may_be_named_without_it() -> None:
 )
 def test_what_is_wrong_with_the_callers_table_is_said(table: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        dispatch_of(table, 20, True)
+        dispatch(table)
 
 
 def test_an_error_in_the_callers_function_is_a_reason() -> None:
     with pytest.raises(UnsupportedOps, match="NameError: name 'nothing' is not defined"):
-        converted(lambda x: MIX(x, x, 2.0), X, lookup=dispatch_of({MIX.default: lambda x, y, by: nothing}, 20, True))  # noqa: F821
+        converted(lambda x: MIX(x, x, 2.0), X, found=dispatch({MIX.default: lambda x, y, by: nothing}))  # noqa: F821
 
 
 class Experts(nn.Module):
@@ -278,7 +281,7 @@ def test_experts_are_right_for_groups_and_rows_of_any_number(exchanged: bool) ->
     samples = [Sample((torch.randn(n, 5), torch.tensor(e, dtype=torch.int32))) for n, e in zip(rows, ends, strict=True)]
     program = torch.export.export(module, samples[0].args, dynamic_shapes=({0: Dim.DYNAMIC}, None))
     table = {torch.ops.exportlab_test.grouped.default: own_translations()[aten._grouped_mm.default]}
-    model = Conversion(program, ConversionOptions(20), {}, dispatch_of(table, 20, True)).model()
+    model = Conversion(program, ConversionOptions(20), {}, dispatch(table)).model()
     report = verify(torch.onnx.ONNXProgram(model, program), module, samples)
     assert {check.outcome for check in report.checks if check.name != "other values"} == {"ok"}  # those are ends that go back
     assert "Gather" not in {node.op_type for node in model.graph}
@@ -292,7 +295,7 @@ def test_operators_of_torch_onnx_ops_are_what_they_say() -> None:
     def rotated(x: torch.Tensor) -> torch.Tensor:
         return torch.ops.onnx.RotaryEmbedding.opset23(x[None, None], (x / 2)[None, :, :2], (x / 3)[None, :, :2])
 
-    model, report = converted(rotated, X, lookup=dispatch_of({}, 23, True), opset=23, dynamic=False)
+    model, report = converted(rotated, X, found=dispatch({}, 23, True), opset=23, dynamic=False)
     report.check()
     assert "RotaryEmbedding" in {node.op_type for node in model.graph}
 
@@ -302,7 +305,7 @@ def test_symbolic_operators_of_torch_onnx_are_written_as_asked() -> None:
         return torch.onnx.ops.symbolic("Celu", (x,), {"alpha": 2.0}, dtype=x.dtype, shape=x.shape, version=18)
 
     program = torch.export.export(Call(symbolic, (X,), {}), (X,))
-    model = Conversion(program, ConversionOptions(20), {}, dispatch_of({}, 20, True)).model()
+    model = Conversion(program, ConversionOptions(20), {}, dispatch({})).model()
     [celu] = [node for node in model.graph if node.op_type == "Celu"]
     assert celu.attributes["alpha"].value == 2.0
     assert celu.outputs[0].dtype == ir.DataType.FLOAT

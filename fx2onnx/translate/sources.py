@@ -1,0 +1,30 @@
+"""All sources of translations in their order: the caller's table, ours, torchlib's, decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ..build.translation import Translation
+from .decompose import decomposition_source
+from .dispatch import Dispatch
+from .torchlib import custom_table, torchlib_source
+
+
+def dispatch_of(custom: Mapping[Any, Any], own: Mapping[Any, Translation], opset: int, fallback: bool) -> Dispatch:
+    """Return what finds translations: in the caller's table, in ours, and, if there may be fallbacks, in torchlib and by decomposition.
+
+    Raises:
+        TypeError, ValueError: something is wrong with the caller's table.
+    """
+    return _dispatch(custom_table(custom, opset), own, opset, fallback, ())
+
+
+def _dispatch(
+    custom: Mapping[Any, Translation], own: Mapping[Any, Translation], opset: int, fallback: bool, within: tuple[Any, ...]
+) -> Dispatch:
+    if not fallback:
+        return Dispatch(custom, own)
+    inner = partial(_dispatch, custom, own, opset, True)
+    return Dispatch(custom, own, (("torchlib", torchlib_source(opset)), ("decomposed", decomposition_source(inner, within))))
