@@ -10,7 +10,7 @@ import onnx_ir as ir
 import sympy
 import torch
 
-from ..build.dtypes import onnx_dtype
+from ..build.dtypes import INT64, onnx_dtype
 from ..build.graph import TRANSPOSED, Graph, Tensor
 from ..build.values import SYMBOLIC, expression, sizes_of
 from .equality import class_of
@@ -61,7 +61,7 @@ class Body:
     def number(self, number: sympy.Expr) -> Tensor:
         """A symbolic integer that no tensor here tells: the call passes it."""
         if number not in self.extras:
-            self.extras[number] = self.formal("size", (1,), ir.DataType.INT64, lambda call: call.walk.g.ints([number]))
+            self.extras[number] = self.formal("size", (1,), INT64, lambda call: call.walk.g.ints([number]))
         return self.extras[number]
 
     def transposed(self, weight: Tensor) -> Tensor | None:

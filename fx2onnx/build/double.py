@@ -6,12 +6,11 @@ import math
 from functools import cache
 
 import numpy as np
-import onnx_ir as ir
 import torch
 
+from .dtypes import DOUBLE
 from .graph import Graph, Tensor
 
-DOUBLE = ir.DataType.DOUBLE
 FAR = 1e18  # the arctangent of more is π/2
 TERMS = 30  # of the polynomial for erfc, with which it is exact to 1e-15
 

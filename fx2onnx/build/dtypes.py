@@ -25,7 +25,11 @@ ONNX = {
     torch.bool: ir.DataType.BOOL,
 }
 TORCH = {onnx_type: torch_dtype for torch_dtype, onnx_type in ONNX.items()}
-FLOATS = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+BOOL, UINT8, UINT16, UINT32, UINT64 = ir.DataType.BOOL, ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64
+INT8, INT16, INT32, INT64 = ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64
+FLOAT16, BFLOAT16, FLOAT, DOUBLE = ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE
+HALVES = (FLOAT16, BFLOAT16)
+FLOATS = (*HALVES, FLOAT, DOUBLE)
 WIDER = {
     ir.DataType.BOOL: ("UINT8", "INT32", "INT64", "FLOAT"),
     ir.DataType.INT8: ("INT32", "INT64", "FLOAT"),

@@ -7,8 +7,8 @@ import math
 import torch
 
 from ..build import double
-from ..build.double import DOUBLE, expm1_of
-from ..build.dtypes import FLOATS
+from ..build.double import expm1_of
+from ..build.dtypes import DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates

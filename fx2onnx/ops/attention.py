@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import onnx_ir as ir
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, DOUBLE
+from ..build.graph import Graph, Tensor
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
@@ -51,7 +51,7 @@ def _scores(g: Graph, query: Tensor, key: Tensor, scale: Any) -> Tensor:
     length = query.sizes[-1]
     if scale is None:
         scale = 1 / math.sqrt(length) if isinstance(length, int) else g.Reciprocal(g.Sqrt(g.scalar(length, query.dtype)))
-    if query.dtype == ir.DataType.DOUBLE and isinstance(scale, float) and isinstance(length, int):
+    if query.dtype == DOUBLE and isinstance(scale, float) and isinstance(length, int):
         scale = g.const(torch.full((length,), scale, dtype=torch.float64), query.dtype)
     order = [*range(key.rank - 2), key.rank - 1, key.rank - 2]
     return g.MatMul(g.Mul(query, scale), g.Transpose(key, perm=order))
@@ -72,11 +72,11 @@ def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
 def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, Tensor | None]:
     """What is added to the scores, −inf where nothing is to be seen, and the rows in which that is so everywhere."""
     if is_causal:
-        ones = g.Expand(g.const(True, TRUTH), [query.sizes[-2], key.sizes[-2]])
+        ones = g.Expand(g.const(True, BOOL), [query.sizes[-2], key.sizes[-2]])
         return _where_seen(g, g.Trilu(ones, upper=0), query), None
     if mask is None:
         return None, None
-    bias = _where_seen(g, mask, query) if mask.dtype == TRUTH else g.cast(mask, query.dtype)
+    bias = _where_seen(g, mask, query) if mask.dtype == BOOL else g.cast(mask, query.dtype)
     return bias, g.Equal(g.ReduceMax(bias, [mask.rank - 1], keepdims=1), -math.inf)
 
 

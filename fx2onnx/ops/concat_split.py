@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
+from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size, sizes_of
 from ..translate.registry import translates
-from .create import INT64, counted, filled
+from .create import counted, filled
 from .shape import END, expanded, select
 
 aten = torch.ops.aten

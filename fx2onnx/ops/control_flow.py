@@ -9,7 +9,8 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL
+from ..build.graph import Graph, Tensor
 from ..build.subgraphs import all_made, closed, described, dtype_of, inlined, inputs_of, typed
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -23,7 +24,7 @@ def cond(g: Graph, predicate: Any, yes: Module, no: Module, operands: Sequence[A
     """cond(p, g1, g2, operands) → If. What the branches read of the outside they read there."""
     fakes = g.at.meta["val"]
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
-    return typed(g.If(g.cast(predicate, TRUTH), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
+    return typed(g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
 
 
 def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
@@ -43,7 +44,7 @@ def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Any]
 def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Any]) -> Tensor:
     """Whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
     inner = inlined(g, around)
-    return inner.scalar(g.subgraph(inner, condition, operands)[0], TRUTH)
+    return inner.scalar(g.subgraph(inner, condition, operands)[0], BOOL)
 
 
 def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir.Graph:

@@ -11,13 +11,12 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOATS, TORCH
+from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
 
 aten = torch.ops.aten
-INT64, FLOAT, DOUBLE = ir.DataType.INT64, ir.DataType.FLOAT, ir.DataType.DOUBLE
 SMALL = 256  # elements up to which a tensor of known numbers is a constant, not computed
 
 
@@ -27,9 +26,14 @@ def is_small(sizes: Sequence[Size]) -> bool:
 
 
 def filled(g: Graph, sizes: Sequence[Size], number: Any, dtype: ir.DataType) -> Tensor:
-    """A tensor of one number (or of a tensor's one element): a constant, or Expand."""
+    """Return a tensor of one number (or of a tensor's one element): a constant, or Expand."""
     if isinstance(number, (int, float)) and is_small(sizes):
         return g.const(torch.full(tuple(sizes), number, dtype=TORCH[dtype]), dtype)
+    return repeated(g, sizes, number, dtype)
+
+
+def repeated(g: Graph, sizes: Sequence[Size], number: Any, dtype: ir.DataType) -> Tensor:
+    """Return one number (or a tensor's one element) in these sizes by Expand, also where they are known."""
     value = g.scalar(number, dtype)
     return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS, TORCH
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
+from .create import repeated
 
 aten = torch.ops.aten
-COUNT = ir.DataType.INT64
 Step = Callable[..., Sequence[Tensor]]
 
 
@@ -21,7 +21,7 @@ Step = Callable[..., Sequence[Tensor]]
 def cumsum(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """cumsum(x, dim, dtype) → CumSum in the dtype of the result."""
     x = g.cast(x, g.dtype)
-    return x if x.rank == 0 else g.CumSum(x, g.const(dim, COUNT))
+    return x if x.rank == 0 else g.CumSum(x, g.const(dim, INT64))
 
 
 @translates(aten.cumprod.default)
@@ -33,7 +33,7 @@ def cumprod(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> 
 
 def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
     """The product along an axis, and the running one."""
-    return scanned(g, x, axis, [full(g, 1, x.dtype, without(x, axis))], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
+    return scanned(g, x, axis, [repeated(g, without(x, axis), 1, x.dtype)], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
 
 
 @translates(aten.logcumsumexp.default)
@@ -48,7 +48,7 @@ def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
     if x.rank == 0:
         return x
     axis = dim % x.rank
-    return scanned(g, x, axis, [full(g, float("-inf"), x.dtype, without(x, axis))], step, 1)[1]
+    return scanned(g, x, axis, [repeated(g, without(x, axis), float("-inf"), x.dtype)], step, 1)[1]
 
 
 @translates(aten.cummax.default)
@@ -68,14 +68,14 @@ def _running_extreme(g: Graph, x: Tensor, dim: int, better: str) -> Sequence[Ten
         take = body.op(better, item, value)
         if item.dtype in FLOATS:
             take = body.Or(body.IsNaN(item), take)
-        return [body.Where(take, item, value), body.Where(take, position, index, dtype=COUNT), body.Add(position, 1)]
+        return [body.Where(take, item, value), body.Where(take, position, index, dtype=INT64), body.Add(position, 1)]
 
     if x.rank == 0:
-        return x, g.const(0, COUNT)
+        return x, g.const(0, INT64)
     axis = dim % x.rank
-    x = g.sized(g.cast(x, torch.uint8), x.sizes) if x.dtype == TRUTH else x
+    x = g.sized(g.cast(x, UINT8), x.sizes) if x.dtype == BOOL else x
     rest = without(x, axis)
-    initial = [full(g, _worst(x.dtype, better == "GreaterOrEqual"), x.dtype, rest), full(g, 0, COUNT, rest), g.const(0, COUNT)]
+    initial = [repeated(g, rest, _worst(x.dtype, better == "GreaterOrEqual"), x.dtype), repeated(g, rest, 0, INT64), g.const(0, INT64)]
     return scanned(g, x, axis, initial, step, 2)[3:]
 
 
@@ -89,12 +89,6 @@ def _worst(dtype: ir.DataType, lowest: bool) -> float:
 def without(x: Tensor, axis: int) -> list[Size]:
     """The sizes of `x` but for this axis."""
     return [size for i, size in enumerate(x.sizes) if i != axis]
-
-
-def full(g: Graph, number: float, dtype: ir.DataType, sizes: Sequence[Size]) -> Tensor:
-    """A tensor of one number."""
-    value = g.const(number, dtype)
-    return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
 
 
 def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -20,7 +21,7 @@ def grouped_mm(
     """_grouped_mm(x[rows, k], w[groups, k, n], ends[groups]) → Split into groups, MatMul for each, Concat; Pad for rows of no group."""
     if x.rank != 2 or weight.rank != 3 or offs is None or bias is not None or not isinstance(weight.sizes[0], int):
         raise Untranslated("only rows in a known number of groups, without bias")
-    ends, last = g.cast(offs, torch.int64), [2**63 - 1]
+    ends, last = g.cast(offs, INT64), [2**63 - 1]
     lengths = g.Sub(ends, g.Concat([0], g.Slice(ends, [0], [-1], [0]), axis=0))
     rest = g.Sub(g.ints([x.sizes[0]]), g.Slice(ends, [-1], last, [0]))
     *parts, _ = g.Split(x, g.Concat(lengths, rest, axis=0), axis=0, outputs=weight.sizes[0] + 1)
@@ -34,7 +35,7 @@ def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
     if weight.producer() is not None and weight.producer().op_type == "Transpose":
         source, order = weight.producer().inputs[0], list(weight.producer().attributes["perm"].value)
     if source.name not in g.shared.initializers or order[0] != 0:
-        return [g.Gather(weight, g.const(i, torch.int64), axis=0) for i in range(weight.sizes[0])]
+        return [g.Gather(weight, g.const(i, INT64), axis=0) for i in range(weight.sizes[0])]
     memory, suffix = source.const_value.raw.permute(order), "/T" if order != [0, 1, 2] else ""
     names = [f"{source.name}/{i}{suffix}" for i in range(weight.sizes[0])]
     known = g.shared.initializers

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from functools import partial, reduce
 
-import onnx_ir as ir
 import sympy
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
-from .create import INT64, filled
+from .create import filled
 from .shape import END, expanded, inverse, permuted
 
 aten = torch.ops.aten
-INDEX_TYPES = (ir.DataType.INT32, INT64)
-SEEN_BY_NONZERO = (TRUTH, ir.DataType.FLOAT, ir.DataType.INT32, INT64, ir.DataType.UINT8)
+INDEX_TYPES = (INT32, INT64)
+SEEN_BY_NONZERO = (BOOL, FLOAT, INT32, INT64, UINT8)
 
 
 def numel(sizes: Sequence[Size]) -> Size:
@@ -33,12 +33,12 @@ def positions(g: Graph, index: Tensor) -> Tensor:
 
 def true_at(g: Graph, x: Tensor) -> Tensor:
     """NonZero: a row for each axis, of as many positions as there are elements other than 0."""
-    return g.NonZero(x if x.dtype in SEEN_BY_NONZERO else g.cast(x, TRUTH))
+    return g.NonZero(x if x.dtype in SEEN_BY_NONZERO else g.cast(x, BOOL))
 
 
 def is_mask(index: Tensor | None) -> bool:
     """Whether it says for each position if it is taken; torch takes bytes for booleans here."""
-    return index is not None and index.dtype in (TRUTH, ir.DataType.UINT8)
+    return index is not None and index.dtype in (BOOL, UINT8)
 
 
 def sole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
@@ -127,7 +127,7 @@ def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def _masked(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
     """Where the mask is true: Compress along the axes that it spans, made one."""
-    mask, spanned = g.sized(g.cast(mask, TRUTH), mask.sizes), numel(mask.sizes)
+    mask, spanned = g.sized(g.cast(mask, BOOL), mask.sizes), numel(mask.sizes)
     flat = g.reshaped(mask, (spanned,))
     if mask.rank == x.rank > 0:
         return g.Compress(x, flat)
@@ -220,7 +220,7 @@ def diff(g: Graph, x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None 
     parts = [part for part in (prepend, x, append) if part is not None]
     x = g.Concat(*g.promote(*parts), axis=dim) if len(parts) > 1 else x
     for _ in range(n):
-        x = g.op("Xor" if x.dtype == TRUTH else "Sub", g.Slice(x, [1], [END], [dim]), g.Slice(x, [0], [-1], [dim]))
+        x = g.op("Xor" if x.dtype == BOOL else "Sub", g.Slice(x, [1], [END], [dim]), g.Slice(x, [0], [-1], [dim]))
     return x
 
 

@@ -7,22 +7,21 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, DOUBLE, FLOATS
+from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .reduce import axes_of, filled, total
+from .reduce import axes_of, never_empty, total
 
 aten = torch.ops.aten
-GEMM = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 
 @translates(aten.linear.default)
 def linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """linear(x, w, b?) → Gemm for a matrix, else MatMul with the transposed weight, and Add."""
-    if x.rank == 2 and weight.rank == 2 and x.dtype in GEMM:
+    if x.rank == 2 and weight.rank == 2 and x.dtype in FLOATS:
         return g.Gemm(x, weight, bias, transB=1)
     product = matmul(g, x, weight if weight.rank == 1 else g.sized(g.transposed(weight), weight.sizes[::-1]))
     return product if bias is None else g.Add(product, bias)
@@ -33,7 +32,7 @@ def linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
 )
 def matmul(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """matmul(a, b), mm, bmm, mv, dot → MatMul; vectors that may meet an empty axis as matrices: Unsqueeze, MatMul, Squeeze."""
-    if a.dtype == TRUTH:
+    if a.dtype == BOOL:
         raise Untranslated("torch has no product of boolean matrices")
     if _all_filled(a, b) or a.rank == b.rank == 1:
         return g.MatMul(a, b)
@@ -46,7 +45,7 @@ def matmul(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _all_filled(*tensors: Tensor) -> bool:
-    return all(filled(x, range(x.rank)) for x in tensors)
+    return all(never_empty(x, range(x.rank)) for x in tensors)
 
 
 def _of_matrices(g: Graph, a: Tensor, b: Tensor) -> Tensor:
@@ -73,7 +72,7 @@ def matmul_as(g: Graph, a: Tensor, b: Tensor, out_dtype: torch.dtype) -> Tensor:
 def outer(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """outer(a, b) → Mul of a column and a row; And for booleans."""
     a, b = g.promote(a, b)
-    return g.op("And" if a.dtype == TRUTH else "Mul", g.Unsqueeze(a, [1]), b)
+    return g.op("And" if a.dtype == BOOL else "Mul", g.Unsqueeze(a, [1]), b)
 
 
 def _plus(g: Graph, c: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -87,7 +86,7 @@ def _plus(g: Graph, c: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor
 @translates(aten.addmm.default)
 def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """addmm(c, a, b, beta, alpha) → Gemm; MatMul, Mul, Add where Gemm has not the type, or not the factors."""
-    if a.dtype not in GEMM or not _gemm_takes(a, beta, alpha):
+    if a.dtype not in FLOATS or not _gemm_takes(a, beta, alpha):
         return _plus(g, c, g.MatMul(a, b), beta, alpha)
     scale, keep = (float(number) if number != 1 else None for number in (alpha, beta))
     return g.Gemm(a, b, alpha=scale) if beta == 0 else g.Gemm(a, b, c, alpha=scale, beta=keep)
@@ -95,9 +94,9 @@ def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any =
 
 def _gemm_takes(a: Tensor, beta: Any, alpha: Any) -> bool:
     """Gemm's factors are float32, and ONNX Runtime forgets beta where nothing is to be summed."""
-    if not all(isinstance(number, (int, float)) for number in (beta, alpha)) or (beta not in (0, 1) and not filled(a, [1])):
+    if not all(isinstance(number, (int, float)) for number in (beta, alpha)) or (beta not in (0, 1) and not never_empty(a, [1])):
         return False
-    return a.dtype != ir.DataType.DOUBLE or all(torch.tensor(number, dtype=torch.float32).item() == number for number in (beta, alpha))
+    return a.dtype != DOUBLE or all(torch.tensor(number, dtype=torch.float32).item() == number for number in (beta, alpha))
 
 
 @translates(aten.addmv.default)
@@ -158,7 +157,7 @@ def kron(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     of_a, of_b = ([1] * (rank - x.rank) + list(x.sizes) for x in (a, b))
     wide = g.reshaped(a, [size for n in of_a for size in (n, 1)])
     tall = g.reshaped(b, [size for n in of_b for size in (1, n)])
-    product = g.op("And" if a.dtype == TRUTH else "Mul", wide, tall)
+    product = g.op("And" if a.dtype == BOOL else "Mul", wide, tall)
     return g.reshaped(g.sized(product, [size for pair in zip(of_a, of_b, strict=True) for size in pair]), g.sizes)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, INT64
+from ..build.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import INT64
 from .index import broadcast_sizes
 from .reduce import axes_of
 from .reduce_norm import p_norm
@@ -51,7 +51,7 @@ def pairwise_distance(g: Graph, x1: Tensor, x2: Tensor, p: float = 2.0, eps: flo
 @translates(aten.pdist.default, aten._pdist_forward.default)
 def pdist(g: Graph, x: Tensor, p: float = 2.0) -> Tensor:
     """pdist(x, p) → the norm of xᵢ − xⱼ for all i < j: Trilu, NonZero, Gather, Sub."""
-    square = g.Expand(g.const(True, TRUTH), [x.sizes[0]] * 2)
+    square = g.Expand(g.const(True, BOOL), [x.sizes[0]] * 2)
     pairs = g.NonZero(g.Trilu(square, g.const(1, INT64), upper=1))
     first, second = (g.Gather(x, g.Gather(pairs, g.const(i, INT64), axis=0), axis=0) for i in (0, 1))
     difference = g.sized(g.Sub(first, second), (*g.sizes, x.sizes[1]))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOATS
+from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
@@ -66,9 +66,9 @@ def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> T
     inner = torch.arange(kernel)[:, None] * dilation
     if isinstance(size, int):
         count = (size - dilation * (kernel - 1) - 1) // stride + 1
-        return g.const(inner + torch.arange(count) * stride, torch.int64)
-    last = g.scalar(size - dilation * (kernel - 1), torch.int64)
-    return g.Add(g.Range(g.const(0, torch.int64), last, stride), g.const(inner, torch.int64))
+        return g.const(inner + torch.arange(count) * stride, INT64)
+    last = g.scalar(size - dilation * (kernel - 1), INT64)
+    return g.Add(g.Range(g.const(0, INT64), last, stride), g.const(inner, INT64))
 
 
 @translates(aten.col2im.default)
@@ -123,9 +123,9 @@ def embedding_bag(
 
 def _bag_of_each(g: Graph, indices: Tensor, offsets: Tensor) -> Tensor:
     """The bag that each index is in, as one column: how many offsets are at or before its position, less one."""
-    positions = g.Range(g.const(0, torch.int64), g.scalar(indices.sizes[0], torch.int64), g.const(1, torch.int64))
-    begun = g.LessOrEqual(g.cast(offsets, torch.int64), g.Unsqueeze(positions, [1]))
-    return g.Sub(g.ReduceSum(g.cast(begun, torch.int64), [1]), 1)
+    positions = g.Range(g.const(0, INT64), g.scalar(indices.sizes[0], INT64), g.const(1, INT64))
+    begun = g.LessOrEqual(g.cast(offsets, INT64), g.Unsqueeze(positions, [1]))
+    return g.Sub(g.ReduceSum(g.cast(begun, INT64), [1]), 1)
 
 
 def _scattered(g: Graph, bag: Tensor, rows: Tensor, mode: int) -> Tensor:

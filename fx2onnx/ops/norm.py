@@ -9,17 +9,16 @@ import onnx_ir as ir
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import TORCH
+from ..build.dtypes import DOUBLE, FLOAT, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 
 aten = torch.ops.aten
-FLOAT, DOUBLE = ir.DataType.FLOAT, ir.DataType.DOUBLE
 
 
-def filled(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
+def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
     """The scale or shift that was given, or one that changes nothing."""
     if given is not None:
         return g.cast(given, dtype)
@@ -57,7 +56,7 @@ def layer_norm(
 ) -> Tensor:
     """layer_norm(x, shape, w?, b?, eps) → LayerNormalization over the last len(shape) axes."""
     dtype = wider(x, weight, bias)
-    scale = filled(g, weight, 1, normalized_shape, dtype)
+    scale = given_or_neutral(g, weight, 1, normalized_shape, dtype)
     return g.LayerNormalization(g.cast(x, dtype), scale, bias, axis=-len(normalized_shape), epsilon=eps)
 
 
@@ -79,7 +78,7 @@ def rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight: Tens
     computed = x.dtype if x.dtype == DOUBLE else FLOAT
     eps = torch.finfo(TORCH[computed]).eps if eps is None else eps
     if g.opset >= 23 and wider(x, weight) == x.dtype:
-        scale = filled(g, weight, 1, normalized_shape, x.dtype)
+        scale = given_or_neutral(g, weight, 1, normalized_shape, x.dtype)
         return g.RMSNormalization(x, scale, axis=-len(normalized_shape), epsilon=eps, stash_type=computed)
     made = g.Div(g.cast(x, computed), _root_mean_square(g, x, normalized_shape, eps))
     return made if weight is None else g.Mul(made, g.cast(weight, computed))
@@ -117,7 +116,7 @@ def scaled(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank
 
 
 def _affine(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, channels: Size) -> tuple[Tensor, Tensor]:
-    return filled(g, weight, 1, [channels], x.dtype), filled(g, bias, 0, [channels], x.dtype)
+    return given_or_neutral(g, weight, 1, [channels], x.dtype), given_or_neutral(g, bias, 0, [channels], x.dtype)
 
 
 @translates(aten.group_norm.default)
@@ -207,7 +206,7 @@ def batch_norm(
     if x.rank < 2:
         raise Untranslated("its input has no axis of channels")
     dtype = wider(x, weight, bias, running_mean)
-    x, affine = g.cast(x, dtype), [filled(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
+    x, affine = g.cast(x, dtype), [given_or_neutral(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
     if not training:
         return g.BatchNormalization(x, *affine, g.cast(running_mean, dtype), g.cast(running_var, dtype), epsilon=eps)
     mean, variance = batch_moments(g, x)

@@ -11,7 +11,7 @@ from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .reduce import filled
+from .reduce import never_empty
 from .shape import END
 
 aten = torch.ops.aten
@@ -51,7 +51,7 @@ def replication_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
 def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
     """_pad_circular(x, pad) → Pad with mode wrap; Concat of Slices before opset 19, and where x may be empty: ONNX Runtime refuses that."""
     known = all(isinstance(width, int) for width in pad)
-    if g.opset >= 19 and (filled(x, range(x.rank)) or not known):
+    if g.opset >= 19 and (never_empty(x, range(x.rank)) or not known):
         return _wrapped(g, x, pad)
     if not known:
         raise Untranslated("circular padding of a width that is not known needs opset 19")

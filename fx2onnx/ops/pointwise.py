@@ -9,13 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS, onnx_dtype
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, HALVES, INT64, UINT8, UINT16, UINT32, UINT64, onnx_dtype
+from ..build.graph import Graph, Tensor
 from ..translate.registry import translates
 
 aten = torch.ops.aten
-HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
-UNSIGNED = (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
+UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
 POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
 
 
@@ -28,7 +27,7 @@ def reals(g: Graph, *operands: Any) -> list[Tensor]:
 def wide(g: Graph, *operands: Any) -> list[Tensor]:
     """The same, with half precision in float32, as torch's kernels do: for formulas of several steps."""
     dtype = reals(g, *operands)[0].dtype
-    return [g.cast(operand, ir.DataType.FLOAT if dtype in HALVES else dtype) for operand in operands]
+    return [g.cast(operand, FLOAT if dtype in HALVES else dtype) for operand in operands]
 
 
 def where(g: Graph, condition: Tensor, yes: Any, no: Any) -> Tensor:
@@ -50,7 +49,7 @@ def _times(g: Graph, x: Tensor, factor: Any) -> Tensor:
 def add(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
     """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans."""
     a, b = g.promote(a, b)
-    if a.dtype == TRUTH:
+    if a.dtype == BOOL:
         return g.Or(a, b if alpha == 1 else g.And(b, alpha))
     return g.Add(a, _times(g, b, alpha))
 
@@ -72,7 +71,7 @@ def rsub(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
 def mul(g: Graph, a: Any, b: Any) -> Tensor:
     """mul(a, b) → Mul; And for booleans."""
     a, b = g.promote(a, b)
-    return g.And(a, b) if a.dtype == TRUTH else g.Mul(a, b)
+    return g.And(a, b) if a.dtype == BOOL else g.Mul(a, b)
 
 
 @translates(
@@ -102,7 +101,7 @@ def floor_divide(g: Graph, a: Any, b: Any) -> Tensor:
         return _floor_of_reals(g, *wide(g, a, b), b)
     if x.dtype in UNSIGNED:
         return g.Div(x, y)
-    x, y = g.cast(x, torch.int64), g.cast(y, torch.int64)
+    x, y = g.cast(x, INT64), g.cast(y, INT64)
     return g.Div(g.Sub(x, g.Mod(x, y)), y)
 
 
@@ -183,7 +182,7 @@ def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
 )  # fmt: skip
 def float_power(g: Graph, a: Any, b: Any) -> Tensor:
     """float_power(a, b) → Pow in float64."""
-    return g.Pow(g.cast(a, torch.float64), g.cast(b, torch.float64))
+    return g.Pow(g.cast(a, DOUBLE), g.cast(b, DOUBLE))
 
 
 @translates(aten.ldexp.Tensor, aten.ldexp_.default)
@@ -228,14 +227,14 @@ def clamp_max(g: Graph, x: Tensor, high: Any) -> Tensor:
 def maximum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """maximum(a, b), NaN where one is → Max; Or for booleans."""
     a, b = g.promote(a, b)
-    return g.Or(a, b) if a.dtype == TRUTH else g.Max(a, b)
+    return g.Or(a, b) if a.dtype == BOOL else g.Max(a, b)
 
 
 @translates(aten.minimum.default, aten.min.other)
 def minimum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """minimum(a, b), NaN where one is → Min; And for booleans."""
     a, b = g.promote(a, b)
-    return g.And(a, b) if a.dtype == TRUTH else g.Min(a, b)
+    return g.And(a, b) if a.dtype == BOOL else g.Min(a, b)
 
 
 @translates(aten.fmax.default)
@@ -289,7 +288,7 @@ def hypot(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 @translates(aten.signbit.default)
 def signbit(g: Graph, x: Tensor) -> Tensor:
     """signbit(x) → x < 0, or 1/x < 0 for negative zero; from opset 26 on BitCast, Less, which also see the sign of a NaN."""
-    if x.dtype == TRUTH:
+    if x.dtype == BOOL:
         return g.And(x, False)
     if x.dtype in FLOATS and g.opset >= 26:
         same_size = ir.DataType[f"INT{x.dtype.bitwidth}"]
@@ -311,6 +310,6 @@ def copysign(g: Graph, a: Any, b: Any) -> Tensor:
 @translates(aten.heaviside.default)
 def heaviside(g: Graph, x: Tensor, at_zero: Tensor) -> Tensor:
     """heaviside(x, v) → Where x is 0, v, else 1 for positive numbers: Equal, Greater, Where."""
-    if x.dtype == TRUTH:
+    if x.dtype == BOOL:
         return g.Or(x, at_zero)
     return g.Where(g.Equal(x, 0), at_zero, g.cast(g.Greater(x, 0), x.dtype))

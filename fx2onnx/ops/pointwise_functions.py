@@ -6,18 +6,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
 from ..build import double
-from ..build.double import DOUBLE, expm1_of, log1p_of
-from ..build.dtypes import FLOATS
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.double import expm1_of, log1p_of
+from ..build.dtypes import BOOL, DOUBLE, FLOATS
+from ..build.graph import Graph, Tensor
 from ..translate.registry import translates
 from .pointwise import signbit, truncated, where, wide
 
 aten = torch.ops.aten
-FLOAT = ir.DataType.FLOAT
 
 
 def unary(op_type: str, *targets: Any, in_double: Callable[[Graph, Tensor], Tensor] | None = None) -> Callable[[Graph, Tensor], Tensor]:
@@ -107,7 +105,7 @@ def angle(g: Graph, x: Tensor) -> Tensor:
 @translates(aten.sign.default, aten.sgn.default)
 def sign(g: Graph, x: Tensor) -> Tensor:
     """sign(x), 0 for NaN → Sign, and Where for floats."""
-    if x.dtype == TRUTH:
+    if x.dtype == BOOL:
         return x
     return where(g, g.IsNaN(x), 0, g.Sign(x)) if x.dtype in FLOATS else g.Sign(x)
 

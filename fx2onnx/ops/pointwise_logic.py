@@ -6,17 +6,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
+from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import clamp, is_number, reals, where
 
 aten = torch.ops.aten
-UINT64 = ir.DataType.UINT64
 BITS = 64
 
 
@@ -44,7 +42,7 @@ def logical(op_type: str, *targets: Any) -> Callable[..., Tensor]:
 
     @translates(*targets)
     def translation(g: Graph, *operands: Tensor) -> Tensor:
-        return g.op(op_type, *[g.cast(operand, TRUTH) for operand in operands])
+        return g.op(op_type, *[g.cast(operand, BOOL) for operand in operands])
 
     return translation
 
@@ -61,7 +59,7 @@ def bitwise(op_type: str, *targets: Any) -> Callable[..., Tensor]:
     @translates(*targets)
     def translation(g: Graph, *operands: Any) -> Tensor:
         values = g.promote(*operands)
-        return g.op(op_type if values[0].dtype == TRUTH else f"Bitwise{op_type}", *values)
+        return g.op(op_type if values[0].dtype == BOOL else f"Bitwise{op_type}", *values)
 
     return translation
 
@@ -115,14 +113,14 @@ def left_shift(g: Graph, a: Any, b: Any) -> Tensor:
 def right_shift(g: Graph, a: Any, b: Any) -> Tensor:
     """bitwise_right_shift(a, n), which keeps the sign → BitShift of x, or of ¬x where x is negative, and ¬ again: BitwiseXor."""
     x, count = _integers(g, a, b)
-    signs = g.Neg(g.cast(g.Less(x, 0), torch.int64))
-    flipped = g.BitwiseXor(g.cast(x, torch.int64), signs)
-    return g.BitwiseXor(g.cast(_shifted(g, flipped, count, "RIGHT"), torch.int64), signs)
+    signs = g.Neg(g.cast(g.Less(x, 0), INT64))
+    flipped = g.BitwiseXor(g.cast(x, INT64), signs)
+    return g.BitwiseXor(g.cast(_shifted(g, flipped, count, "RIGHT"), INT64), signs)
 
 
 def _never(g: Graph, x: Tensor) -> Tensor:
     """False for each element of a tensor that is not of floats."""
-    return g.And(x, False) if x.dtype == TRUTH else g.Less(x, x)
+    return g.And(x, False) if x.dtype == BOOL else g.Less(x, x)
 
 
 @translates(aten.isnan.default)
@@ -136,7 +134,7 @@ def isinf(g: Graph, x: Tensor) -> Tensor:
     """isinf(x) → IsInf; |x| = inf in half precision, which IsInf takes from opset 20 on only."""
     if x.dtype not in FLOATS:
         return _never(g, x)
-    return g.IsInf(x) if x.dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE) else g.Equal(g.Abs(x), math.inf)
+    return g.IsInf(x) if x.dtype in (FLOAT, DOUBLE) else g.Equal(g.Abs(x), math.inf)
 
 
 @translates(aten.isfinite.default)
@@ -172,13 +170,13 @@ def nan_to_num(g: Graph, x: Tensor, nan: float | None = None, posinf: float | No
 @translates(aten.where.self, aten.where.Scalar, aten.where.ScalarSelf, aten.where.ScalarOther)
 def where_(g: Graph, condition: Tensor, yes: Any, no: Any) -> Tensor:
     """where(condition, a, b) → Where."""
-    return g.Where(g.cast(condition, TRUTH), g.cast(yes, g.dtype), g.cast(no, g.dtype))
+    return g.Where(g.cast(condition, BOOL), g.cast(yes, g.dtype), g.cast(no, g.dtype))
 
 
 @translates(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(g: Graph, x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """masked_fill(x, mask, value) → Where."""
-    return g.Where(g.cast(mask, TRUTH), g.scalar(value, x.dtype), x)
+    return g.Where(g.cast(mask, BOOL), g.scalar(value, x.dtype), x)
 
 
 @translates(aten.isclose.default)

@@ -9,13 +9,13 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
 from .nn import batched, each, unbatched
 
 aten = torch.ops.aten
-INT64 = ir.DataType.INT64
 AXES = {"1d": 1, "2d": 2, "3d": 3}
 
 

@@ -10,11 +10,12 @@ import onnx_ir as ir
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
+from ..build.dtypes import DOUBLE, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
 from .nn import batched, unbatched
-from .pool import INT64, axes_of
+from .pool import axes_of
 
 aten = torch.ops.aten
 
@@ -54,7 +55,7 @@ def adaptive_avg_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> Tenso
     if all(size == 1 for size in output_size):
         return g.ReduceMean(x, list(range(x.rank - axes, x.rank)), keepdims=1)
     sizes = x.sizes[-axes:]
-    if x.dtype != ir.DataType.DOUBLE and all(map(divides, sizes, output_size)):
+    if x.dtype != DOUBLE and all(map(divides, sizes, output_size)):
         kernel = [size // wanted for size, wanted in zip(sizes, output_size, strict=True)]
         return unbatched(g, g.AveragePool(batched(g, x, axes + 2), kernel_shape=kernel, strides=kernel), x, axes + 2)
     made = x

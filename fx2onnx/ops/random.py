@@ -9,13 +9,13 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT32, INT64
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 
 aten = torch.ops.aten
-FLOAT, DOUBLE, INT64 = ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT64
 UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 
 
@@ -120,7 +120,7 @@ def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, g
     if not isinstance(samples, int):
         raise Untranslated("the number of samples depends on the input")
     rows = logs if p.rank == 2 else g.Unsqueeze(logs, [0])
-    made = g.Multinomial(g.cast(rows, FLOAT), dtype=ir.DataType.INT32, sample_size=samples)
+    made = g.Multinomial(g.cast(rows, FLOAT), dtype=INT32, sample_size=samples)
     return made if p.rank == 2 else g.Squeeze(made, [0])
 
 
@@ -134,11 +134,11 @@ def dropout(g: Graph, x: Tensor, p: float, train: bool) -> Tensor:
 def native_dropout(g: Graph, x: Tensor, p: float, train: bool | None) -> list[Tensor]:
     """native_dropout(x, p, train) → Dropout with its mask."""
     if train is False or p == 0:
-        return [x, g.Expand(g.const(True, TRUTH), list(x.sizes))]
+        return [x, g.Expand(g.const(True, BOOL), list(x.sizes))]
     if p == 1:
-        return [g.Mul(x, 0), g.Expand(g.const(False, TRUTH), list(x.sizes))]
-    made, mask = g.op("Dropout", x, g.const(p, FLOAT), g.const(True, TRUTH), outputs=2, merged=False)
-    mask.type = ir.TensorType(TRUTH)
+        return [g.Mul(x, 0), g.Expand(g.const(False, BOOL), list(x.sizes))]
+    made, mask = g.op("Dropout", x, g.const(p, FLOAT), g.const(True, BOOL), outputs=2, merged=False)
+    mask.type = ir.TensorType(BOOL)
     return [made, mask]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import onnx_ir as ir
 import torch
 
+from ..build.dtypes import DOUBLE
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -43,7 +43,7 @@ def run(
     **given: Any,
 ) -> list[Tensor]:
     """Each layer as one ONNX operator, fed the output of the one before; the last output, and the final states of all layers."""
-    if x.dtype == ir.DataType.DOUBLE:
+    if x.dtype == DOUBLE:
         raise Untranslated(f"ONNX Runtime's {op_type} does not compute in float64")
     of_direction = 4 if layers.biases else 2
     of_layer = of_direction * layers.directions

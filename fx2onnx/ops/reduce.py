@@ -11,17 +11,15 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOATS, TORCH
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
 from .cumulative import products, without
 
 aten = torch.ops.aten
 Dims = int | Sequence[int] | None
-COUNT, FLAG, SINGLE = ir.DataType.INT64, ir.DataType.UINT8, ir.DataType.FLOAT
-NARROW = (TRUTH, FLAG, ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32)
-HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+NARROW = (BOOL, UINT8, INT8, INT16, INT32)
 SAME_FOR_ONE = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")
 
 
@@ -38,14 +36,14 @@ def left_over(x: Tensor, axes: Sequence[int], keepdim: bool) -> tuple[Size, ...]
     return tuple(1 if axis in axes else size for axis, size in enumerate(x.sizes) if keepdim or axis not in axes)
 
 
-def filled(x: Tensor, axes: Sequence[int]) -> bool:
+def never_empty(x: Tensor, axes: Sequence[int]) -> bool:
     """Whether none of these axes can ever be empty."""
     return all(isinstance(x.sizes[axis], int) and x.sizes[axis] > 0 for axis in axes)
 
 
 def precise(g: Graph, x: Tensor) -> Tensor:
     """The dtype that torch adds in: float32 for half precision."""
-    return g.cast(x, SINGLE) if x.dtype in HALVES else x
+    return g.cast(x, FLOAT) if x.dtype in HALVES else x
 
 
 def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
@@ -58,7 +56,7 @@ def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: boo
 
 def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Tensor:
     """ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
-    if x.dtype != COUNT or x.rank == 0:
+    if x.dtype != INT64 or x.rank == 0:
         return reduced(g, "ReduceSum", x, axes, keepdim)
     kept = [axis for axis in range(x.rank) if axis not in axes]
     order = [*kept, *axes]
@@ -66,7 +64,7 @@ def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Te
     length = math.prod(x.sizes[axis] for axis in axes)
     matrix = [x.sizes[axis] for axis in kept] or [1]
     rows = g.reshaped(g.sized(last, [x.sizes[axis] for axis in order]), [*matrix, length])
-    ones = g.const(torch.ones(length, 1), COUNT) if isinstance(length, int) else g.Expand(g.const([[1]], COUNT), [length, 1])
+    ones = g.const(torch.ones(length, 1), INT64) if isinstance(length, int) else g.Expand(g.const([[1]], INT64), [length, 1])
     sizes = left_over(x, axes, keepdim)
     return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*matrix, 1]), sizes), sizes)
 
@@ -81,7 +79,7 @@ def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.Dat
 
 def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """ReduceMean; where there may be no elements ReduceSum and Div, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
-    if filled(x, axes):
+    if never_empty(x, axes):
         return reduced(g, "ReduceMean", x, axes, keepdim)
     x = precise(g, x)
     return g.Div(reduced(g, "ReduceSum", x, axes, keepdim), count(g, x, axes, keepdim, x.dtype))
@@ -126,7 +124,7 @@ def mean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
 @translates(aten.prod.default, aten.prod.dim_int)
 def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
     """prod(x, dim?, keepdim, dtype) → ReduceProd; of integers a Scan of Mul, since ONNX Runtime's ReduceProd is exact only up to 2⁵³."""
-    axes, truths = axes_of(x, dim), x.dtype == TRUTH
+    axes, truths = axes_of(x, dim), x.dtype == BOOL
     x = g.cast(x, g.dtype)
     if truths or x.dtype in FLOATS or x.rank == 0:
         return reduced(g, "ReduceProd", x, axes, keepdim)
@@ -138,27 +136,27 @@ def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
 @translates(aten.any.default, aten.any.dim, aten.any.dims)
 def any_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """any(x, dim?, keepdim) → ReduceMax of booleans; nothing but the cast for dim=[]."""
-    return g.cast(x, TRUTH) if dim == [] else truth(g, "ReduceMax", x, axes_of(x, dim), keepdim)
+    return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMax", x, axes_of(x, dim), keepdim)
 
 
 @translates(aten.all.default, aten.all.dim, aten.all.dims)
 def all_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """all(x, dim?, keepdim) → ReduceMin of booleans; nothing but the cast for dim=[]."""
-    return g.cast(x, TRUTH) if dim == [] else truth(g, "ReduceMin", x, axes_of(x, dim), keepdim)
+    return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMin", x, axes_of(x, dim), keepdim)
 
 
 def truth(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and where there may be none, which ONNX Runtime refuses for booleans."""
-    flags = g.cast(x, TRUTH)
-    if g.opset < 20 or not filled(x, axes):
-        flags = g.cast(flags, FLAG)
-    return g.cast(reduced(g, op_type, g.sized(flags, x.sizes), axes, keepdim), TRUTH)
+    flags = g.cast(x, BOOL)
+    if g.opset < 20 or not never_empty(x, axes):
+        flags = g.cast(flags, UINT8)
+    return g.cast(reduced(g, op_type, g.sized(flags, x.sizes), axes, keepdim), BOOL)
 
 
 @translates(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
 def count_nonzero(g: Graph, x: Tensor, dim: Dims = None) -> Tensor:
     """count_nonzero(x, dim?) → ReduceSum of Cast(x to bool)."""
-    return reduced(g, "ReduceSum", g.cast(g.cast(x, TRUTH), COUNT), axes_of(x, dim), False)
+    return reduced(g, "ReduceSum", g.cast(g.cast(x, BOOL), INT64), axes_of(x, dim), False)
 
 
 @translates(aten.logsumexp.default, aten.special_logsumexp.default)

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOATS, INT32, INT64
+from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .reduce import COUNT, Dims, axes_of, half_rounded_up, left_over, reduced, truth, without_nan
+from .reduce import Dims, axes_of, half_rounded_up, left_over, reduced, truth, without_nan
 
 aten = torch.ops.aten
 
 
 def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over."""
-    if x.dtype == TRUTH:
+    if x.dtype == BOOL:
         return truth(g, op_type, x, axes, keepdim)
     found = reduced(g, op_type, x, axes, keepdim)
     return found if x.dtype not in FLOATS or x.rank == 0 else nan_passed_on(g, x, found, axes, keepdim)
@@ -34,7 +34,7 @@ def nan_passed_on(g: Graph, x: Tensor, found: Tensor, axes: Sequence[int], keepd
 def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """ArgMax or ArgMin along an axis, or among all elements: the first of equal ones, or the first NaN."""
     if x.rank == 0:
-        return g.const(0, COUNT)
+        return g.const(0, INT64)
     if dim is not None or x.rank == 1:
         return _position(g, op_type, x, (dim or 0) % x.rank, keepdim)
     found = g.sized(_position(g, op_type, _flat(g, x), 0, False), ())
@@ -45,7 +45,7 @@ def _position(g: Graph, op_type: str, x: Tensor, axis: int, keepdim: bool) -> Te
     found = g.op(op_type, x, axis=axis, keepdims=int(keepdim))
     if x.dtype not in FLOATS:
         return found
-    first_nan = g.ArgMax(g.cast(g.IsNaN(x), torch.int32), axis=axis, keepdims=int(keepdim))
+    first_nan = g.ArgMax(g.cast(g.IsNaN(x), INT32), axis=axis, keepdims=int(keepdim))
     return g.sized(g.Where(g.IsNaN(reduced(g, "ReduceL1", x, [axis], keepdim)), first_nan, found), left_over(x, [axis], keepdim))
 
 
@@ -100,10 +100,10 @@ def ascending(g: Graph, x: Tensor, axis: int, number: object) -> tuple[Tensor, T
 def median_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """median(x, dim, keepdim) → the last of TopK of the smaller half; of equal elements the first, and with NaN any index."""
     if x.rank == 0:
-        return x, g.const(0, COUNT)
+        return x, g.const(0, INT64)
     axis = dim % x.rank
     values, places = ascending(g, x, axis, half_rounded_up(x.sizes[axis]))
-    last = g.const([-1] if keepdim else -1, COUNT)
+    last = g.const([-1] if keepdim else -1, INT64)
     value = g.Gather(values, last, axis=axis)
     if x.dtype in FLOATS:
         value = nan_passed_on(g, x, value, [axis], keepdim)
@@ -123,7 +123,7 @@ def nanmedian_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tup
         return median_along(g, x, dim, keepdim)
     axis = dim % x.rank
     places = ascending(g, x, axis, x.sizes[axis])[1]
-    numbers = g.ReduceSum(g.cast(g.Not(g.IsNaN(x)), COUNT), [axis], keepdims=1)
+    numbers = g.ReduceSum(g.cast(g.Not(g.IsNaN(x)), INT64), [axis], keepdims=1)
     middle = g.Div(g.Max(g.Sub(numbers, 1), 0), 2)
     place = g.GatherElements(places, middle, axis=axis)
     sizes = left_over(x, [axis], True)
@@ -166,8 +166,8 @@ def _between(g: Graph, ordered: Tensor, rank: Tensor, interpolation: str) -> Ten
     """What stands at a rank that may not be whole."""
     rounding = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}.get(interpolation)
     if rounding:
-        return g.Gather(ordered, g.cast(g.op(rounding, rank), COUNT), axis=-1)
+        return g.Gather(ordered, g.cast(g.op(rounding, rank), INT64), axis=-1)
     below = g.Floor(rank)
-    low, high = (g.Gather(ordered, g.cast(at, COUNT), axis=-1) for at in (below, g.Ceil(rank)))
+    low, high = (g.Gather(ordered, g.cast(at, INT64), axis=-1) for at in (below, g.Ceil(rank)))
     weight = g.const(0.5, rank.dtype) if interpolation == "midpoint" else g.Sub(rank, below)
     return g.Add(low, g.Mul(weight, g.Sub(high, low)))

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL
+from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .reduce import Dims, axes_of, precise, reduced
@@ -26,7 +27,7 @@ def p_norm(g: Graph, x: Tensor, p: float, axes: list[int], keepdim: bool) -> Ten
         return extreme(g, EXTREME[p], g.Abs(x), axes, keepdim)
     x = precise(g, x)
     if p == 0:
-        return reduced(g, "ReduceSum", g.sized(g.cast(g.cast(x, TRUTH), x.dtype), x.sizes), axes, keepdim)
+        return reduced(g, "ReduceSum", g.sized(g.cast(g.cast(x, BOOL), x.dtype), x.sizes), axes, keepdim)
     powers = g.sized(g.Pow(g.Abs(x), p), x.sizes)
     return g.Pow(reduced(g, "ReduceSum", powers, axes, keepdim), 1 / p)
 

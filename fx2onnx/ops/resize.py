@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
+from ..build.dtypes import FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 
 aten = torch.ops.aten
-FLOAT, INT64 = ir.DataType.FLOAT, ir.DataType.INT64
 NEAREST = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
 NEAREST_EXACT = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "half_pixel"}
 GRID_MODES = {False: ("bilinear", "nearest", "bicubic"), True: ("linear", "nearest", "cubic")}

@@ -8,25 +8,24 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS, TORCH
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .create import FLOAT, INT64, counted, filled
+from .create import counted, filled
 from .index import Positions, broadcast_sizes, numel, positions, restored, sole_mask, true_at, with_axis
 from .shape import END, diagonal_order, diagonal_start, expanded, permuted
 
 aten = torch.ops.aten
 Write = Callable[[Tensor, Tensor, str | None], Tensor]
-HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
 
 def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: int) -> Tensor:
     """ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision."""
     wide = FLOAT if reduction and x.dtype in HALVES else x.dtype
-    if x.dtype == TRUTH and reduction not in (None, "add"):
+    if x.dtype == BOOL and reduction not in (None, "add"):
         raise Untranslated(f"booleans with the reduction {reduction}")
     made = g.op(op_type, g.cast(x, wide), at, g.cast(values, wide), reduction=reduction, **attributes)
     return g.sized(g.cast(made, x.dtype), x.sizes)
@@ -55,8 +54,8 @@ def _same_everywhere(x: Tensor, axis: int, mask: Tensor, values: Tensor) -> bool
 
 def _put_where(g: Graph, x: Tensor, axis: int, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
     further = list(range(mask.rank, x.rank - axis))
-    mask = g.cast(g.Unsqueeze(mask, further) if further else mask, TRUTH)
-    new = values if not accumulate else g.Or(x, values) if x.dtype == TRUTH else g.Add(x, values)
+    mask = g.cast(g.Unsqueeze(mask, further) if further else mask, BOOL)
+    new = values if not accumulate else g.Or(x, values) if x.dtype == BOOL else g.Add(x, values)
     return g.Where(mask, new, x)
 
 
@@ -87,7 +86,7 @@ def masked_scatter(g: Graph, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """masked_scatter(x, mask, source) → ScatterND of the first elements of the source, at the positions of NonZero."""
     sizes = broadcast_sizes([x, mask])
     x = with_axis(g, expanded(g, x, sizes))
-    found = true_at(g, with_axis(g, expanded(g, g.sized(g.cast(mask, TRUTH), mask.sizes), sizes)))
+    found = true_at(g, with_axis(g, expanded(g, g.sized(g.cast(mask, BOOL), mask.sizes), sizes)))
     taken = g.Slice(g.reshaped(source, (numel(source.sizes),)), [0], g.op("Shape", found, start=1, end=2), [0])
     return g.reshaped(g.ScatterND(x, g.Transpose(found, perm=[1, 0]), g.cast(taken, x.dtype)), sizes)
 

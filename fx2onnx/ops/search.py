@@ -7,12 +7,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS
+from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .create import INT64, filled
+from .create import filled
 from .index import numel
 
 aten = torch.ops.aten

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, INT64
+from ..build.graph import Graph, Tensor
 from ..build.values import Size, sizes_of
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .create import INT64, counted, filled, identity
+from .create import counted, filled, identity
 
 aten = torch.ops.aten
 END = 2**63 - 1
@@ -256,7 +257,7 @@ def diag_embed(g: Graph, x: Tensor, offset: int = 0, dim1: int = -2, dim2: int =
     """diag_embed(x, offset, dim1, dim2) → Where with the identity: x as a row where its diagonal is, 0 elsewhere."""
     size = x.sizes[-1] + abs(offset)
     row = g.Pad(x, [max(offset, 0), max(-offset, 0)], None, [-1]) if offset else x
-    on = identity(g, size, size, TRUTH, offset)
+    on = identity(g, size, size, BOOL, offset)
     matrix = g.sized(g.Where(on, g.Unsqueeze(row, [-2]), g.const(0, x.dtype)), [*x.sizes[:-1], size, size])
     return permuted(g, matrix, inverse(diagonal_order(matrix, dim1, dim2)))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS, TORCH
-from ..build.graph import TRUTH, Graph, Tensor
+from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
+from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
-from .create import FLOAT, INT64, counted
+from .create import counted
 from .index import numel, with_axis
 from .shape import END
 
@@ -35,7 +34,7 @@ def ordered(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None 
     size = [x.sizes[dim] if count is None else count]
     if x.dtype not in FLOATS:
         return g.TopK(x, size, axis=dim, largest=descending, outputs=2)
-    key = g.cast(x, FLOAT) if x.dtype in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16) else x
+    key = g.cast(x, FLOAT) if x.dtype in HALVES else x
     key = g.Where(g.IsNaN(key), g.const(torch.inf, key.dtype), g.Min(key, torch.finfo(TORCH[key.dtype]).max))
     _, order = g.TopK(key, size, axis=dim, largest=descending, outputs=2)
     return g.GatherElements(x, order, axis=dim), order
@@ -88,7 +87,7 @@ def mode(g: Graph, x: Tensor, dim: int = -1, keepdim: bool = False) -> Sequence[
     axis = dim % x.rank
     values, order = ordered(g, x, axis, False)
     same = g.Equal(g.Unsqueeze(values, [axis + 1]), g.Unsqueeze(values, [axis]))
-    lengths = g.ReduceSum(g.cast(same, ir.DataType.INT32), [axis + 1], keepdims=0)
+    lengths = g.ReduceSum(g.cast(same, INT32), [axis + 1], keepdims=0)
     further = g.Max(g.Sub(g.ReduceMax(lengths, [axis], keepdims=1), 1), 0)  # NaN equals nothing, not even itself
     last = g.Add(g.ArgMax(lengths, axis=axis, keepdims=1), g.cast(further, INT64))
     found = [g.GatherElements(part, last, axis=axis) for part in (values, order)]
@@ -134,7 +133,7 @@ def unique_dim(
 def _consecutive_rows(g: Graph, x: Tensor, axis: int) -> Sequence[Tensor]:
     others = [i for i in range(x.rank) if i != axis]
     differs = g.Not(g.Equal(g.Slice(x, [1], [END], [axis]), g.Slice(x, [0], [-1], [axis])))
-    differs = g.cast(g.ReduceSum(g.cast(differs, INT64), others, keepdims=0), TRUTH)
+    differs = g.cast(g.ReduceSum(g.cast(differs, INT64), others, keepdims=0), BOOL)
     begins, group, counts = _groups(g, differs, x.sizes[axis])
     return g.Compress(x, begins, axis=axis), group, counts
 
@@ -148,7 +147,7 @@ def _runs(g: Graph, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
 
 def _groups(g: Graph, differs: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
     """Where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
-    begins = g.Slice(g.Concat(g.const([True], TRUTH), differs, axis=0), [0], [size], [0])
+    begins = g.Slice(g.Concat(g.const([True], BOOL), differs, axis=0), [0], [size], [0])
     group = g.Sub(g.CumSum(g.cast(begins, INT64), g.const(0, INT64)), 1)
     starts = g.Compress(counted(g, size), begins, axis=0)
     return begins, group, g.Sub(g.Concat(g.Slice(starts, [1], [END], [0]), g.ints([size]), axis=0), starts)

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor as Values
 
 from ..build import double
-from ..build.double import DOUBLE, log1p_of
+from ..build.double import log1p_of
+from ..build.dtypes import DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -118,7 +119,7 @@ def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: Any) -> Call
 
 def _rounded(g: Graph, x: Tensor) -> Tensor:
     """The number as torch's kernel has it, in float32 unless the result is float64: it overflows and loses digits as there."""
-    return x if g.dtype == DOUBLE else g.cast(g.cast(x, torch.float32), DOUBLE)
+    return x if g.dtype == DOUBLE else g.cast(g.cast(x, FLOAT), DOUBLE)
 
 
 def _exp(g: Graph, x: Tensor) -> Tensor:
@@ -308,7 +309,7 @@ def _trigamma(g: Graph, x: Tensor) -> Tensor:
     below = g.Less(x, 0.5)
     z = g.Where(below, g.Sub(1, x), x)
     value = where(g, g.IsInf(z), 0, _zeta_of_positive(g, g.const(2, DOUBLE), z))
-    sine = g.Sin(g.cast(g.Mul(g.cast(x, DOUBLE if g.dtype == DOUBLE else torch.float32), math.pi), DOUBLE))
+    sine = g.Sin(g.cast(g.Mul(g.cast(x, DOUBLE if g.dtype == DOUBLE else FLOAT), math.pi), DOUBLE))
     return g.Where(below, g.Sub(g.Div(math.pi**2, _square(g, sine)), value), value)
 
 
@@ -325,7 +326,7 @@ def polygamma(g: Graph, n: Any, x: Tensor) -> Tensor:
 
 def _airy_wave(g: Graph, x: Tensor) -> Tensor:
     """Airy's function below -2.09; the angle is rounded as torch's is."""
-    x = g.cast(x, DOUBLE if g.dtype == DOUBLE else torch.float32)
+    x = g.cast(x, DOUBLE if g.dtype == DOUBLE else FLOAT)
     zeta = g.Div(g.Mul(g.Mul(x, -2), g.Sqrt(g.Neg(x))), 3)
     angle, z, height = g.cast(g.Add(zeta, QUARTER), DOUBLE), g.Div(1, g.cast(zeta, DOUBLE)), g.Sqrt(g.Sqrt(g.cast(g.Neg(x), DOUBLE)))
     fn, fd, gn, gd = (_series(g, _square(g, z), coefficients[::-1]) for coefficients in AIRY)

@@ -9,14 +9,14 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import described
 from ..translate.registry import translates
 from .pointwise import wide
 
 aten = torch.ops.aten
-COUNT = ir.DataType.INT64
-HIGHEST = {ir.DataType.FLOAT: 128, ir.DataType.DOUBLE: 512}  # degree of Hermite's polynomials: torch gives NaN above
+HIGHEST = {FLOAT: 128, DOUBLE: 512}  # degree of Hermite's polynomials: torch gives NaN above
 First = Callable[[Graph, Tensor], Tensor]
 Next = Callable[[Graph, Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -72,11 +72,11 @@ def polynomial(name: str, first: First, following: Next) -> Callable[[Graph, Any
         x, n = wide(g, x, n)
         one, zero, sizes = g.const(1, x.dtype), g.const(0, x.dtype), g.sizes
         x = g.Expand(_less_1(g, x) if name.startswith("shifted") else x, list(sizes))
-        n = g.cast(g.Expand(n, list(sizes)), COUNT)
+        n = g.cast(g.Expand(n, list(sizes)), INT64)
         if "hermite" in name:
             high = g.Greater(n, HIGHEST[x.dtype])
-            n, zero = g.Where(high, g.const(-1, COUNT), n), g.Where(high, g.const(math.nan, x.dtype), zero)
-        turns = g.Add(g.ReduceMax(g.Concat(g.const([-1], COUNT), g.Reshape(n, [-1]), axis=0), keepdims=0), 1)
+            n, zero = g.Where(high, g.const(-1, INT64), n), g.Where(high, g.const(math.nan, x.dtype), zero)
+        turns = g.Add(g.ReduceMax(g.Concat(g.const([-1], INT64), g.Reshape(n, [-1]), axis=0), keepdims=0), 1)
         states = [g.sized(value, sizes) for value in (g.Expand(one, list(sizes)), first(g, x), g.Expand(zero, list(sizes)))]
         made = g.Loop(turns, None, *states, outputs=3, body=_turn(g, x, n, states, following))
         for value in made:
