@@ -1,6 +1,6 @@
 """Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures."""
 
-from . import show, zoo
+from . import show
 from .cases import Sample, case
 from .doctor import doctor
 from .exporters import export
@@ -13,5 +13,5 @@ from .verification.verify import VerificationError, verify
 
 __all__ = [
     "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
-    "to_onnx", "verify", "zoo",
+    "to_onnx", "verify",
 ]  # fmt: skip

@@ -1,18 +1,28 @@
-"""A scenario declared once: its module, its inputs, its sizes. Not here: the scenarios, nor how they are exported."""
+"""A scenario declared once: its module, its inputs, its sizes; and those that installed packages register.
+
+A package registers its cases under the entry-point group `exportlab.cases`, by a function that takes nothing and returns a list of
+them. In pyproject.toml:
+
+    [project.entry-points."exportlab.cases"]
+    mine = "mine.cases:all_of_them"
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from .entry_points import listed
 from .specs import Maker
 
+GROUP = "exportlab.cases"
 Declaration = tuple[nn.Module, tuple[Any, ...]] | tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
 
 
@@ -137,6 +147,27 @@ def case(
         return Case(factory.__name__, factory, dict(dims or {}), topics, training)
 
     return declare
+
+
+@cache
+def registered() -> Mapping[str, Case]:
+    """Return by name the cases that installed packages register, those of the zoo among them.
+
+    Raises:
+        BrokenEntryPoint: what a package registers cannot be used.
+    """
+    return listed(GROUP, Case)
+
+
+def registered_case(name: str) -> Case:
+    """Return the registered case of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    if name not in registered():
+        raise KeyError(f"no case {name!r}: exportlab.cases.registered() lists them")
+    return registered()[name]
 
 
 def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from . import zoo
-from .cases import Built, Case
+from .cases import Built, Case, registered
 from .doctor import EXPORTERS as DOCTORS
 from .doctor import Options
 from .doctor.terminal import diagnosed
 from .eager import called_once
+from .entry_points import BrokenEntryPoint
 from .exporters import Artifact, from_file, get
 from .messages import first_line, quiet
 from .outcomes import Outcome
@@ -164,7 +164,7 @@ def main() -> None:
     quiet()
     try:
         app(prog_name="exportlab")
-    except BadInput as error:
+    except (BadInput, BrokenEntryPoint) as error:
         _stop(error, BAD_INPUT)
     except (NotRight, SweepError) as error:
         _stop(error, NOT_RIGHT)
@@ -177,15 +177,17 @@ def main() -> None:
 def _cases(given: str) -> list[Case]:
     if given.endswith(".py"):
         return all_cases(given)
-    return [found for name in _listed(given) for found in _of_zoo(name)] if given else zoo.cases()
+    return [found for name in _listed(given) for found in _registered(name)] if given else list(registered().values())
 
 
-def _of_zoo(name: str) -> list[Case]:
+def _registered(name: str) -> list[Case]:
     """A family, or one case."""
-    try:
-        return zoo.cases(name) if name in zoo.FAMILIES else [zoo.get(name)]
-    except KeyError as error:
-        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(zoo.FAMILIES)}") from error
+    families: dict[str, list[Case]] = {}
+    for case in registered().values():
+        families.setdefault(case.family, []).append(case)
+    if name not in families and name not in registered():
+        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(families)}")
+    return families[name] if name in families else [registered()[name]]
 
 
 def _listed(names: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from ..cases import Sample
 from ..exporters import get
 from ..isolation import Ended, Failure, apart
 from ..sweep.isolated import GiB
-from ..sweep.observe import WARM, warmed_up
+from ..sweep.warm_up import warmed_up
 from . import steps
 from .facts import FLOOR, Facts, best, summary_of
 from .patient import Patient, without
@@ -223,9 +223,7 @@ def _parting_sample(tried: Tried, patient: Patient) -> Sample | None:
 @cache
 def warm_up(exporters: tuple[str, ...]) -> None:
     """What every first export of a process pays for, paid once, before anything is forked."""
-    for name in exporters:
-        if name in WARM:
-            warmed_up(get(name), ("mlp",))
+    warmed_up(exporters)
 
 
 def check_exporters(names: Sequence[str]) -> None:

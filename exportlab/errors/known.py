@@ -1,10 +1,12 @@
-"""What a known error is, and running it: its reproducer has to fail as it says, its fixes have to be right. Not here: the errors."""
+"""What a known error is, and running it: its reproducer has to fail as it says, its fixes have to be right.
+
+A package registers the errors that it knows under the entry-point group `exportlab.known_errors`, by a function that takes nothing and
+returns a list of them.
+"""
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,11 +15,12 @@ from typing import Any
 
 from torch import nn
 
+from ..entry_points import listed
 from ..messages import ANSI, chain, muffled, native_output_dropped
 from ..outcomes import Outcome
 from ..verification.verify import Report, verify
-from . import catalogue as folder
 
+GROUP = "exportlab.known_errors"
 STAGES = {
     "silent": "nothing is raised, and the answer is wrong",
     "capture": "torch.export refuses the model",
@@ -99,11 +102,13 @@ class OutOfDate(AssertionError):
 
 
 @cache
-def catalogue() -> tuple[KnownError, ...]:
-    """Every known error, by stage, the silent ones first."""
-    names = [module.name for module in pkgutil.iter_modules(folder.__path__)]
-    errors = [importlib.import_module(f"{folder.__name__}.{name}").ERROR for name in names]
-    return tuple(sorted(errors, key=lambda error: (list(STAGES).index(error.stage), error.name)))
+def registered() -> tuple[KnownError, ...]:
+    """Return every known error that an installed package registers, by stage, the silent ones first.
+
+    Raises:
+        BrokenEntryPoint: what a package registers cannot be used.
+    """
+    return tuple(sorted(listed(GROUP, KnownError).values(), key=lambda error: (list(STAGES).index(error.stage), error.name)))
 
 
 def get(name: str) -> KnownError:
@@ -112,13 +117,13 @@ def get(name: str) -> KnownError:
     Raises:
         KeyError: there is none.
     """
-    return {error.name: error for error in catalogue()}[name]
+    return {error.name: error for error in registered()}[name]
 
 
 def recognise(message: BaseException | str) -> list[KnownError]:
     """The known errors whose pattern is found in a message, or in that of an error or its causes; the longest match first."""
     said = message if isinstance(message, str) else text_of(message)
-    found = [(match, error) for error in catalogue() if (match := re.search(error.message, said))]
+    found = [(match, error) for error in registered() if (match := re.search(error.message, said))]
     return [error for match, error in sorted(found, key=lambda pair: -len(pair[0][0]))]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
+from ..entry_points import BrokenEntryPoint, loaded
 from ..outcomes import Outcome
 from .artifact import Artifact
 
@@ -42,12 +42,11 @@ def discover() -> dict[str, Exporter]:
     """The exporters that installed packages register, by name.
 
     Raises:
-        TypeError: one that registers is no `Exporter`; the message names the entry point.
+        BrokenEntryPoint: one that registers cannot be imported, or is no `Exporter`.
     """
-    found = {}
-    for entry in entry_points(group=GROUP):
-        exporter = entry.load()
+    found: dict[str, Exporter] = {}
+    for entry, exporter in loaded(GROUP):
         if not isinstance(exporter, Exporter):
-            raise TypeError(f"entry point {entry.name} = {entry.value} in group {GROUP} is not an Exporter")
+            raise BrokenEntryPoint(entry, "is not an Exporter")
         found[exporter.name] = exporter
     return found

@@ -32,11 +32,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker is told when it starts: the limits, and by which exporters, of which cases of the zoo, it warms up."""
+    """What a worker is told when it starts: the limits, by which exporters it warms up, and whether for models of transformers."""
 
     limits: Limits
     exporters: tuple[str, ...]
-    cases: tuple[str, ...]
+    transformers: bool
 
 
 class CaseError(Exception):

@@ -6,22 +6,20 @@ import copy
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from ..cases import Built, Case, Sample
+from ..cases import Built, Case, Sample, registered_case
 from ..eager import called_once, fresh
-from ..exporters import Artifact, Exporter, get
+from ..exporters import Artifact, get
 from ..messages import first_line
 from ..outcomes import Outcome
 from ..userfile import line_in, named_case
 from ..verification.comparison import Attempt, exported, loaded, reason, verified
 from ..verification.verify import Check
-from ..zoo import get as zoo_case
 from .peak import peak_memory
 from .records import Record, finite
 from .task import Task
@@ -30,9 +28,6 @@ PROJECT = Path(__file__).parents[2]
 CALLS = 5  # of which the median is kept, after one that is not
 ENOUGH = 0.5  # seconds; what takes longer is called once
 MESSAGE = 400  # characters of an error that are kept
-WARM = {  # exports by these start no threads, so the process can fork after them
-    "torch.export", "to_onnx", "dynamo", "torchscript", "openvino", "executorch", "transformers",
-}  # fmt: skip
 
 
 def observe(task: Task) -> Record:
@@ -56,16 +51,9 @@ def observe(task: Task) -> Record:
     return Record(*task.key[:3], tried.outcome, task.round, **more)
 
 
-def warmed_up(exporter: Exporter, cases: Sequence[str]) -> None:
-    """Pays once for what every first export of a process pays: imports, registries, caches. A refusal is no matter: it was tried."""
-    for case in cases:
-        built = zoo_case(case).build()
-        exported(exporter, built.module, built.samples[0], built.dynamic_shapes)
-
-
 def case_of(task: Task) -> Case:
-    """The case that a task names, of the zoo or of the user's own file."""
-    return named_case(task.file, task.case) if task.file else zoo_case(task.case)
+    """Return the case that a task names, of those that are registered or of the user's own file."""
+    return named_case(task.file, task.case) if task.file else registered_case(task.case)
 
 
 def failure(tried: Attempt, case: Case) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import zoo
+from ..cases import registered
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
@@ -79,7 +79,7 @@ def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: i
 @contextmanager
 def submitted(tasks: Sequence[Task], limits: Limits, processes: int, executor: Executor | None) -> Iterator[dict[Future[Record], Task]]:
     """The tasks under way, by the future of each; what is not done when the block ends is given up."""
-    setup = Setup(limits, *warmed_up_by(tasks))
+    setup = Setup(limits, tuple(sorted({task.exporter for task in tasks})), any(map(needs_transformers, tasks)))
     if executor is not None:
         futures = {executor.submit(run_on_cluster, task, setup): task for task in tasks}
         try:
@@ -98,11 +98,10 @@ def submitted(tasks: Sequence[Task], limits: Limits, processes: int, executor: E
         pool.shutdown()
 
 
-def warmed_up_by(tasks: Sequence[Task]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The exporters and the cases of the zoo that a worker warms up with; transformers are only imported where tasks need them."""
-    names = {case.name for case in zoo.cases(topic="transformers")}
-    needed = any(task.case in names for task in tasks if task.file is None)
-    return tuple(sorted({task.exporter for task in tasks})), ("mlp", *(("bert_encoder",) if needed else ()))
+def needs_transformers(task: Task) -> bool:
+    """Return whether the case of a task says that it is of that library; cases of the user's own file are not looked into."""
+    case = None if task.file else registered().get(task.case)
+    return case is not None and "transformers" in case.topics
 
 
 def run_on_cluster(task: Task, setup: Setup) -> Record:

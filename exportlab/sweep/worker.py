@@ -26,7 +26,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(STDOUT), "w")
     os.dup2(STDERR, STDOUT)
     die_with_parent()
-    warm_up(setup["exporters"], setup["cases"])
+    warm_up(setup["exporters"], setup["transformers"])
     say(answers, {"ready": os.getpid()})
     while line := read_line():
         say(answers, done_apart(json.loads(line), setup["limits"]))
@@ -49,23 +49,17 @@ def read_line() -> bytes:
     return line
 
 
-def warm_up(exporters: Sequence[str], cases: Sequence[str]) -> None:
-    """Does once what every first export pays for: imports, registries, caches. Nothing of it is counted.
-
-    Not by exporters that may start threads when they export: no process can fork after them.
-    """
+def warm_up(exporters: Sequence[str], transformers: bool) -> None:
+    """Import and export what the first task would have to pay for."""
     import torch
 
-    from ..exporters import get
     from ..messages import quiet
-    from .observe import WARM, warmed_up
+    from .warm_up import warmed_up
 
     quiet()
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
-    for exporter in exporters:
-        if exporter in WARM:
-            warmed_up(get(exporter), cases)
+    warmed_up(exporters, transformers)
 
 
 def done_apart(task: Answer, limits: Answer) -> Answer:

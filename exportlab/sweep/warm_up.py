@@ -1,0 +1,46 @@
+"""What the first export of a process pays for, paid before anything is counted: imports, registries, caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import nn
+
+from ..cases import Declaration, case
+from ..exporters import get
+from ..specs import integers, tensor
+from ..verification.comparison import exported
+
+FORK_AFTER = {  # exports by these start no threads, so the process can fork after them
+    "torch.export", "to_onnx", "dynamo", "torchscript", "openvino", "executorch", "transformers",
+}  # fmt: skip
+
+
+def warmed_up(exporters: Iterable[str], transformers: bool = False) -> None:
+    """Export a tiny model by each of these exporters, but for those after which no process can fork. A refusal is no matter: it was tried.
+
+    Args:
+        transformers: whether models of that library will come, which takes seconds to import.
+
+    Raises:
+        ValueError: there is no such exporter here.
+    """
+    for exporter in FORK_AFTER.intersection(exporters):
+        for warming in (perceptron, *((encoder,) if transformers else ())):
+            built = warming.build()
+            exported(get(exporter), built.module, built.samples[0], built.dynamic_shapes)
+
+
+@case(dims={"batch": (2,)})
+def perceptron() -> Declaration:
+    """Layers alone."""
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), (tensor("batch", 4),)
+
+
+@case(dims={"batch": (2,), "seq": (3,)})
+def encoder() -> Declaration:
+    """A model of transformers."""
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(vocab_size=16, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    return BertModel(config), (integers("batch", "seq"),)
