@@ -16,11 +16,10 @@ from pathlib import Path
 import torch
 
 import exportlab
-from exportlab import exporters
-from exportlab.errors import STAGES, Fix, KnownError, catalogue, fixed, get, recognise, reproduced
+from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
 from exportlab.errors.known import OutOfDate
 from exportlab.messages import first_line
-from exportlab.sweep.observe import warmed_up
+from exportlab.sweep.warm_up import warmed_up
 from exportlab.verification.comparison import EXPORTERS
 
 ROOT = Path(__file__).parent.parent
@@ -38,10 +37,10 @@ def store_errors() -> None:
         OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
     """
     forget_stale_pages()
-    _write(PARTS / "errors-index.md", index(catalogue()))
-    _write(PARTS / "errors-patterns.html", patterns(catalogue()))
-    _write(SCORER, scorer(catalogue()))
-    missing = [error.name for error in catalogue() if not (PAGES / f"{error.name}.md").exists()]
+    _write(PARTS / "errors-index.md", index(registered()))
+    _write(PARTS / "errors-patterns.html", patterns(registered()))
+    _write(SCORER, scorer(registered()))
+    missing = [error.name for error in registered() if not (PAGES / f"{error.name}.md").exists()]
     if missing:
         warm_up()
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
@@ -55,8 +54,7 @@ def warm_up() -> None:
     """What the first export of a process pays for, paid once before the processes are forked."""
     torch.set_num_threads(1)
     exportlab.quiet()
-    for exporter in EXPORTERS:
-        warmed_up(exporters.get(exporter), ["mlp"])
+    warmed_up(EXPORTERS)
 
 
 def forget_stale_pages() -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from browser.chromium import Page, opened
 from browser.hosting import served
 
-from exportlab.errors import KnownError, catalogue
+from exportlab.errors import KnownError, registered
 
 ROOT = Path(__file__).parents[1]
 FIRST_RESULT = "(document.querySelector('#search-results li a') ?? {}).href"
@@ -32,11 +32,11 @@ PASTED = """(() => {{
 def not_found(page: Page, address: str) -> Iterator[str]:
     """One line for each error that its message does not find: by the box on the index, or by the search of the site."""
     page.wait_for("document.readyState == 'complete' && document.getElementById('error-message') != null")
-    for error in catalogue():
+    for error in registered():
         found = page.evaluate(PASTED.format(message=json.dumps(message_of(error))))
         if not _is_page_of(found, error):
             yield f"{error.name}: the box on the index finds {found}"
-    for error in catalogue():
+    for error in registered():
         query = query_for(error)
         page.call("Page.navigate", url=f"{address}search.html?q={quote(query)}")
         page.wait_for(f"new URLSearchParams(location.search).get('q') == {json.dumps(query)} && {DONE}")
@@ -73,7 +73,7 @@ def main(site: Path) -> int:
         return 0
     with served(site) as address, opened(f"{address}docs/errors.html") as page:
         found = list(not_found(page, address))
-    print("\n".join(found) or f"each of {len(catalogue())} messages finds its page first")
+    print("\n".join(found) or f"each of {len(registered())} messages finds its page first")
     return 1 if found else 0
 
 

@@ -14,10 +14,10 @@ from types import ModuleType
 import pytest
 import torch
 
-from exportlab.errors import STAGES, KnownError, catalogue, get
+from exportlab.errors import STAGES, KnownError, get, registered
 from exportlab.errors.known import OutOfDate
 
-ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
+ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_an_error_whose_message_finds_another_is_found_out(known_errors: ModuleT
 
 
 def test_the_index_has_every_error_by_stage(known_errors: ModuleType) -> None:
-    text = known_errors.index(catalogue())
-    assert all(f"/generated/errors/{error.name}>`" in text for error in catalogue())
+    text = known_errors.index(registered())
+    assert all(f"/generated/errors/{error.name}>`" in text for error in registered())
     stages = re.findall(r"\(stage-(\w+)\)=", text)
     assert stages == [stage for stage in STAGES if stage in stages]
     assert stages[0] == "silent"

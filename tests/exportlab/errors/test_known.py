@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from exportlab.errors import STAGES, KnownError, catalogue, fixed, get, recognise, reproduced
+from exportlab.errors import STAGES, KnownError, fixed, get, recognise, registered, reproduced
 from exportlab.errors.known import WAYS, OutOfDate
 from exportlab.messages import quiet
 
-ERRORS = pytest.mark.parametrize("error", catalogue(), ids=lambda error: error.name)
+ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
 
 
 @pytest.mark.parametrize("name", ["branch_on_value", "same_tensor_twice", "bfloat16_matmul"])
