@@ -89,8 +89,8 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 web:  ## fetch ONNX Runtime for browsers, which lesson 306 puts on a page (needs npm, and the network)
 	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0
 
-lint: $(READY)  ## check the style
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: $(READY)  ## check the style, which layer imports which, and the types
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy
 
 constraints: $(READY)  ## pin what the requirements bring along, after changing one
 	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.new && mv constraints.new constraints.txt
