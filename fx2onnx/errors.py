@@ -68,7 +68,8 @@ def shown_path(path: str) -> str:
     """The path by package, or from the current folder, where it lies in that; "a cell" for what a notebook ran."""
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
-    folder = next((folder for folder in (INSTALLED, Path.cwd()) if Path(path).is_relative_to(folder)), None)
+    packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # also of an environment that torch is not in
+    folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if Path(path).is_relative_to(folder)), None)
     return str(Path(path).relative_to(folder)) if folder else path
 
 

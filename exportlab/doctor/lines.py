@@ -48,7 +48,7 @@ class SourceLine:
 
 def place(file: str, line: int) -> SourceLine:
     """A line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
-    shown = shown_path(file).rpartition("site-packages/")[2]
+    shown = shown_path(file)
     return SourceLine(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
 
 

@@ -1,4 +1,4 @@
-"""What moves between samples, and samples of sizes in between. Not here: whether the model takes them."""
+"""Find what moves between samples, and make samples of sizes in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
 
 
 @dataclass(frozen=True)
-class SourceLine:
+class Axis:
     """An axis of one tensor among the arguments."""
 
     leaf: int
@@ -33,7 +33,7 @@ class Moving:
 
     name: str
     seen: tuple[int, ...]
-    places: tuple[SourceLine, ...]
+    places: tuple[Axis, ...]
     sum_of: tuple[str, ...] = ()
 
     def how(self) -> str:
@@ -73,7 +73,7 @@ def _arguments(module: nn.Module, sample: Sample) -> dict[str, Any]:
     try:
         return bound(module, sample.args, sample.kwargs)
     except TypeError:
-        return {**dict(enumerate(sample.args)), **sample.kwargs}
+        return {**{str(i): arg for i, arg in enumerate(sample.args)}, **sample.kwargs}
 
 
 def _shown(path: tuple[Any, ...]) -> str:
@@ -108,18 +108,18 @@ def _twice(paths: Sequence[str], leaves: Sequence[Any]) -> tuple[str, ...]:
 
 def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Moving, ...]:
     """Axes whose sizes differ; those with the same sizes in every sample are one."""
-    groups: dict[tuple[int, ...], list[SourceLine]] = {}
+    groups: dict[tuple[int, ...], list[Axis]] = {}
     for i, path in enumerate(paths):
         tensors = [column[i] for column in columns]
         for axis in range(tensors[0].dim() if isinstance(tensors[0], torch.Tensor) else 0):
             seen = tuple(tensor.shape[axis] for tensor in tensors)
             if len(set(seen)) > 1:
-                groups.setdefault(seen, []).append(SourceLine(i, path, axis))
+                groups.setdefault(seen, []).append(Axis(i, path, axis))
     names = _names(groups, columns[0])
     return tuple(Moving(names[seen], seen, tuple(places), _sum_of(seen, names)) for seen, places in groups.items())
 
 
-def _names(groups: Mapping[tuple[int, ...], Sequence[SourceLine]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
+def _names(groups: Mapping[tuple[int, ...], Sequence[Axis]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
     """`batch` for a first axis, `seq` for the second of integers, else argument and axis."""
     names: dict[tuple[int, ...], str] = {}
     for seen, places in groups.items():
@@ -129,7 +129,7 @@ def _names(groups: Mapping[tuple[int, ...], Sequence[SourceLine]], leaves: Seque
     return names
 
 
-def _usual(places: Sequence[SourceLine], leaves: Sequence[Any]) -> str:
+def _usual(places: Sequence[Axis], leaves: Sequence[Any]) -> str:
     if any(place.axis == 0 for place in places):
         return "batch"
     tokens = (leaves[p.leaf] for p in places if p.axis == SEQUENCE)

@@ -324,4 +324,5 @@ def test_a_batch_norm_becomes_part_of_the_convolution() -> None:
 def test_a_line_of_a_library_is_named_by_its_package() -> None:
     assert shown_path(str(Path(torch.__file__).parents[1] / "transformers/models/vit.py")) == "transformers/models/vit.py"
     assert shown_path(str(Path.cwd() / "mymodel.py")) == "mymodel.py"
+    assert shown_path("/elsewhere/site-packages/timm/models/vit.py") == "timm/models/vit.py"
     assert shown_path("/elsewhere/mymodel.py") == "/elsewhere/mymodel.py"

@@ -77,7 +77,7 @@ class Beside(torch.fx.Interpreter):
         return Row(
             node=node.name,
             op=_op(node),
-            line=users_line(node).rpartition("site-packages/")[2],
+            line=users_line(node),
             value=str(answer.name),
             onnx=self.alignment.onnx(answer),
             through=self.alignment.through(node, self.same),
