@@ -91,7 +91,7 @@ def _nothing_moves(samples: int) -> str:
 def _finding(finding: Finding) -> Iterator[str]:
     yield from _labelled("defect", told(finding))
     if finding.place:
-        yield from _labelled("line", f"{finding.place.where}   {finding.place.source}")
+        yield from _labelled("line", str(finding.place))
     if finding.fix:
         yield from _labelled("fix", finding.fix)
     if finding.known:

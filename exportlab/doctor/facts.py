@@ -48,7 +48,7 @@ class Facts:
     eager: Eager | None = None
     captures: dict[str, Captured | Failure] = field(default_factory=dict)
     tried: list[Tried] = field(default_factory=list)
-    parted: dict[str, Diverged] = field(default_factory=dict)
+    diverged: dict[str, Diverged] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     saved: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)

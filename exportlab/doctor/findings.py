@@ -238,7 +238,7 @@ def _of_numbers(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
     """Wrong at the very inputs of the export: the first node that differs."""
     if facts.eager is not None and facts.eager.random:
         return _made(tried, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
-    parted = facts.parted.get(tried.label)
+    parted = facts.diverged.get(tried.label)
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if parted is None:
         return _made(tried, failed, f"another answer than eager: {worst}", tried.at, "")
@@ -260,7 +260,7 @@ def _of_sizes(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
         return _made(
             tried, failed, f"numbers become constants in the file, and these change: {listed}", _begin(facts), "pass it as a tensor"
         )
-    parted = facts.parted.get(tried.label)
+    parted = facts.diverged.get(tried.label)
     place = of_failure(refusal) or (parted.at if parted else None) or tried.at
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
@@ -282,7 +282,7 @@ def _of_state(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
 
 
 def _of_values(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
-    place = _of_others(facts) or (facts.parted[tried.label].at if tried.label in facts.parted else None)
+    place = _of_others(facts) or (facts.diverged[tried.label].at if tried.label in facts.diverged else None)
     check = next(check for check in failed if check.name == "other values")
     return _made(tried, failed, f"right for the values of the sample, and not for others: {check.detail}", place, "")
 

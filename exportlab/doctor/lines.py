@@ -45,6 +45,9 @@ class SourceLine:
     where: str
     source: str
 
+    def __str__(self) -> str:
+        return f"{self.where}   {self.source}"
+
 
 def place(file: str, line: int) -> SourceLine:
     """A line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""

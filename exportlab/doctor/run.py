@@ -153,7 +153,7 @@ class Examination:
             if ended is None:
                 yield Learned("left_out", "", f"where {tried.label} parts")
             elif ended.value is not None:
-                yield Learned("parted", tried.label, ended.value)
+                yield Learned("diverged", tried.label, ended.value)
 
     def _workarounds(self) -> Iterator[Event]:
         for workaround in WORKAROUNDS:
