@@ -16,7 +16,7 @@ from .interpreter import Interpreter
 from .symbols import Symbols
 from .tensor import Tensor
 from .translation import TranslationOf
-from .values import SYMBOLIC, expression, sizes_of
+from .values import SYMBOLIC, Size, expression, sizes_of
 
 NUMBERS = {
     **dict.fromkeys((bool, torch.SymBool), ir.DataType.BOOL),
@@ -82,9 +82,13 @@ def inlined(g: Graph, around: Graph) -> Graph:
 
 def described(g: Graph, name: str, fake: Any) -> Tensor:
     """An input of a sub-graph, with the type that the capture has for it."""
-    sizes = sizes_of(fake) if isinstance(fake, torch.Tensor) else ()
+    return input_named(g, name, sizes_of(fake) if isinstance(fake, torch.Tensor) else (), dtype_of(fake))
+
+
+def input_named(g: Graph, name: str, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
+    """Return an input of a sub-graph of the node being translated, of these sizes."""
     name = g.shared.names.unique(f"{g.at.name}/{name}")
-    return Tensor(name=name, sizes=sizes, type=ir.TensorType(dtype_of(fake)), shape=g.shared.onnx_shape(sizes))
+    return Tensor(name=name, sizes=sizes, type=ir.TensorType(dtype), shape=g.shared.onnx_shape(sizes))
 
 
 def inputs_of(g: Graph, module: torch.fx.GraphModule, count: int) -> list[Tensor]:
@@ -98,12 +102,17 @@ def dtype_of(fake: Any) -> ir.DataType:
     return onnx_dtype(fake.dtype) if isinstance(fake, torch.Tensor) else NUMBERS[type(fake)]
 
 
-def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], fakes: Sequence[Any]) -> ir.Graph:
+def dtypes_of(fakes: Sequence[Any]) -> list[ir.DataType]:
+    """Return the types of several such values."""
+    return [dtype_of(fake) for fake in fakes]
+
+
+def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> ir.Graph:
     """The finished sub-graph. Each output is a value of its own, made inside: ONNX allows neither an outer one nor the same one twice."""
     taken: set[int] = set()
     outputs = []
-    for result, fake in zip(results, fakes, strict=True):
-        value = inner.cast(result, dtype_of(fake))
+    for result, dtype in zip(results, dtypes, strict=True):
+        value = inner.cast(result, dtype)
         if id(value) in taken or not any(node is value.producer() for node in reversed(inner.nodes)):
             value = inner.copied(value)
         taken.add(id(value))

@@ -11,7 +11,7 @@ import torch
 
 from ..build.dtypes import BOOL
 from ..build.graph import Graph, Tensor
-from ..build.subgraphs import all_made, closed, described, dtype_of, inlined, inputs_of, typed
+from ..build.subgraphs import all_made, closed, described, dtypes_of, inlined, inputs_of, typed
 from ..errors import Untranslated
 from ..translate.registry import translates
 
@@ -29,7 +29,7 @@ def cond(g: Graph, predicate: Any, yes: Module, no: Module, operands: Sequence[A
 
 def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
     inner = g.child()
-    return closed(inner, role, [], g.subgraph(inner, module, operands), g.at.meta["val"])
+    return closed(inner, role, [], g.subgraph(inner, module, operands), dtypes_of(g.at.meta["val"]))
 
 
 @translates(hop.while_loop)
@@ -37,7 +37,7 @@ def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Any]
     """while_loop(condition, body, carried, extra) → Loop. The first condition is computed before it, the next ones at the end of a turn."""
     fakes = g.at.meta["val"]
     first, turn = all_made(partial(_holds, g, g, condition, [*carried, *extra]), partial(_turn, g, condition, body, extra))
-    initial = [g.cast(value, dtype_of(fake)) for value, fake in zip(carried, fakes, strict=True)]
+    initial = [g.cast(value, dtype) for value, dtype in zip(carried, dtypes_of(fakes), strict=True)]
     return typed(g.Loop(None, first, *initial, outputs=len(fakes), body=turn), fakes)
 
 
@@ -51,9 +51,11 @@ def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(fakes))
     results = g.subgraph(inner, body, [*inputs, *extra])
-    carried = [inner.cast(value, dtype_of(fake)) for value, fake in zip(results, fakes, strict=True)]
+    carried = [inner.cast(value, dtype) for value, dtype in zip(results, dtypes_of(fakes), strict=True)]
     goes_on = _holds(inner, g, condition, [*carried, *extra])
-    return closed(inner, "body", [described(g, "turn", 0), described(g, "goes_on", True), *inputs], [goes_on, *carried], [True, *fakes])
+    return closed(
+        inner, "body", [described(g, "turn", 0), described(g, "goes_on", True), *inputs], [goes_on, *carried], [BOOL, *dtypes_of(fakes)]
+    )
 
 
 @translates(hop.scan)
@@ -86,7 +88,7 @@ def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()
 def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any]) -> list[Tensor]:
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(init) + len(xs))
-    row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), fakes)
+    row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), dtypes_of(fakes))
     return typed(g.Scan(*init, *xs, outputs=len(fakes), body=row, num_scan_inputs=len(xs)), fakes)
 
 
@@ -96,7 +98,7 @@ def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Seq
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, combine, 2 * len(xs))
     results = g.subgraph(inner, combine, [*inputs, *extra])
-    body = closed(inner, "body", inputs, [*results, *results], [*fakes, *fakes])
+    body = closed(inner, "body", inputs, [*results, *results], dtypes_of([*fakes, *fakes]))
     first = [g.Slice(x, [0], [1], [0]) for x in xs]
     rest = [g.Slice(x, [1], [2**63 - 1], [0]) for x in xs]
     made = g.Scan(*[g.Squeeze(x, [0]) for x in first], *rest, outputs=2 * len(xs), body=body, num_scan_inputs=len(xs))

@@ -9,6 +9,7 @@ import torch
 
 from ..build.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
+from ..build.subgraphs import closed, input_named
 from ..build.values import Size
 from ..translate.registry import translates
 from .create import repeated
@@ -115,14 +116,7 @@ def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Ste
 
 def _body(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> ir.Graph:
     body = g.child()
-    states = [_input(g, "state", state.dtype, state.sizes) for state in initial]
-    item = _input(g, "item", x.dtype, without(x, axis))
-    new = step(body, item, *states)
-    new = [value if value.producer() else body.Identity(value) for value in new]
-    seen = [body.Identity(value) for value in new[:outputs]]
-    return ir.Graph([*states, item], [*new, *seen], nodes=body.nodes, name=g.shared.names.unique(f"{g.at.name}/body"))
-
-
-def _input(g: Graph, name: str, dtype: ir.DataType, sizes: Sequence[Size]) -> Tensor:
-    shape = g.shared.onnx_shape(sizes)
-    return Tensor(name=g.shared.names.unique(f"{g.at.name}/{name}"), sizes=tuple(sizes), type=ir.TensorType(dtype), shape=shape)
+    states = [input_named(g, "state", state.sizes, state.dtype) for state in initial]
+    item = input_named(g, "item", without(x, axis), x.dtype)
+    new, dtypes = step(body, item, *states), [state.dtype for state in initial]
+    return closed(body, "body", [*states, item], [*new, *new[:outputs]], [*dtypes, *dtypes[:outputs]])

@@ -11,7 +11,7 @@ import torch
 
 from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
-from ..build.subgraphs import described
+from ..build.subgraphs import described, input_named
 from ..translate.registry import translates
 from .pointwise import wide
 
@@ -103,13 +103,8 @@ legendre_p = polynomial("legendre_polynomial_p", _same, _legendre)
 def _turn(g: Graph, x: Tensor, n: Tensor, states: list[Tensor], following: Next) -> ir.Graph:
     inner = g.child()
     k, goes_on = described(g, "k", 0), described(g, "goes_on", True)
-    before, now, kept = (_state(g, state) for state in states)
+    before, now, kept = (input_named(g, "state", state.sizes, state.dtype) for state in states)
     after = following(inner, x, inner.cast(inner.Add(k, 1), x.dtype), now, before)
     kept_now = inner.Where(inner.Equal(n, k), before, kept)
     outputs = [inner.Identity(goes_on), inner.Identity(now), after, kept_now]
     return ir.Graph([k, goes_on, before, now, kept], outputs, nodes=inner.nodes, name=g.shared.names.unique(f"{g.at.name}/body"))
-
-
-def _state(g: Graph, initial: Tensor) -> Tensor:
-    shape = g.shared.onnx_shape(initial.sizes)
-    return Tensor(name=g.shared.names.unique(f"{g.at.name}/state"), sizes=initial.sizes, type=ir.TensorType(initial.dtype), shape=shape)
