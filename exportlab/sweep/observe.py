@@ -6,6 +6,8 @@ import copy
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,25 +46,28 @@ def observe(task: Task) -> Record:
         tried = exported(get(task.exporter), built.module, samples[0], shapes)
     saved = saving(tried)
     tried = verified(loaded(tried), built.module, samples)
-    calls = calling(tried, built) if tried.outcome in (Outcome.OK, Outcome.FROZEN) else {}
-    went_wrong, timed = failure(tried, case), {**tried.seconds, **calls, **saved.pop("seconds", {})}
-    failed = (*went_wrong.pop("failed", ()), *saved.pop("failed", ()))
-    more = {**went_wrong, **saved, "failed": failed, "seconds": timed, "peak_bytes": peak(), "weights_bytes": weights_bytes(built.module)}
-    return Record(*task.key[:3], tried.outcome, task.round, **more)
+    failed = (*(tried.report.failed if tried.report else ()), *saved.refused)
+    return Record(
+        task.case,
+        task.exporter,
+        task.mode,
+        tried.outcome,
+        task.round,
+        error=kept(reason(tried.error)) if tried.error else None,
+        where=place(tried.error, case) if tried.error else None,
+        failed=tuple(map(seen, failed)),
+        seconds={**tried.seconds, **calling(tried, built), **saved.seconds},
+        peak_bytes=peak(),
+        weights_bytes=weights_bytes(built.module),
+        bytes=saved.bytes,
+        nodes=saved.nodes,
+        worst=finite(tried.report.worst) if tried.report else None,
+    )
 
 
 def case_of(task: Task) -> Case:
     """Return the case that a task names, of those that are registered or of the user's own file."""
     return named_case(task.file, task.case) if task.file else registered_case(task.case)
-
-
-def failure(tried: Attempt, case: Case) -> dict[str, Any]:
-    """What the record says of an outcome other than `ok`, and how far the numbers are off."""
-    if tried.error is not None:
-        return {"error": kept(reason(tried.error)), "where": place(tried.error, case)}
-    assert tried.report is not None
-    failed = tuple(map(seen, tried.report.failed))
-    return {"failed": failed, "worst": finite(tried.report.worst)}
 
 
 def seen(check: Check) -> dict[str, Any]:
@@ -86,25 +91,36 @@ def place(error: BaseException, case: Case) -> str | None:
     return f"{shown}:{line}" if line else None
 
 
-def saving(tried: Attempt) -> dict[str, Any]:
-    """Bytes, nodes, and the seconds of writing the file; nothing where there is no artifact. A refusal to write is a failed check."""
+@dataclass(frozen=True)
+class Saved:
+    """What came of writing an artifact to a file: its size and the seconds, or in `refused` the failed check."""
+
+    nodes: int | None = None
+    bytes: int | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    refused: tuple[Check, ...] = ()
+
+
+def saving(tried: Attempt) -> Saved:
+    """Write the artifact, where there is one, to a temporary file."""
     if tried.artifact is None:
-        return {}
+        return Saved()
     nodes = tried.artifact.ops().total()
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         try:
             tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
         except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be recorded
-            return {"nodes": nodes, "failed": (seen(Check("save", "", Outcome.CONVERT, detail=first_line(error))),)}
+            return Saved(nodes, refused=(Check("save", "", Outcome.CONVERT, detail=first_line(error)),))
         seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    return {"bytes": size, "nodes": nodes, "seconds": {"save": seconds}}
+    return Saved(nodes, size, {"save": seconds})
 
 
 def calling(tried: Attempt, built: Built) -> dict[str, float]:
-    """Seconds of one call at the sizes of the export, of the artifact and of the module itself."""
-    assert tried.artifact is not None
+    """Return the seconds of one call of artifact and module at the sizes of the export; none where the artifact is not right there."""
+    if tried.artifact is None or tried.outcome not in (Outcome.OK, Outcome.FROZEN):
+        return {}
     return {"call": call_seconds(tried.artifact, built.samples[0]), "eager": call_seconds(fresh(built.module), built.samples[0])}
 
 
