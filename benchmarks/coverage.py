@@ -141,8 +141,7 @@ def origin() -> str:
 
 stored = read()
 if stored:
-    print(benchmark.told(f"Sweep of {origin()}, {len(stored)} runs", finding(stored)))
-    draw(stored)
+    page.begin(f"Sweep of {origin()}, {len(stored)} runs", finding(stored), lambda: draw(stored))
 else:
     print("No sweep is stored yet: make matrix")
 

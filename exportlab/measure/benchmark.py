@@ -24,7 +24,7 @@ from ..files import written_whole
 from ..messages import quiet
 from .timing import Make, Timings, chance
 
-DATA = Path(__file__).parent.parent / "benchmarks" / "data"  # the full runs, one file a page
+DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file a page
 WIDTH = 96  # of a line that is told, so that it fits where it is printed
 PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
 
@@ -77,23 +77,33 @@ class Page:
     Attributes:
         quick: whether to measure little.
         json: where to write the run. plot: where to write the picture.
+        finding: where to write what the stored run found, its picture first, instead of showing it.
     """
 
     name: str
     quick: bool
     json: Path | None = None
     plot: Path | None = None
+    finding: Path | None = None
 
     def open(self, finding: Finding, draw: Draw) -> None:
-        """Prints and draws what the stored run found, before anything is measured; a full run, which is to replace it, does not."""
+        """Show what the stored run found, before anything is measured; not in a full run, which is to replace it."""
         if not self.quick:
             return
         if not (DATA / f"{self.name}.json").exists():
             print(f"No full run is stored yet: python benchmarks/{self.name}.py --json benchmarks/data/{self.name}.json")
             return
         run = stored(self.name)
-        print(told(run.origin, finding(run)))
-        draw(run)
+        self.begin(run.origin, finding(run), lambda: draw(run))
+
+    def begin(self, origin: str, lines: Lines, draw: Callable[[], object]) -> None:
+        """Print and draw a finding; with `--finding`, write it for the site instead, whose page begins with it."""
+        if self.finding:
+            draw()
+            write_finding(self.finding, origin, lines)
+        else:
+            print(told(origin, lines))
+            draw()
 
     def tell(self, line: str) -> None:
         """Progress of a full run, for the terminal alone."""
@@ -139,8 +149,22 @@ def told(origin: str, lines: Lines) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
+def write_finding(picture: Path, origin: str, lines: Lines) -> None:
+    """Write the current figure to a .png file, again with twice the dots to `…_2_00x.png`, and beside it the words as JSON."""
+    from matplotlib import pyplot
+
+    figure = pyplot.gcf()
+    figure.savefig(picture)
+    figure.savefig(picture.with_stem(f"{picture.stem}_2_00x"), dpi=2 * figure.dpi)
+    titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
+    pyplot.close(figure)
+    first, *others = lines
+    said = {"first": first, "others": others, "origin": origin, "title": ", ".join(filter(None, titles))}
+    picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
+
+
 def page(name: str, question: str, quick: str) -> Page:
-    """The benchmark of this name, with its command line: `--quick`, `--json`, `--plot`. A notebook has none of its own and runs quick.
+    """The benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`. A notebook has none and runs quick.
 
     From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
 
@@ -152,12 +176,13 @@ def page(name: str, question: str, quick: str) -> Page:
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the run to FILE, in pyperf's format")
     parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
+    parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.png)")
     given, unknown = parser.parse_known_args()
     if unknown and not notebook:
         parser.error(f"unknown: {' '.join(unknown)}")
     torch.set_num_threads(1)
     quiet()
-    return Page(name, given.quick or notebook, given.json, given.plot)
+    return Page(name, given.quick or notebook, given.json, given.plot, given.finding)
 
 
 def _new_file(name: str) -> Path:
