@@ -1,15 +1,9 @@
-"""How the site is rendered: Sphinx at the root of the repository, executing gallery/ and benchmarks/. Not here: any text."""
+"""How the site is rendered: Sphinx at the root of the repository. What it executes and writes is begun by the extensions in docs/_ext."""
 
 import sys
 from pathlib import Path
 
-from sphinx.application import Sphinx
-
-sys.path.insert(0, str(Path(__file__).parent / "docs"))
-
-import known_errors
-import matrix
-import pages
+sys.path.insert(0, str(Path(__file__).parent / "docs/_ext"))
 
 project = "Export Lab"
 author = "the Export Lab authors"
@@ -21,13 +15,20 @@ extensions = [
     "myst_nb",
     "sphinx_design",
     "sphinx_copybutton",
+    "gallery_pages",
+    "findings",
+    "known_errors",
+    "support_matrix",
+    "operators_table",
+    "pictures",
+    "lesson_thumbnails",
 ]
 include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = project
-html_static_path = ["docs/_static", "generated/static"]
+html_static_path = ["docs/_static"]
 templates_path = ["docs/_templates"]
 html_sourcelink_suffix = ""  # the source of a lesson is its notebook
 html_css_files = ["exportlab.css"]
@@ -64,9 +65,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["generated/gallery", "generated/benchmarks"],
     "filename_pattern": r"\.py$",
     "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
-    "within_subsection_order": "pages.ReadingOrder",
-    "reset_modules": ("matplotlib", "pages.fresh_page"),
-    "reset_argv": "pages.page_arguments",
+    "within_subsection_order": "gallery_pages.ReadingOrder",
+    "reset_modules": ("matplotlib", "gallery_pages.fresh_page"),
+    "reset_argv": "findings.page_arguments",
     "first_notebook_cell": "from exportlab import quiet\n\nquiet()",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -74,16 +75,3 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,  # no bare times on a page
     "image_srcset": ["2x"],
 }
-
-pages.keep_paths()
-pages.forget_stale_pages()
-pages.store_lesson_thumbnails()
-pages.store_parts()
-matrix.store_parts()
-known_errors.store_errors()
-
-
-def setup(app: Sphinx) -> None:
-    """Benchmarks begin with their finding; style and script of the support matrix are for its page alone."""
-    app.connect("source-read", pages.finding_first)
-    app.connect("html-page-context", matrix.add_files)

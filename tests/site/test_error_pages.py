@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import runpy
-import sys
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
+import known_errors
 import pytest
 import torch
 
@@ -20,15 +18,8 @@ from exportlab.errors.known import OutOfDate
 ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
 
 
-@pytest.fixture
-def known_errors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
-    monkeypatch.delitem(sys.modules, "known_errors", raising=False)
-    return import_module("known_errors")
-
-
 @ERRORS
-def test_code_is_shown_as_one_types_it(known_errors: ModuleType, error: KnownError, tmp_path: Path) -> None:
+def test_code_is_shown_as_one_types_it(error: KnownError, tmp_path: Path) -> None:
     shown = known_errors.snippets(error)
     (tmp_path / "typed.py").write_text("\n\n".join(shown.values()), encoding="utf-8")
     names = runpy.run_path(str(tmp_path / "typed.py"))
@@ -44,25 +35,25 @@ def test_the_script_of_the_index_understands_the_pattern(error: KnownError) -> N
     )
 
 
-def test_messages_name_no_folder_and_no_address(known_errors: ModuleType) -> None:
+def test_messages_name_no_folder_and_no_address() -> None:
     said = known_errors.without_machine(f"File {Path(torch.__file__).parent}/export/__init__.py at 0x7f60efbf3880")
     assert said == "File torch/export/__init__.py at 0x…"
 
 
-def test_a_long_message_is_cut_but_for_what_it_is_known_by(known_errors: ModuleType) -> None:
+def test_a_long_message_is_cut_but_for_what_it_is_known_by() -> None:
     shown = known_errors.shown("\n".join(["long " * 60, *map(str, range(50)), "the telling line", "after"]), "telling").splitlines()
     assert max(map(len, shown)) <= known_errors.WIDTH
     assert shown[-3:] == ["…", "the telling line", "…"]
     assert "49" not in shown
 
 
-def test_an_error_whose_message_finds_another_is_found_out(known_errors: ModuleType) -> None:
+def test_an_error_whose_message_finds_another_is_found_out() -> None:
     other = replace(get("branch_on_value"), message="GuardOnDataDependent")
     with pytest.raises(OutOfDate, match="finds branch_on_value first"):
         known_errors.said(other)
 
 
-def test_the_index_has_every_error_by_stage(known_errors: ModuleType) -> None:
+def test_the_index_has_every_error_by_stage() -> None:
     text = known_errors.index(registered())
     assert all(f"/generated/errors/{error.name}>`" in text for error in registered())
     stages = re.findall(r"\(stage-(\w+)\)=", text)
@@ -70,12 +61,12 @@ def test_the_index_has_every_error_by_stage(known_errors: ModuleType) -> None:
     assert stages[0] == "silent"
 
 
-def test_the_page_carries_every_pattern(known_errors: ModuleType) -> None:
+def test_the_page_carries_every_pattern() -> None:
     held = known_errors.patterns([get("branch_on_value")])
     assert json.loads(re.search(r">(.*)</script>", held)[1])[0]["pattern"] == get("branch_on_value").message
 
 
-def test_a_page_shows_message_code_reason_and_ways(known_errors: ModuleType) -> None:
+def test_a_page_shows_message_code_reason_and_ways() -> None:
     text = known_errors.page(get("same_tensor_twice"), known_errors.said(get("same_tensor_twice")))
     headings = re.findall(r"^##+ (.*)", text, re.MULTILINE)
     assert headings[:4] == ["What you see", "A model that does it", "Why", "Ways past it"]

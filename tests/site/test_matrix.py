@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
-from importlib.util import module_from_spec, spec_from_file_location
-from types import ModuleType
 
 import expected_matrix as expected
+import outcome_colors
 import pytest
+import support_matrix as page
+from support_matrix import links, sweeps
 
 from exportlab import zoo
 from exportlab.cases import Case
@@ -19,21 +18,11 @@ from exportlab.outcomes import Outcome
 from exportlab.sweep.records import Record
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[ModuleType]:
-    """docs/matrix.py, which has the name of the script that is tested here too."""
-    spec = spec_from_file_location("page_of_the_matrix", expected.ROOT / "docs/matrix.py")
-    sys.modules["page_of_the_matrix"] = found = module_from_spec(spec)
-    spec.loader.exec_module(found)
-    yield found
-    del sys.modules["page_of_the_matrix"]
-
-
 def cases(*names: str) -> list[Case]:
     return [zoo.get(name) for name in names]
 
 
-def sweep_of(page: ModuleType, *records: Record, onnxscript: str = "2") -> object:
+def sweep_of(*records: Record, onnxscript: str = "2") -> page.Sweep:
     return page.Sweep(records, [{"id": "e", "date": "2026-01-02 03:04:05", "onnxscript_version": onnxscript, "torch_version": "1"}])
 
 
@@ -159,21 +148,21 @@ def test_few_cases_show_every_outcome() -> None:
 # The page
 
 
-def test_pages_that_cells_link_to_exist(page: ModuleType) -> None:
-    for target in {*page.CASE_PAGES.values(), *page.TOPIC_PAGES.values()}:
-        assert page.title(target)
-    assert page.CASE_PAGES.keys() - {case.name for case in zoo.cases()} == set()
-    assert page.TOPIC_PAGES.keys() - {topic for case in zoo.cases() for topic in case.topics} == set()
+def test_pages_that_cells_link_to_exist() -> None:
+    for target in {*links.CASE_PAGES.values(), *links.TOPIC_PAGES.values()}:
+        assert links.title(target)
+    assert links.CASE_PAGES.keys() - {case.name for case in zoo.cases()} == set()
+    assert links.TOPIC_PAGES.keys() - {topic for case in zoo.cases() for topic in case.topics} == set()
 
 
-def test_a_link_to_a_page_that_is_gone_is_an_error(page: ModuleType) -> None:
-    assert page.title("generated/gallery/torch_onnx/cond") == "My model has an if on a tensor's value: how do I export it?"
+def test_a_link_to_a_page_that_is_gone_is_an_error() -> None:
+    assert links.title("generated/gallery/torch_onnx/cond") == "My model has an if on a tensor's value: how do I export it?"
     with pytest.raises(FileNotFoundError, match="torch_onnx/gone"):
-        page.title("generated/gallery/torch_onnx/gone")
+        links.title("generated/gallery/torch_onnx/gone")
 
 
-def test_totals_count_each_kind_by_exporter_and_mode(page: ModuleType) -> None:
-    rows = [[text for _, text in row] for row in Rows(page.totals(sweep_of(page, *RECORDS).runs)).rows]
+def test_totals_count_each_kind_by_exporter_and_mode() -> None:
+    rows = [[text for _, text in row] for row in Rows(page.totals(sweep_of(*RECORDS))).rows]
     assert rows == [
         ["exporter", "mode", "outcomes", "wrong", "frozen", "failed", "refused", "ok", "of"],
         ["torch.export", "dynamic", "", "", "", "", "", "1", "1"],
@@ -183,24 +172,31 @@ def test_totals_count_each_kind_by_exporter_and_mode(page: ModuleType) -> None:
     ]
 
 
-def test_every_outcome_has_a_sign_and_is_counted_once(page: ModuleType) -> None:
-    counted = [outcome for outcomes in page.KINDS.values() for outcome in outcomes]
-    assert sorted(counted) == sorted(page.SIGNS)
-    assert len(set(page.SIGNS.values())) == len(page.SIGNS)
+def test_every_outcome_has_a_sign_and_is_counted_once() -> None:
+    counted = [outcome for outcomes in sweeps.kinds().values() for outcome in outcomes]
+    assert counted == list(sweeps.OUTCOMES)
+    assert len({outcome.sign for outcome in counted}) == len(counted)
     words = re.findall(r"^\| (`.*?) \|", (expected.ROOT / "docs/outcomes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(page.SIGNS) == set(re.findall(r"`(\w+)`", " ".join(words)))
+    assert set(counted) == set(re.findall(r"`(\w+)`", " ".join(words)))
 
 
-def test_the_sentence_is_computed(page: ModuleType) -> None:
-    said = re.sub("<.*?>", "", page.in_words(sweep_of(page, *RECORDS).runs)).strip()
+def test_every_outcome_has_a_colour_in_the_style_sheet() -> None:
+    style = (expected.ROOT / "docs/_static/matrix.css").read_text(encoding="utf-8")
+    variables = outcome_colors.style_sheet()
+    assert set(re.findall(r"var\((--outcome-\w+)\)", style)) == {f"--outcome-{outcome}" for outcome in sweeps.OUTCOMES}
+    assert all(f"--outcome-{outcome}: {outcome.color};" in variables for outcome in Outcome)
+
+
+def test_the_sentence_is_computed() -> None:
+    said = re.sub("<.*?>", "", page.totals(sweep_of(*RECORDS)).splitlines()[0])
     assert said == (
         "With axes that move, never wrong and never frozen: torch.export (right in 1 of 1), to_onnx (right in 1 of 2). "
         "Wrong or frozen in some case, without an error: dynamo (right in 0 of 3, silent in 2)."
     )
 
 
-def test_a_row_has_a_cell_for_every_exporter_and_mode(page: ModuleType) -> None:
-    made = page.table(sweep_of(page, *RECORDS).runs, cases("mlp", "branch_on_batch", "two_dims"), "data.js")
+def test_a_row_has_a_cell_for_every_exporter_and_mode() -> None:
+    made = page.table(sweep_of(*RECORDS).runs, cases("mlp", "branch_on_batch", "two_dims"), "data.js")
     rows = {row[0][1].split()[0]: row[1:] for row in Rows(made).rows}
     assert [text for _, text in rows["mlp"]] == ["", "✓", "", "✓", "", "W"]
     assert rows["mlp"][-1][0] == "e2 dynamic wrong"
@@ -208,8 +204,8 @@ def test_a_row_has_a_cell_for_every_exporter_and_mode(page: ModuleType) -> None:
     assert [text for _, text in rows["two_dims"]] == [""] * 6
 
 
-def test_what_a_cell_opens(page: ModuleType) -> None:
-    made = page.data(sweep_of(page, *RECORDS).runs, cases("mlp", "branch_on_value"))
+def test_what_a_cell_opens() -> None:
+    made = page.data(sweep_of(*RECORDS).runs, cases("mlp", "branch_on_value"))
     found = json.loads(made.removeprefix("window.matrixTexts = ").removesuffix(";\n"))
     assert found["runs"]["mlp/torch.export/dynamic"] == {"outcome": "ok", "nodes": 7, "worst": 1e-7, "export": 1.0, "call": 2.0}
     assert found["runs"]["mlp/to_onnx/dynamic"]["export"] == 1.5
@@ -217,7 +213,7 @@ def test_what_a_cell_opens(page: ModuleType) -> None:
     assert "branch_on_batch/dynamo/static" not in found["runs"], "of a case that the zoo does not have"
 
 
-def test_a_case_is_shown_with_its_source(page: ModuleType) -> None:
+def test_a_case_is_shown_with_its_source() -> None:
     case = zoo.get("branch_on_value")
     shown = page.about(case)
     source = (expected.ROOT / shown["file"]).read_text(encoding="utf-8").splitlines()
@@ -226,30 +222,30 @@ def test_a_case_is_shown_with_its_source(page: ModuleType) -> None:
     assert ["My model has an if on a tensor's value: how do I export it?", "../generated/gallery/torch_onnx/cond.html"] in shown["pages"]
 
 
-def test_times_are_ratios_of_the_same_round(page: ModuleType) -> None:
+def test_times_are_ratios_of_the_same_round() -> None:
     rounds = [Record("a", "dynamo", "static", Outcome.OK, i, seconds={"export": seconds}) for i, seconds in ((1, 2.0), (2, 30.0), (3, 4.0))]
     floors = [
         Record("a", "torch.export", "static", Outcome.OK, i, seconds={"export": seconds}) for i, seconds in ((2, 10.0), (3, 1.0), (1, 2.0))
     ]
-    runs = sweep_of(page, *rounds, *floors).runs
-    assert page.seen(("a", "dynamo", "static"), runs)["export"] == 3.0
+    runs = sweep_of(*rounds, *floors).runs
+    assert sweeps.seen(("a", "dynamo", "static"), runs)["export"] == 3.0
 
 
-def test_what_changed_between_two_sweeps(page: ModuleType) -> None:
-    before = sweep_of(page, *(Record(r.case, r.exporter, r.mode, Outcome.OK) for r in RECORDS[:5]), onnxscript="1")
-    made = page.changes_table(before, sweep_of(page, *RECORDS))
+def test_what_changed_between_two_sweeps() -> None:
+    before = sweep_of(*(Record(r.case, r.exporter, r.mode, Outcome.OK) for r in RECORDS[:5]), onnxscript="1")
+    made = page.changes(before, sweep_of(*RECORDS))
     assert "Between onnxscript 1 and onnxscript 2, 2 of 5 outcomes differ." in made
     assert [[text for _, text in row] for row in Rows(made).rows[1:]] == [
         ["mlp", "dynamo", "dynamic", "ok", "wrong", "broke"],
         ["branch_on_batch", "dynamo", "dynamic", "ok", "frozen", "broke"],
     ]
-    assert "no outcome differs" in page.changes_table(before, before)
-    assert "No earlier sweep" in page.changes_table(page.Sweep([]), before)
+    assert "no outcome differs" in page.changes(before, before)
+    assert "No earlier sweep" in page.changes(page.Sweep([]), before)
 
 
-def test_the_page_includes_every_part(page: ModuleType) -> None:
+def test_the_page_includes_every_part() -> None:
     text = (expected.ROOT / "docs/support.md").read_text(encoding="utf-8")
-    parts = page.parts(sweep_of(page, *RECORDS), page.Sweep([]), cases("mlp"))
+    parts = page.parts(sweep_of(*RECORDS), page.Sweep([]), cases("mlp"))
     included = [name for name in parts if name.startswith("parts/")]
     assert re.findall(r":file: \.\./generated/(\S+)", text) == included
     for name in included:
@@ -258,9 +254,9 @@ def test_the_page_includes_every_part(page: ModuleType) -> None:
     assert f"static/{loaded}" in parts
 
 
-def test_script_and_page_agree_on_names(page: ModuleType) -> None:
+def test_script_and_page_agree_on_names() -> None:
     script = (expected.ROOT / "docs/_static/matrix.js").read_text(encoding="utf-8")
-    made = "".join(page.parts(sweep_of(page, *RECORDS), page.Sweep([]), cases("mlp")).values())
+    made = "".join(page.parts(sweep_of(*RECORDS), page.Sweep([]), cases("mlp")).values())
     assert set(re.findall(r'getElementById\("(.*?)"\)', script)) <= set(re.findall(r'id="(.*?)"', made))
     fields = re.findall(r'"(\w+)"', re.search(r"FIELDS = \[(.*?)\]", script).group(1))
     assert set(fields) == set(re.findall(r'name="(\w+)"', made)) - {"exporter"}

@@ -2,64 +2,119 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
 import sys
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
+import findings
+import gallery_pages
 import pytest
+from docutils import nodes
+from matplotlib import pyplot
+from sphinx.application import Sphinx
+from sphinx_gallery.scrapers import ImagePathIterator
+
+from exportlab.measure import benchmark, figures
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").glob("*.md")]
-PRINTED = """\
-.. rst-class:: sphx-glr-script-out
-
- .. code-block:: none
-
-    a_b is faster.
-
-    - by 2x
-
-    Full run.
-
-
-
-
-"""
-PICTURE = ".. image-sg:: /a.png\n   :alt: A\n\n\n"
-CODE = ".. code-block:: Python\n\n\n    print('a')\n\n\n"
-PAGE = "Which is faster?\n================\n\nTwo are timed.\n\n{cell}.. GENERATED FROM PYTHON SOURCE LINES 9-9\n\nMore\n----\n"
+FINDING = {"first": "a_b isn't *slow*", "others": ["by 2x"], "origin": "Full run", "title": "A"}
+PAGE = "Which is faster?\n================\n\nTwo are timed.\n\nMore\n----\n\nWords.\n"
 
 
 @pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
-    monkeypatch.delitem(sys.modules, "pages", raising=False)
-    return import_module("pages")
+def read(tmp_path: Path) -> Callable[[], nodes.document]:
+    """The page of a benchmark named `a`, read by Sphinx with no more than what puts its finding there."""
+    folder = tmp_path / "generated/benchmarks"
+    (folder / "images").mkdir(parents=True)
+    (folder / "a.rst").write_text(PAGE)
+    (tmp_path / "index.rst").write_text(PAGE)
+
+    def document() -> nodes.document:
+        settings = {"extensions": ["findings"]}
+        app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", settings, status=None, warning=None)
+        app.build()
+        return app.env.get_doctree("generated/benchmarks/a")
+
+    return document
 
 
-def shown(pages: ModuleType, page: str, text: str) -> str:
-    source = [text]
-    pages.finding_first(None, page, source)
-    return source[0]
+def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document], tmp_path: Path) -> None:
+    written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written.write_text(json.dumps(FINDING))
+    title, finding, points, origin, picture, *rest = next(read().findall(nodes.section)).children
+    assert [title.astext(), finding.astext(), points.astext(), origin.astext()] == [
+        *("Which is faster?", "a_b isn’t *slow*.", "by 2x", "Full run."),
+    ]
+    assert finding["classes"] == ["finding"]
+    assert picture["uri"] == "/generated/benchmarks/images/sphx_glr_a_001.png"
+    assert [node.astext() for node in rest] == ["Two are timed.", "More\n\nWords."]
+    written.write_text(json.dumps({**FINDING, "first": "Another"}))
+    assert "Another." in read().astext(), "the page is read again when its finding is another"
 
 
-@pytest.mark.parametrize("picture", [PICTURE, ""])
-def test_a_benchmark_begins_with_its_finding(pages: ModuleType, picture: str) -> None:
-    lines = [line for line in shown(pages, "generated/benchmarks/a", PAGE.format(cell=CODE + picture + PRINTED)).splitlines() if line]
-    finding = [".. rst-class:: finding", r"a\_b is faster.", "- by 2x", "Full run."]
-    drawn = [line for line in picture.splitlines() if line]
-    code = [".. code-block:: Python", "    print('a')", ".. GENERATED FROM PYTHON SOURCE LINES 9-9", "More", "----"]
-    assert lines == ["Which is faster?", "=" * 16, *finding, *drawn, "Two are timed.", *code]
+def test_a_page_without_a_finding_stays_as_it_is(read: Callable[[], nodes.document]) -> None:
+    assert [node.astext() for node in next(read().findall(nodes.section))][:2] == ["Which is faster?", "Two are timed."]
 
 
-def test_other_pages_stay_as_they_are(pages: ModuleType) -> None:
-    recipe = PAGE.format(cell=CODE + PRINTED)
-    assert shown(pages, "generated/gallery/a", recipe) == recipe
-    silent = PAGE.format(cell=CODE)
-    assert shown(pages, "generated/benchmarks/index", silent) == silent
+def test_the_site_asks_a_benchmark_for_its_finding_and_for_little_else() -> None:
+    pictures = ImagePathIterator("images/sphx_glr_a_{:03}.png")
+    asked = findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/benchmarks/a.py", "image_path_iterator": pictures})
+    assert asked == ["--quick", "--finding", "images/sphx_glr_a_001.png"]
+    assert pictures.next() == "images/sphx_glr_a_002.png"
+    assert findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/gallery/benchmarks/a.py"}) == []
+
+
+def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def draw() -> None:
+        (axes,) = figures.panels("It is fast")
+        axes.set_title("by 2x")
+
+    picture = tmp_path / "a.png"
+    benchmark.Page("a", quick=True, finding=picture).begin("Full run", ("fast", "by 2x"), draw)
+    assert capsys.readouterr().out == ""
+    assert pyplot.get_fignums() == []
+    words = json.loads(picture.with_suffix(".json").read_text())
+    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {"a.png", "a_2_00x.png"}
+    benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw)
+    assert capsys.readouterr().out == "fast.\n\n- by 2x\n\nFull run.\n"
+    assert len(pyplot.get_fignums()) == 1
+    pyplot.close("all")
+
+
+def test_importing_the_settings_does_nothing() -> None:
+    program = "import sys; sys.argv = ['']; before = set(sys.modules); import conf; print(*set(sys.modules) - before)"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "exportlab", "sphinx", "matplotlib"}.intersection(found)
+    assert not any(name in found for name in ("gallery_pages", "known_errors", "support_matrix"))
+
+
+def test_a_page_is_stale_when_what_it_reads_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, module, page = (tmp_path / name for name in ("a.py", "helper.py", "pages/a.py"))
+    checksum = page.with_name("a.py.md5")
+    monkeypatch.setattr(gallery_pages, "sources", lambda *_: {script, module})
+    script.write_text("import helper")
+    module.write_text("x = 1")
+
+    def run() -> None:
+        gallery_pages.forget_if_stale(page, script)
+        checksum.write_text("as sphinx-gallery does when a page has run")
+
+    run()
+    gallery_pages.forget_if_stale(page, script)
+    assert checksum.exists(), "nothing changed"
+    module.write_text("x = 2")
+    gallery_pages.forget_if_stale(page, script)
+    assert not checksum.exists()
+    gallery_pages.forget_if_stale(page, script)
+    run()
+    gallery_pages.forget_if_stale(page, script)
+    assert checksum.exists()
 
 
 def linked(text: Path) -> list[str]:

@@ -1,22 +1,25 @@
-"""Pictures that a page of the site includes and no lesson draws: the parts of the converter, two worlds side by side. Not here: plots."""
+"""Pictures that a page of the site includes and no lesson draws: the parts of `to_onnx`, two worlds side by side."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from freshness import is_fresh, mark_fresh, sources
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from site_files import PARTS
+from sphinx.application import Sphinx
 
 from exportlab.show.drawing import Drawing, Edge, Node
 
-WRITES, INSIDE, LOOKUP = "memory, views\nwrites", "control_flow, functions\ngraphs inside", "lookup\nwhich translation?"
-CAPTURE, WALK, NODES = "capture\ntorch.export", "walk\nnode by node", "graph, symbols\nONNX nodes, each once"
-SIDES = ("your table", "ops/", "torchlib", "fallback")
+WRITES, INSIDE, LOOKUP = "aliasing, view_writes\nwrites", "subgraphs, functions\ngraphs inside", "dispatch\nwhich translation?"
+CAPTURE, WALK, NODES = "capture\ntorch.export", "interpreter\nnode by node", "graph, symbols\nONNX nodes, each once"
+SIDES = ("your table", "ops/", "torchlib", "decompose")
 FLOW = (
     *(("module, arguments", CAPTURE), (CAPTURE, WALK), (WALK, WRITES), (WALK, LOOKUP), (WALK, INSIDE)),
     *((LOOKUP, side) for side in SIDES),
     *((source, NODES) for source in (*SIDES, WRITES, INSIDE)),
-    *((NODES, "convert, cleanup"), ("convert, cleanup", "ONNXProgram with a report")),
+    *((NODES, "conversion, passes"), ("conversion, passes", "ONNXProgram with a report")),
 )
 WORLDS = (  # in PyTorch, what they have in common, in ONNX
     ("torch.export", "capture", "torch.onnx.export\nto_onnx"),
@@ -30,8 +33,24 @@ WORLDS = (  # in PyTorch, what they have in common, in ONNX
 TORCH, ONNX = "#fde3d3", "#d6e6f5"
 
 
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Draw them before the pages are read."""
+    app.connect("builder-inited", lambda _: store_pictures())
+    return {"parallel_read_safe": True}
+
+
+def store_pictures() -> None:
+    """Draw those that are not there, or were drawn by other code."""
+    PARTS.mkdir(parents=True, exist_ok=True)
+    read = sources(Path(__file__))
+    for name, draw in (("converter.png", draw_converter), ("worlds.png", draw_worlds)):
+        if not is_fresh(PARTS / name, read):
+            draw(PARTS / name)
+            mark_fresh(PARTS / name, read)
+
+
 def draw_converter(path: Path) -> None:
-    """The modules of the converter, and what flows between them."""
+    """Draw the modules of `to_onnx`, and what flows between them."""
     kinds = {"module, arguments": "input", "your table": "input", "ONNXProgram with a report": "output"}
     names = dict.fromkeys(name for pair in FLOW for name in pair)
     Drawing(tuple(Node(n, n, kinds.get(n, "op")) for n in names), tuple(Edge(*pair) for pair in FLOW)).draw(save=path)
@@ -39,7 +58,7 @@ def draw_converter(path: Path) -> None:
 
 
 def draw_worlds(path: Path) -> None:
-    """What is called how in PyTorch and in ONNX."""
+    """Draw what is called how in PyTorch and in ONNX."""
     figure, axes = pyplot.subplots(figsize=(7.4, 6.2), layout="constrained")
     for row, (torch, common, onnx) in enumerate(WORLDS):
         _box(axes, 0, -row, torch, TORCH)

@@ -1,19 +1,21 @@
-"""The pages of known errors, each written by running it, and the index that finds them by message. Not here: the errors themselves."""
+"""The pages of known errors, each written by running it, and the index that finds them by message."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import json
 import multiprocessing
 import re
-import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
+from freshness import is_fresh, mark_fresh, sources
+from gallery_pages import BEFORE_THE_GALLERY
+from site_files import GENERATED, PARTS, ROOT, write
+from sphinx.application import Sphinx
 
 import exportlab
 from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
@@ -22,53 +24,74 @@ from exportlab.messages import first_line
 from exportlab.sweep.warm_up import warmed_up
 from exportlab.verification.comparison import EXPORTERS
 
-ROOT = Path(__file__).parent.parent
-PAGES, PARTS = ROOT / "generated/errors", ROOT / "generated/parts"
-SCORER = ROOT / "generated/scorer.js"
+PAGES = GENERATED / "errors"
+SCORER = GENERATED / "scorer.js"
 LINES, WIDTH = 12, 100  # of a message that are shown
-SOURCES = ("requirements.txt", "constraints.txt", "docs/known_errors.py")
 MACHINE = (f"{Path(torch.__file__).parents[1]}/", f"{ROOT}/", f"{Path(ast.__file__).parent}/")
 
 
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store the pages before sphinx-gallery runs anything: errors are run in forked processes, for which a used torch is no good."""
+    app.connect("builder-inited", lambda _: store_errors(), priority=BEFORE_THE_GALLERY)
+    return {"parallel_read_safe": True}
+
+
 def store_errors() -> None:
-    """Writes generated/errors/NAME.md for each known error, two at a time, where there is no fresh page, and the parts of docs/errors.md.
+    """Write generated/errors/NAME.md for each known error, two at a time, where there is no fresh page, and the parts of docs/errors.md.
 
     Raises:
         OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
     """
-    forget_stale_pages()
-    _write(PARTS / "errors-index.md", index(registered()))
-    _write(PARTS / "errors-patterns.html", patterns(registered()))
-    _write(SCORER, scorer(registered()))
-    missing = [error.name for error in registered() if not (PAGES / f"{error.name}.md").exists()]
-    if missing:
-        warm_up()
+    write(PARTS / "errors-index.md", index(registered()))
+    write(PARTS / "errors-patterns.html", patterns(registered()))
+    write(SCORER, scorer(registered()))
+    stale = [error for error in registered() if not is_fresh(page_of(error), read_for(error))]
+    remove_pages_but({page_of(error) for error in registered()})
+    make_pages(stale)
+    for error in set(registered()).difference(stale):
+        check_found(error, page_of(error).with_suffix(".txt").read_text(encoding="utf-8"))
+
+
+def page_of(error: KnownError) -> Path:
+    """Return where its page is stored."""
+    return PAGES / f"{error.name}.md"
+
+
+def read_for(error: KnownError) -> frozenset[Path]:
+    """Return all files that its page is made from."""
+    return sources(Path(inspect.getfile(error.breaks)), Path(__file__))
+
+
+def remove_pages_but(wanted: set[Path]) -> None:
+    """Remove the pages of errors that are no longer known."""
+    for page in set(PAGES.glob("*.md")).difference(wanted):
+        for made in PAGES.glob(f"{page.stem}.*"):
+            made.unlink()
+
+
+def make_pages(errors: Sequence[KnownError]) -> None:
+    """Run these errors, and write their pages."""
+    if not errors:
+        return
+    warm_up()
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, missing), 1):
-            _write(PAGES / f"{name}.txt", message)
-            _write(PAGES / f"{name}.md", text)
-            print(f"known errors... [{done:3}/{len(missing)}] {name}", flush=True)
+        for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, [error.name for error in errors]), 1):
+            page = page_of(get(name))
+            write(page.with_suffix(".txt"), message)
+            write(page, text)
+            mark_fresh(page, read_for(get(name)))
+            print(f"known errors... [{done:3}/{len(errors)}] {name}", flush=True)
 
 
 def warm_up() -> None:
-    """What the first export of a process pays for, paid once before the processes are forked."""
+    """Pay once, before the processes are forked, for what the first export of a process pays for."""
     torch.set_num_threads(1)
     exportlab.quiet()
     warmed_up(EXPORTERS)
 
 
-def forget_stale_pages() -> None:
-    """Errors are run again when the package or a pin changed: no page is older than what it was made with."""
-    sources = [*sorted((ROOT / "exportlab").rglob("*.py")), *(ROOT / name for name in SOURCES)]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    stamp = PAGES / "sources.sha256"
-    if not stamp.exists() or stamp.read_text() != digest:
-        shutil.rmtree(PAGES, ignore_errors=True)
-        _write(stamp, digest)
-
-
 def _made_apart(name: str) -> tuple[str, str, str]:
-    """Name, message and page, made in a process of its own: what an error leaves behind in torch's registries ends with it."""
+    """Return name, message and page, made in a process of its own: what an error leaves behind in torch's registries ends with it."""
     try:
         message = said(get(name))
         return name, message, page(get(name), message)
@@ -77,30 +100,29 @@ def _made_apart(name: str) -> tuple[str, str, str]:
 
 
 def said(error: KnownError) -> str:
-    """The message of an error that has just been reproduced.
+    """Return the message of an error, which is reproduced for it.
 
     Raises:
         OutOfDate: it does not happen as it says, or the message is recognised as another error.
     """
     message = without_machine(reproduced(error).message)
-    found = recognise(message)[0]
-    if found is not error:
-        raise OutOfDate(f"pasting its message finds {found.name} first")
+    check_found(error, message)
     return message
 
 
-def _write(path: Path, text: str) -> None:
-    """A file that is written whole, and only when it differs, so that Sphinx does not read it again."""
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+def check_found(error: KnownError, message: str) -> None:
+    """Raise where pasting the message of an error finds another.
+
+    Raises:
+        OutOfDate: it does.
+    """
+    found = recognise(message)[0]
+    if found is not error:
+        raise OutOfDate(f"pasting the message of {error.name} finds {found.name} first")
 
 
 def page(error: KnownError, message: str) -> str:
-    """What happens, why, and the ways past it: everything on it has just been run."""
+    """Return what happens, why, and the ways past it: everything on it has just been run."""
     code = snippets(error)
     parts = [
         f"# {error.title}",
@@ -126,25 +148,25 @@ def _found(error: KnownError) -> str:
 
 
 def way(number: int, fix: Fix, code: str) -> list[str]:
-    """One way past an error: what to do, the code, and the report of its verification."""
+    """Return one way past an error: what to do, the code, and the report of its verification."""
     return [f"### {number}. {fix.way.capitalize()}", fix.doc, _fenced(code, "python"), _fenced(without_machine(str(fixed(fix))), "text")]
 
 
 def threads(names: Sequence[str]) -> list[str]:
-    """Links to where it is discussed."""
+    """Return links to where it is discussed."""
     links = [f"[{name}](https://github.com/{name.replace('#', '/issues/')})" for name in names]
     return ["## Where it is discussed", ", ".join(links)] if links else []
 
 
 def without_machine(message: str) -> str:
-    """A message without this machine's folders and addresses."""
+    """Return a message without this machine's folders and addresses."""
     for folder in MACHINE:
         message = message.replace(folder, "")
     return re.sub(r"0x[0-9a-f]{6,}", "0x…", message)
 
 
 def shown(message: str, pattern: str) -> str:
-    """The first lines of a message, folded, and those that its pattern is found in."""
+    """Return the first lines of a message, folded, and those that its pattern is found in."""
     match = re.search(pattern, message)
     first, last = (message.count("\n", 0, place) for place in match.span())
     lines = message.splitlines()
@@ -154,7 +176,7 @@ def shown(message: str, pattern: str) -> str:
 
 
 def folded(line: str) -> list[str]:
-    """A line at the width of a page."""
+    """Return a line at the width of a page."""
     return textwrap.wrap(line, WIDTH, subsequent_indent="    ", drop_whitespace=False) or [""]
 
 
@@ -163,7 +185,7 @@ def _fenced(text: str, language: str) -> str:
 
 
 def snippets(error: KnownError) -> dict[str, str]:
-    """The code of an error's module as a reader would type it: by function, each with what stands before it and belongs to it."""
+    """Return the code of an error's module as a reader would type it: by function, each with what stands before it and belongs to it."""
     source = inspect.getsource(inspect.getmodule(error.breaks))
     waiting, found = [], {}
     functions = {"breaks", *(fix.make.__name__ for fix in error.fixes)}
@@ -175,7 +197,7 @@ def snippets(error: KnownError) -> dict[str, str]:
 
 
 def _joined(statements: Iterable[str]) -> str:
-    """Definitions apart, imports and assignments together."""
+    """Return them as one text, definitions apart, imports and assignments together."""
     text = ""
     for statement in filter(None, statements):
         apart = "\n\n\n" if statement.startswith(("class ", "def ", "@")) or text.rpartition("\n")[2].startswith(" ") else "\n"
@@ -184,7 +206,7 @@ def _joined(statements: Iterable[str]) -> str:
 
 
 def _shown(statement: ast.stmt, source: str) -> str:
-    """A statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
+    """Return a statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
     if isinstance(statement, ast.ImportFrom) and statement.level:
         return "" if statement.level == 2 else imported(statement)
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
@@ -197,7 +219,7 @@ def _shown(statement: ast.stmt, source: str) -> str:
 
 
 def imported(statement: ast.ImportFrom) -> str:
-    """A relative import as a reader would write it: from the package where it is public, else from its module."""
+    """Return a relative import as a reader would write it: from the package where it is public, else from its module."""
     names = [alias.name for alias in statement.names]
     module = "exportlab" if set(names) <= set(exportlab.__all__) else f"exportlab.{statement.module}"
     return f"from {module} import {', '.join(names)}"
@@ -208,7 +230,7 @@ def _begin(statement: ast.stmt) -> int:
 
 
 def index(errors: Sequence[KnownError]) -> str:
-    """A table for each stage, the silent one first."""
+    """Return a table for each stage, the silent one first."""
     parts = []
     for stage, meaning in STAGES.items():
         rows = [f"| {{doc}}`{_cell(e.title)} </generated/errors/{e.name}>` | {len(e.fixes)} |" for e in errors if e.stage == stage]
@@ -221,12 +243,12 @@ def index(errors: Sequence[KnownError]) -> str:
 
 
 def _cell(title: str) -> str:
-    """A title inside a link inside a table."""
+    """Return a title inside a link inside a table."""
     return title.replace("`", "").replace("<", "&lt;").replace("|", "\\|")
 
 
 def patterns(errors: Sequence[KnownError]) -> str:
-    """What the script of the index searches: patterns, titles and addresses, as JSON inside a script element."""
+    """Return what the script of the index searches: patterns, titles and addresses, as JSON inside a script element."""
     known = [
         {"pattern": e.message, "title": e.title.replace("`", ""), "stage": e.stage, "page": f"../generated/errors/{e.name}.html"}
         for e in errors
@@ -236,10 +258,6 @@ def patterns(errors: Sequence[KnownError]) -> str:
 
 
 def scorer(errors: Sequence[KnownError]) -> str:
-    """The script by which the site's search ranks its results."""
+    """Return the script by which the site's search ranks its results."""
     known = {f"generated/errors/{error.name}": error.message for error in errors}
     return f"const knownErrors = {json.dumps(known, indent=0)};\n" + (ROOT / "docs/scorer.js").read_text(encoding="utf-8")
-
-
-if __name__ == "__main__":
-    store_errors()

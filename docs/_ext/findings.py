@@ -1,0 +1,63 @@
+"""A benchmark's page begins with what its stored run found, which the script writes when the site runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinx_gallery.directives import imgsgnode
+
+PICTURE = "images/sphx_glr_{name}_001.png"  # the first of the page, so that it is on its card as well
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add what puts them there."""
+    app.add_transform(FindingFirst)
+    return {"parallel_read_safe": True}
+
+
+def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
+    """Return the command line of a page: a benchmark runs quick, and writes its finding where its first picture belongs."""
+    if Path(script_vars["src_file"]).parent != Path(gallery_conf["src_dir"]) / "benchmarks":
+        return []
+    return ["--quick", "--finding", script_vars["image_path_iterator"].next()]
+
+
+class FindingFirst(SphinxTransform):
+    """Put the finding of a benchmark's page under its title."""
+
+    default_priority = 100  # text that is added is treated as the text that is there
+
+    def apply(self, **options: Any) -> None:
+        """Do it, where the page has one."""
+        page = PurePosixPath(self.env.docname)
+        drawn = page.parent / PICTURE.format(name=page.name)
+        written = (self.env.srcdir / drawn).with_suffix(".json")
+        if page.parent != PurePosixPath("generated/benchmarks") or not written.exists():
+            return
+        self.env.note_dependency(str(written))
+        finding = json.loads(written.read_text(encoding="utf-8"))
+        title = next(self.document.findall(nodes.title))
+        title.parent[1:1] = [*words(finding), picture(drawn, finding["title"])]
+
+
+def words(finding: dict[str, Any]) -> list[nodes.Node]:
+    """Return what was found, what else was, and where it was seen."""
+    points = (nodes.list_item("", nodes.paragraph("", line)) for line in finding["others"])
+    return [
+        nodes.paragraph("", f"{finding['first']}.", classes=["finding"]),
+        nodes.bullet_list("", *points, bullet="-"),
+        nodes.paragraph("", f"{finding['origin']}."),
+    ]
+
+
+def picture(file: PurePosixPath, title: str) -> imgsgnode:
+    """Return a picture as sphinx-gallery shows others: with one of twice the dots for fine screens."""
+    node = imgsgnode()
+    node["uri"], node["alt"], node["class"] = f"/{file}", title, ["sphx-glr-single-img"]
+    node["srcset"] = f"/{file}, /{file.with_stem(f'{file.stem}_2_00x')} 2.00x"
+    return node

@@ -1,0 +1,100 @@
+"""Recipes and benchmarks as pages: in which order, each run as in a new process, run again when something that it reads changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from freshness import is_fresh, mark_fresh, sources
+from site_files import ROOT
+from sphinx.application import Sphinx
+
+BEFORE_THE_GALLERY = 100  # a priority; sphinx-gallery runs the pages at Sphinx's own, which is 500
+ORDER = (
+    *("first_graph", "dynamic_shapes", "data_dependent_sizes", "strict_or_not", "draft_export", "scan", "inplace_index"),
+    *("kwargs_and_caches", "mutable_cache", "save_and_load"),
+    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
+    *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
+    *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code"),
+    *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
+    *("how_we_measure", "coverage", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
+)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Prepare what sphinx-gallery finds when it begins."""
+    app.connect("builder-inited", forget_stale_pages, priority=BEFORE_THE_GALLERY)
+    app.connect("builder-inited", lambda _: keep_paths(), priority=BEFORE_THE_GALLERY)
+    return {"parallel_read_safe": True}
+
+
+class ReadingOrder:
+    """The order of recipes and benchmarks within a chapter: those of `ORDER` first, new ones after them."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> tuple[int, str]:
+        """Return a key to sort by."""
+        name = Path(file).stem
+        return (ORDER.index(name) if name in ORDER else len(ORDER)), name
+
+
+def forget_stale_pages(app: Sphinx) -> None:
+    """Have those pages run again of which anything changed that they read, and remove those whose script is gone.
+
+    sphinx-gallery itself looks at the script alone; it runs each that it has no checksum of.
+    """
+    galleries = app.config.sphinx_gallery_conf
+    for scripts, pages in zip(galleries["examples_dirs"], galleries["gallery_dirs"], strict=True):
+        found = {ROOT / pages / script.relative_to(ROOT / scripts): script for script in (ROOT / scripts).rglob("*.py")}
+        for page, script in found.items():
+            forget_if_stale(page, script)
+        for gone in set((ROOT / pages).rglob("*.py")).difference(found):
+            remove_page(gone)
+
+
+def forget_if_stale(page: Path, script: Path) -> None:
+    """Do it for one: `page` is the copy of the script that sphinx-gallery keeps beside what it makes of it."""
+    checksum = page.with_name(f"{page.name}.md5")
+    read = sources(script, Path(__file__))
+    if not is_fresh(checksum, read):
+        checksum.unlink(missing_ok=True)
+        mark_fresh(checksum, read)  # it stands for nothing before the page has run, and there is a checksum
+
+
+def remove_page(page: Path) -> None:
+    """Remove what was made of a script, but for its pictures, which nothing shows any more."""
+    for made in page.parent.glob(f"{page.stem}.*"):
+        made.unlink()
+
+
+def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
+    """Let a page start as a new process would: with a seed, and no warnings that the reader cannot act on."""
+    import torch
+
+    import exportlab
+
+    exportlab.quiet()
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    forget_main()
+
+
+def keep_paths() -> None:
+    """Add now what ONNX Runtime's tools add to the path at their first import: a page's path ends with the page."""
+    import onnxruntime.transformers
+
+    assert str(Path(onnxruntime.transformers.__file__).parent) in sys.path
+
+
+def forget_main() -> None:
+    """Make TorchDynamo look `__main__` up again: each page has its own, and it remembers that of the page before."""
+    from torch._dynamo import symbolic_convert
+
+    symbolic_convert._import_module.cache_clear()
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType):
+            vars(module).pop("__import___main__", None)

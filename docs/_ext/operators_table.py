@@ -1,0 +1,39 @@
+"""The table of operators on the page of `to_onnx`, from the table that the exporter itself looks into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from site_files import PARTS, write
+from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store it before the pages are read."""
+    app.connect("builder-inited", lambda _: write(PARTS / "operators.md", operators_table()))
+    return {"parallel_read_safe": True}
+
+
+def operators_table() -> str:
+    """Return every operator that the exporter translates itself, by family, with what the translation says of itself."""
+    from fx2onnx.ops import own_translations
+
+    families: dict[str, dict[Any, list[str]]] = {}
+    for target, translation in own_translations().items():
+        family = translation.__module__.rpartition(".")[2]
+        families.setdefault(family, {}).setdefault(translation, []).append(getattr(target, "__name__", str(target)))
+    parts = [f"{len(own_translations())} operators have a translation of our own.\n"]
+    return "\n".join([*parts, *(dropdown(family, families[family]) for family in sorted(families))])
+
+
+def dropdown(family: str, translations: dict[Any, list[str]]) -> str:
+    """Return one family, folded."""
+    count = sum(map(len, translations.values()))
+    rows = [f"| {', '.join(f'`{op}`' for op in ops)} | {one_line(made.__doc__)} |" for made, ops in translations.items()]
+    table = ["| operators | becomes |", "| --- | --- |", *rows]
+    return "\n".join([f":::{{dropdown}} `ops/{family}.py`: {count}", "", *table, ":::", ""])
+
+
+def one_line(text: str | None) -> str:
+    """Return a docstring as the cell of a table."""
+    return " ".join((text or "").split()).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "\\<")

@@ -1,0 +1,29 @@
+"""Write the files that pages include or load, under generated/: whole, and only when they differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[2]
+GENERATED = ROOT / "generated"
+PARTS, STATIC = GENERATED / "parts", GENERATED / "static"
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file whole, and only when it differs, so that Sphinx does not read it again."""
+    new = content.encode() if isinstance(content, str) else content
+    if path.exists() and path.read_bytes() == new:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_bytes(new)
+    draft.replace(path)
+
+
+def publish_static(app: Sphinx) -> None:
+    """Let the site hand out generated/static, which conf.py cannot name: it does not exist before an extension has written to it."""
+    folder = str(STATIC.relative_to(ROOT))
+    if folder not in app.config.html_static_path:
+        app.config.html_static_path.append(folder)

@@ -1,0 +1,159 @@
+"""What the page of the support matrix says of a stored sweep, as plain data: counts by kind, figures of a run, what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from exportlab import exporters
+from exportlab.errors import recognise
+from exportlab.outcomes import Outcome
+from exportlab.sweep import MODES, records
+from exportlab.sweep.changes import Change, changes, worst
+from exportlab.sweep.records import Record
+
+FLOOR = "torch.export"  # the exporter whose time is 1
+OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
+
+Cell = tuple[str, str, str]  # case, exporter, mode
+Runs = Mapping[Cell, Sequence[Record]]  # the rounds of each
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A stored sweep: its records, and what they were made with."""
+
+    records: Sequence[Record]
+    environments: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Sweep:
+        """Return the sweep of a file; an empty one where there is no file."""
+        return cls(records.read(path), list(records.environments(path).values())) if path.exists() else cls([])
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Its records by case, exporter and mode."""
+        return records.groups(self.records)
+
+    def versions(self) -> list[str]:
+        """Return the packages it was made with, as `torch 2.13.0`."""
+        named = {(key.removesuffix("_version"), value) for e in self.environments for key, value in e.items() if key.endswith("_version")}
+        return sorted(f"{name} {value}" for name, value in named if name not in ("perf", "python"))
+
+    def made_with(self) -> list[str]:
+        """Return the packages, and the days it was made on."""
+        return [*self.versions(), *sorted({str(e.get("date", ""))[:10] for e in self.environments})]
+
+
+def kind_of(outcome: Outcome) -> str:
+    """Return the column of the totals that an outcome is counted in; a silent one has its own."""
+    if outcome.silent or outcome is Outcome.OK:
+        return str(outcome)
+    return "refused" if outcome.refused else "failed"
+
+
+def kinds() -> dict[str, list[Outcome]]:
+    """Return the columns of the totals, each with its outcomes, the most serious first."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome in OUTCOMES:
+        found.setdefault(kind_of(outcome), []).append(outcome)
+    return found
+
+
+def choices() -> dict[str, tuple[str, list[Outcome]]]:
+    """Return what the filter by outcome offers: a title, and the outcomes that it keeps."""
+    silent = [outcome for outcome in OUTCOMES if outcome.silent]
+    return {
+        "silent": (" or ".join(silent), silent),
+        **{kind: (kind if found == [kind] else f"{kind}: {', '.join(found)}", found) for kind, found in kinds().items()},
+        "not ok": ("anything but ok", [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]),
+    }
+
+
+def exporters_of(runs: Runs) -> list[str]:
+    """Return the exporters that were run, in the order of the package, then those that it does not know."""
+    seen = {exporter for _, exporter, _ in runs}
+    known = [name for name in exporters.available() if name in seen]
+    return known + sorted(seen.difference(known))
+
+
+def outcome_of(rounds: Sequence[Record]) -> Outcome:
+    """Return the most serious outcome of a run's rounds."""
+    return Outcome(worst(rounds).outcome)
+
+
+def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
+    """Return how often each kind of outcome was seen, by exporter and mode; those without a run are left out."""
+    found = {(exporter, mode): Counter[str]() for exporter in exporters_of(runs) for mode in MODES}
+    for (_, exporter, mode), rounds in runs.items():
+        found[exporter, mode][kind_of(outcome_of(rounds))] += 1
+    return {key: counter for key, counter in found.items() if counter}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How often an exporter was right and how often silent when axes move, of how many cases."""
+
+    name: str
+    right: int
+    silent: int
+    total: int
+
+
+def scores(runs: Runs) -> list[Score]:
+    """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
+    dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
+    found = [
+        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), seen.total())
+        for name, seen in dynamic.items()
+    ]
+    return sorted(found, key=lambda score: (score.silent / score.total, -score.right))
+
+
+def seen(cell: Cell, runs: Runs) -> dict[str, Any]:
+    """Return what the panel says of a run, without what was not reached."""
+    record = worst(runs[cell])
+    case, _, mode = cell
+    figures = {
+        **{name: getattr(record, name) for name in ("outcome", "error", "where", "nodes", "bytes", "weights_bytes", "peak_bytes", "worst")},
+        "failed": [{key: value for key, value in check.items() if value not in (None, "")} for check in record.failed],
+        "known": known(record),
+        "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),
+        "call": ratio([(r.seconds, r.seconds) for r in runs[cell]], "call", "eager"),
+    }
+    return {name: value for name, value in figures.items() if value not in (None, [])}
+
+
+def known(record: Record) -> str | None:
+    """Return the name of the known error that a record's message is; None where it is none, or has no message."""
+    found = [error.name for error in recognise(record.error or "") if error.stage != "silent"]
+    return found[0] if found else None
+
+
+def paired(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:
+    """Return the records of two runs that were made in the same round."""
+    by_round = {record.round: record for record in others}
+    return [(record, by_round[record.round]) for record in rounds if record.round in by_round]
+
+
+def ratio(pairs: Iterable[tuple[Mapping[str, float | None], Mapping[str, float | None]]], figure: str, base: str) -> float | None:
+    """Return the median of one figure over another, to two digits; None where either is missing."""
+    both = [(ours.get(figure), theirs.get(base)) for ours, theirs in pairs]
+    found = [mine / other for mine, other in both if mine and other]
+    return float(f"{median(found):.2g}") if found else None
+
+
+def changed(before: Sweep, now: Sweep) -> list[Change]:
+    """Return the outcomes that differ between two sweeps."""
+    return list(changes(before.records, now.records).outcomes)
+
+
+def versions_apart(before: Sweep, now: Sweep) -> list[str]:
+    """Return the versions in which two sweeps differ, those of each in a line."""
+    return [", ".join(v for v in one.versions() if v not in other.versions()) for one, other in ((before, now), (now, before))]
