@@ -22,6 +22,7 @@ extensions = [
     "operators_table",
     "pictures",
     "lesson_thumbnails",
+    "outcome_colors",
 ]
 include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]

@@ -20,6 +20,7 @@ from exportlab import show, zoo
 from exportlab.files import written_whole
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
+from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, grid, records, sweep
 from exportlab.sweep.changes import worst
 from exportlab.sweep.records import Record
@@ -31,12 +32,12 @@ page = benchmark.page(
 )
 STORED = benchmark.DATA.parent.parent / "docs" / "data" / "matrix.jsonl"
 KINDS = {
-    "silent": ("wrong", "frozen"),
-    "failed": ("load", "run", "timeout", "crash"),
-    "refused": ("capture", "convert"),
-    "right": ("ok",),
+    "silent": [Outcome.WRONG, Outcome.FROZEN],
+    "failed": [Outcome.RUN, Outcome.LOAD, Outcome.TIMEOUT, Outcome.CRASH],
+    "refused": [Outcome.CAPTURE, Outcome.CONVERT],
+    "right": [Outcome.OK],
 }
-COLORS = {"silent": "#882255", "failed": "#DDAA33", "refused": "#CCCCCC", "right": "#88BBAA"}
+COLORS = {kind: outcomes[0].color for kind, outcomes in KINDS.items()}
 KIND = {outcome: kind for kind, outcomes in KINDS.items() for outcome in outcomes}
 HARD, LEAST = 8, 3  # families that are shown; cases that a family needs to be among them
 

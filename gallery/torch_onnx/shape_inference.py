@@ -191,7 +191,11 @@ assert (
     == counted["dynamo"]["written by the exporter"].count("right")
 )
 
-COLORS = {"right": "#009E73", "unknown": "#CCCCCC", "wrong": "#D55E00"}
+COLORS = {
+    "right": show.OUTCOME_COLORS["ok"],
+    "unknown": "#CCCCCC",
+    "wrong": show.OUTCOME_COLORS["wrong"],
+}
 figure, plots = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
 for plot, (exporter, found) in zip(plots, counted.items(), strict=True):
     start = [0] * len(found)
