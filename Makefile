@@ -42,7 +42,7 @@ build/.recipes: $(READY) $(PACKAGE) tools/to_notebooks.py tools/kernels.py $(she
 	@touch $@
 
 build/.errors: $(READY) $(PACKAGE) $(wildcard docs/_ext/*.py)
-	@PYTHONPATH=docs/_ext $(BIN)/python -c "import known_errors; known_errors.store_errors()"
+	@PYTHONPATH=tools:docs/_ext $(BIN)/python -c "import known_errors; known_errors.store_errors()"
 	@touch $@
 
 build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tools tutorials docs fx2onnx $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')

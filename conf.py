@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "docs/_ext"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("docs/_ext", "tools")]
 
 project = "Export Lab"
 author = "the Export Lab authors"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from freshness import is_fresh, mark_fresh, sources
+from freshness import is_fresh, made_of, mark_fresh
 from gallery_pages import BEFORE_THE_GALLERY
 from site_files import GENERATED, PARTS, ROOT, write
 from sphinx.application import Sphinx
@@ -45,7 +45,7 @@ def store_errors() -> None:
     write(PARTS / "errors-index.md", index(registered()))
     write(PARTS / "errors-patterns.html", patterns(registered()))
     write(SCORER, scorer(registered()))
-    stale = [error for error in registered() if not is_fresh(page_of(error), read_for(error))]
+    stale = [error for error in registered() if not is_fresh(page_of(error), sources_of(error))]
     remove_pages_but({page_of(error) for error in registered()})
     make_pages(stale)
     for error in set(registered()).difference(stale):
@@ -57,9 +57,9 @@ def page_of(error: KnownError) -> Path:
     return PAGES / f"{error.name}.md"
 
 
-def read_for(error: KnownError) -> frozenset[Path]:
-    """Return all files that its page is made from."""
-    return sources(Path(inspect.getfile(error.breaks)), Path(__file__))
+def sources_of(error: KnownError) -> str:
+    """Return what its page is made of."""
+    return made_of(Path(inspect.getfile(error.breaks)), Path(__file__))
 
 
 def remove_pages_but(wanted: set[Path]) -> None:
@@ -79,7 +79,7 @@ def make_pages(errors: Sequence[KnownError]) -> None:
             page = page_of(get(name))
             write(page.with_suffix(".txt"), message)
             write(page, text)
-            mark_fresh(page, read_for(get(name)))
+            mark_fresh(page, sources_of(get(name)))
             print(f"known errors... [{done:3}/{len(errors)}] {name}", flush=True)
 
 

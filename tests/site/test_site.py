@@ -95,11 +95,10 @@ def test_importing_the_settings_does_nothing() -> None:
 
 
 def test_a_page_is_stale_when_what_it_reads_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script, module, page = (tmp_path / name for name in ("a.py", "helper.py", "pages/a.py"))
+    read = ["first"]
+    script, page = tmp_path / "a.py", tmp_path / "pages/a.py"
     checksum = page.with_name("a.py.md5")
-    monkeypatch.setattr(gallery_pages, "sources", lambda *_: {script, module})
-    script.write_text("import helper")
-    module.write_text("x = 1")
+    monkeypatch.setattr(gallery_pages, "made_of", lambda *_: read[0])
 
     def run() -> None:
         gallery_pages.forget_if_stale(page, script)
@@ -108,7 +107,7 @@ def test_a_page_is_stale_when_what_it_reads_changed(tmp_path: Path, monkeypatch:
     run()
     gallery_pages.forget_if_stale(page, script)
     assert checksum.exists(), "nothing changed"
-    module.write_text("x = 2")
+    read[0] = "second"
     gallery_pages.forget_if_stale(page, script)
     assert not checksum.exists()
     gallery_pages.forget_if_stale(page, script)
