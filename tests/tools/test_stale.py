@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import stale
 from stale import ROOT, digest, fingerprint, hashing, reads
-from stale.content import CONTENT, FINDERS, LOADERS
+from stale.content import CONTENT, FINDERS
+from stale.reading import Whole, next_steps
 from stale.source import bindings_of, facts, statements_by_name, tree_of
+from stale.tree import project
 
 FINDS = ("import_module", "iter_modules", "entry_points")  # by which code is loaded that no import statement names
 
@@ -55,6 +57,12 @@ def test_who_asks_for_all_cases_reads_them_all() -> None:
     everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("exportlab/zoo/*.py")}
     assert read_by("benchmarks/coverage.py") >= everything
     assert read_by("tests/exportlab/zoo/test_zoo.py") >= everything
+
+
+def test_a_name_that_is_put_together_elsewhere_is_looked_for_in_strings_and_data() -> None:
+    assert "exportlab/zoo/loops.py" in read_by("tests/exportlab/sweep/test_sweep.py"), "row_loop, of a tuple"
+    assert "exportlab/zoo/audio.py" not in read_by("tests/exportlab/sweep/test_sweep.py")
+    assert "exportlab/zoo/audio.py" in read_by("tutorials/105_two_flavours.ipynb"), "the names come from the stored matrix"
 
 
 def test_who_recognises_an_error_reads_them_all() -> None:
@@ -108,8 +116,9 @@ def test_every_module_that_finds_code_by_name_is_known() -> None:
     """Whoever loads code in a new way has to tell it: what a page reads would be missed."""
     modules = [path for folder in ("exportlab", "fx2onnx") for path in (ROOT / folder).rglob("*.py")]
     named = {path for path in modules for node in ast.walk(tree_of(path)) if getattr(node, "attr", getattr(node, "id", "")) in FINDS}
-    third_parties = {ROOT / "exportlab/exporters/protocol.py", ROOT / "exportlab/exporters/openvino_model.py"}
-    assert named == {path for path, _ in FINDERS} | LOADERS.keys() | third_parties
+    named |= {path for path in modules if ROOT / "exportlab/entry_points.py" in {step.path for step in next_steps(Whole(path))}}
+    others = {"entry_points.py", "cli.py", "exporters/protocol.py", "exporters/openvino_model.py"}  # machinery, third parties, an error
+    assert named == {path for path, _ in FINDERS} | {ROOT / "exportlab" / name for name in others}
 
 
 @pytest.mark.parametrize(("path", "name"), FINDERS)
@@ -117,8 +126,10 @@ def test_what_finds_content_is_there(path: Path, name: str) -> None:
     assert name in statements_by_name(path)
 
 
-def test_content_and_what_is_loaded_are_there() -> None:
-    assert all((folder / "__init__.py").is_file() for folder in (*CONTENT, *LOADERS.values()))
+def test_content_is_what_registers_itself() -> None:
+    groups = project()["project"]["entry-points"].values()
+    registered = {value.partition(":")[0].replace(".", "/") for group in groups for value in group.values()}
+    assert {folder.relative_to(ROOT).as_posix() for folder in CONTENT} == registered
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
-"""What is found by name, not imported: the functions that find it, and which of its files a call can mean."""
+"""What is found, not imported: the functions that find it, and which of its files a call can mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from .source import DEFINITIONS, facts_of, tree_of
@@ -12,29 +13,32 @@ from .tree import ROOT, within
 
 @dataclass(frozen=True)
 class Finder:
-    """A function that hands out content.
+    """A function that hands out what the modules of a folder hold.
 
     Args:
-        folder: the package that holds it.
-        names_one: whether it takes the name of what is wanted. In the machinery, whose callers bring the name, such a call reads nothing
-            by itself; any other call reads all that may be found.
+        folder: a package.
+        names_one: whether it takes the name of what is wanted: a call reads that one. Any other may read all there is.
     """
 
     folder: Path
     names_one: bool = False
 
 
-ZOO, CATALOGUE = ROOT / "exportlab/zoo", ROOT / "exportlab/errors/catalogue"
+ZOO, CATALOGUE, OPS = ROOT / "exportlab/zoo", ROOT / "exportlab/errors/catalogue", ROOT / "fx2onnx/ops"
 CONTENT = (ZOO, CATALOGUE)
 FINDERS = {
+    (ROOT / "exportlab/cases.py", "registered"): Finder(ZOO),
+    (ROOT / "exportlab/cases.py", "registered_case"): Finder(ZOO, names_one=True),
     (ZOO / "__init__.py", "cases"): Finder(ZOO),
     (ZOO / "__init__.py", "get"): Finder(ZOO, names_one=True),
     (ZOO / "__init__.py", "FAMILIES"): Finder(ZOO),
-    (ROOT / "exportlab/errors/known.py", "catalogue"): Finder(CATALOGUE),
+    (ROOT / "exportlab/errors/known.py", "registered"): Finder(CATALOGUE),
     (ROOT / "exportlab/errors/known.py", "recognise"): Finder(CATALOGUE),
     (ROOT / "exportlab/errors/known.py", "get"): Finder(CATALOGUE, names_one=True),
+    (CATALOGUE / "__init__.py", "known_errors"): Finder(CATALOGUE),
+    (OPS / "__init__.py", "own_translations"): Finder(OPS),
 }
-LOADERS = {ROOT / "fx2onnx/translate/registry.py": ROOT / "fx2onnx/ops"}  # a module that loads every module of a folder
+BY_NAME = {ROOT / "exportlab/cli.py", ROOT / "exportlab/sweep/runner.py"}  # look through all there is for what their caller names
 
 
 def is_content(path: Path) -> bool:
@@ -47,13 +51,19 @@ def modules(folder: Path) -> list[Path]:
     return [path for path in within(folder) if path.suffix == ".py"]
 
 
-def holding(folder: Path, wanted: Iterable[str]) -> list[Path]:
-    """Return the modules that one of some words can mean: their own name, a name they define, or a string in them, as a topic is."""
-    words = frozenset(wanted)
-    return [path for path in modules(folder) if words & words_of(path)]
+def named(folder: Path, words: Iterable[str]) -> list[Path]:
+    """Return the modules that have one of some names, or define it."""
+    wanted = frozenset(words)
+    return [path for path in modules(folder) if wanted & _names(path)]
 
 
-def words_of(path: Path) -> set[str]:
-    """Return the words by which a module may be found."""
-    defined = {statement.name for statement in tree_of(path).body if isinstance(statement, DEFINITIONS)}
-    return {path.stem, *defined, *facts_of(path).strings}
+def holding(folder: Path, words: Iterable[str]) -> list[Path]:
+    """Return the modules that one of some words can mean: a name, as in `named`, or a string in them, as a topic is."""
+    wanted = frozenset(words)
+    return [path for path in modules(folder) if wanted & (_names(path) | facts_of(path).strings)]
+
+
+@cache
+def _names(path: Path) -> frozenset[str]:
+    defined = (statement.name for statement in tree_of(path).body if isinstance(statement, DEFINITIONS))
+    return frozenset((path.stem, *defined))

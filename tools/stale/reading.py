@@ -15,12 +15,13 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
-from .content import CONTENT, FINDERS, LOADERS, holding, is_content, modules
-from .source import Facts, Reference, bindings_in, bindings_of, facts, facts_of, statements_by_name
+from .content import BY_NAME, CONTENT, FINDERS, holding, is_content, modules, named
+from .source import Facts, Reference, bindings_in, bindings_of, facts, facts_of, statements_by_name, words_of_text
 from .tree import PACKAGES, ROOT, data_beside, folders, import_roots, meant_by, module_at, project, within
 
 MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 CODE = re.compile(rf"\b(?:import|from)\s+((?:{'|'.join(PACKAGES)})\b[\w.]*)")
+DATA = {".csv", ".json", ".jsonl", ".txt"}
 FOR_ALL = tuple(ROOT / name for name in ("requirements.txt", "constraints.txt", "pyproject.toml"))
 
 
@@ -46,8 +47,8 @@ class Text(Step):
     """The text of a file, of whatever kind, as data."""
 
 
-class CallersChoice(Step):
-    """Content of which the machinery takes what its caller names. The path is that of the folder."""
+class Named(Step):
+    """Content, of a folder, that is taken by names which are put together elsewhere: in a string of a script, or in data that it reads."""
 
 
 def is_machinery(path: Path) -> bool:
@@ -71,8 +72,6 @@ def _of_file(path: Path) -> Iterator[Step]:
         return
     yield from _of_facts(facts_of(path), path)
     yield from _around(path)
-    if path in LOADERS:
-        yield from map(Whole, modules(LOADERS[path]))
 
 
 def _around(path: Path) -> Iterator[Step]:
@@ -214,9 +213,10 @@ def _asked(module: Path, reference: Reference, path: Path) -> Iterator[Step]:
         return
     arguments = reference.arguments if len(reference.names) == 1 else None
     if arguments and None not in arguments:
-        yield from map(Whole, holding(finder.folder, filter(None, arguments)))
-    elif finder.names_one and is_machinery(path):
-        yield CallersChoice(finder.folder)
+        chosen = named if finder.names_one else holding
+        yield from map(Whole, chosen(finder.folder, filter(None, arguments)))
+    elif finder.names_one or path in BY_NAME:
+        yield Named(finder.folder)
     else:
         yield from map(Whole, modules(finder.folder))
 
@@ -224,13 +224,20 @@ def _asked(module: Path, reference: Reference, path: Path) -> Iterator[Step]:
 def steps_from(path: Path) -> set[Step]:
     """Return everything that is read because of a file."""
     found = _closed([Whole(path), *map(Text, FOR_ALL)])
-    chosen = {step for step in found if isinstance(step, CallersChoice)}
-    words = {text for step in found if isinstance(step, Whole) and not _is_package(step.path) for text in facts_of(step.path).strings}
-    return _closed([*found, *(Whole(module) for step in chosen for module in holding(step.path, words))]) if chosen else found
+    chosen = {step.path for step in found if isinstance(step, Named)}
+    if not chosen:
+        return found
+    words = frozenset().union(*(_words(step) for step in found if step.path not in FOR_ALL))
+    return _closed([*found, *(Whole(module) for folder in chosen for module in named(folder, words))])
 
 
-def _is_package(path: Path) -> bool:
-    return path.relative_to(ROOT).parts[0] in PACKAGES
+def _words(step: Step) -> frozenset[str]:
+    """The names that a step may bring: the strings of scripts, and every word of a file that is read as data."""
+    if isinstance(step, Whole) and step.path.relative_to(ROOT).parts[0] not in PACKAGES:
+        return facts_of(step.path).strings
+    if isinstance(step, Text) and step.path.suffix in DATA:
+        return words_of_text(step.path)
+    return frozenset()
 
 
 def _closed(first: Iterable[Step]) -> set[Step]:

@@ -67,6 +67,12 @@ def code_of(path: Path) -> str:
     return text
 
 
+@cache
+def words_of_text(path: Path) -> frozenset[str]:
+    """Return every word of a text."""
+    return frozenset(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+
+
 def _cells_of_notebook(text: str) -> list[str]:
     return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
 
