@@ -1,4 +1,4 @@
-"""What `to_onnx` raises, each with what was wrong, where in the user's code, and what to do. Not here: finding it out."""
+"""What `to_onnx` raises, each with what was wrong, where in the user's code, and what to do."""
 
 from __future__ import annotations
 
@@ -47,6 +47,10 @@ class UntranslatedInside(Untranslated):
     def __init__(self, failures: list[tuple[torch.fx.Node, str]]) -> None:
         super().__init__("operators inside it have no translation")
         self.failures = failures
+
+
+class MissingPackage(Exception):
+    """A package that a translation needs is not installed; the text says which, and how to install it."""
 
 
 class NameCollision(ToOnnxError):

@@ -12,7 +12,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from ..errors import MutationError, NameCollision, unsupported
 from .aliasing import writes
-from .dtypes import onnx_dtype
+from .dtypes import BOOL, FLOAT, INT64, onnx_dtype
 from .graph import Graph, Shared
 from .interpreter import BlockCalls, Interpreter
 from .subgraphs import subgraph_translator
@@ -115,7 +115,7 @@ class Conversion:
         self.interpreter.memory.bind(node, made)
 
     def _number_input(self, node: torch.fx.Node, value: Any) -> None:
-        dtype = {torch.SymInt: ir.DataType.INT64, torch.SymFloat: ir.DataType.FLOAT, torch.SymBool: ir.DataType.BOOL}[type(value)]
+        dtype = {torch.SymInt: INT64, torch.SymFloat: FLOAT, torch.SymBool: BOOL}[type(value)]
         made = self._input(node, dtype, ())
         self.g.symbols.learn_number(expression(value), made)
         self.interpreter.memory.bind(node, expression(value))

@@ -11,28 +11,29 @@ from typing import Any, Protocol
 import onnx_ir as ir
 import sympy
 import torch
+from onnx_ir.tensor_adapters import TorchTensor
 
 from ..errors import Untranslated
 from . import dtypes
-from .dtypes import onnx_dtype
+from .dtypes import BOOL, onnx_dtype
+from .kernels import widening
 from .names import Names
 from .symbols import Symbols
 from .tensor import Tensor
 from .values import Size, attribute, bytes_of, exact_dtype, hashable, python_number, runs, sizes_of
 
-TRUTH = ir.DataType.BOOL
 BOOLEAN = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Not", "Xor", "IsNaN", "IsInf"}
 INTEGER = {"Shape", "Size", "ArgMax", "ArgMin", "NonZero"}
 FURTHER = {
     "TopK": ir.DataType.INT64,
     "MaxPool": ir.DataType.INT64,
     "Unique": ir.DataType.INT64,
-    "Dropout": TRUTH,
+    "Dropout": BOOL,
 }  # outputs after the first
 UNARY = {"Cast", "Neg", "Abs", "Not", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Identity", "IsNaN", "IsInf"}
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial"}
 TRANSPOSED = "/T"
-__all__ = ["TRANSPOSED", "TRUTH", "FunctionBody", "Graph", "Shared", "SubgraphTranslator", "Tensor"]
+__all__ = ["TRANSPOSED", "FunctionBody", "Graph", "Shared", "SubgraphTranslator", "Tensor"]
 
 
 class Shared:
@@ -195,7 +196,7 @@ class Graph:
 
     def _widened(self, op_type: str, values: list[Tensor | None]) -> tuple[list[Tensor | None], Sequence[Any]]:
         """The inputs in types that ONNX Runtime has kernels for, and the types to cast the outputs back to, where that changed any."""
-        wide, narrow = dtypes.widening(op_type, self.opset, tuple(value and value.dtype for value in values))
+        wide, narrow = widening(op_type, self.opset, tuple(value and value.dtype for value in values))
         if not wide:
             return values, ()
         return [self.cast(value, to) if to else value for value, to in zip(values, wide, strict=True)], narrow
@@ -252,8 +253,6 @@ class Graph:
 
     def initializer(self, name: str, tensor: torch.Tensor) -> Tensor:
         """A weight under a name that is free; its memory is torch's own, nothing is copied."""
-        from torch.onnx._internal.exporter._core import TorchTensor
-
         data = TorchTensor(tensor.detach(), name)
         made = Tensor(name=name, sizes=tuple(tensor.shape), type=ir.TensorType(data.dtype), shape=ir.Shape(tensor.shape), const_value=data)
         self.shared.initializers[name] = made

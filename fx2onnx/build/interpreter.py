@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 import torch
 
-from ..errors import Untranslated, op_title
+from ..errors import MissingPackage, Untranslated, op_title
 from .aliasing import Memory, written_arguments
 from .dtypes import Unrunnable, onnx_dtype
 from .graph import Graph, Tensor
@@ -95,7 +95,7 @@ class Interpreter:
                 self.blocks.define_and_call(self, node, rest)
             else:
                 self._node(node)
-        except (Untranslated, Unrunnable, UnknownSymbol) as error:
+        except (Untranslated, MissingPackage, Unrunnable, UnknownSymbol) as error:
             self.failures += getattr(error, "failures", None) or [(node, str(error))]
             self.give_up(node)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import onnx_ir as ir
 import torch
 from onnx_ir.passes.common import RemoveUnusedNodesPass
-from torch.onnx._internal.exporter._core import TorchTensor
+from onnx_ir.tensor_adapters import TorchTensor
 
 from .graph import TRANSPOSED
 

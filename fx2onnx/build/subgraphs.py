@@ -10,7 +10,7 @@ import onnx_ir as ir
 import torch
 
 from ..errors import UntranslatedInside
-from .dtypes import onnx_dtype
+from .dtypes import BOOL, DOUBLE, INT64, onnx_dtype
 from .graph import Graph, SubgraphTranslator
 from .interpreter import Interpreter
 from .symbols import Symbols
@@ -19,9 +19,9 @@ from .translation import TranslationOf
 from .values import SYMBOLIC, Size, expression, sizes_of
 
 NUMBERS = {
-    **dict.fromkeys((bool, torch.SymBool), ir.DataType.BOOL),
-    **dict.fromkeys((int, torch.SymInt), ir.DataType.INT64),
-    **dict.fromkeys((float, torch.SymFloat), ir.DataType.DOUBLE),
+    **dict.fromkeys((bool, torch.SymBool), BOOL),
+    **dict.fromkeys((int, torch.SymInt), INT64),
+    **dict.fromkeys((float, torch.SymFloat), DOUBLE),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 import sympy
 
+from .dtypes import BOOL, DOUBLE, INT64
 from .tensor import Tensor
 from .values import Size
 
@@ -56,7 +57,7 @@ class Symbols:
 
     def hold(self, number: Any, value: Tensor) -> None:
         """In this graph the tensor holds the number, whatever graphs around it have for it: a loop's own symbol."""
-        kind = ir.DataType.BOOL if _is_truth(number) else ir.DataType.INT64 if number.is_integer else ir.DataType.DOUBLE
+        kind = BOOL if _is_truth(number) else INT64 if number.is_integer else DOUBLE
         self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
         if value.known_sizes == () and value.dtype == kind:
             self.scalars[number] = value
@@ -76,12 +77,12 @@ class Symbols:
     def one(self, g: Appends, number: Any) -> Tensor:
         """An int64 tensor `[number]`; of a list, the list."""
         if isinstance(number, list):
-            return g.const(number, ir.DataType.INT64)
+            return g.const(number, INT64)
         if isinstance(number, (int, sympy.Integer)):
-            return g.const([int(number)], ir.DataType.INT64)
+            return g.const([int(number)], INT64)
         if (source := self._source(number)) is not None:
             return source(g)
-        return g.sized(g.cast(self._computed(g, number), ir.DataType.INT64), (1,))
+        return g.sized(g.cast(self._computed(g, number), INT64), (1,))
 
     def scalar(self, g: Appends, number: sympy.Expr) -> Tensor:
         """A tensor without axes: int64, float64 or bool, as the expression is."""
@@ -95,7 +96,7 @@ class Symbols:
         if _is_truth(number):
             return self._truth(g, number)
         if number.is_number:
-            return g.const([int(number)], ir.DataType.INT64) if number.is_integer else _real_constant(g, number)
+            return g.const([int(number)], INT64) if number.is_integer else _real_constant(g, number)
         if (source := self._source(number)) is not None:
             return source(g)
         if number.is_Symbol and number.is_integer and (passed := g.passed(number)) is not None:
@@ -111,7 +112,7 @@ class Symbols:
 
     def _truth(self, g: Appends, statement: Any) -> Tensor:
         if statement in (sympy.true, sympy.false):
-            return g.const([bool(statement)], ir.DataType.BOOL)
+            return g.const([bool(statement)], BOOL)
         if (source := self._source(statement)) is not None:
             return source(g)
         arguments = [self._computed(g, argument) for argument in statement.args]
@@ -124,7 +125,7 @@ class Symbols:
 
 
 def _real_constant(g: Appends, number: sympy.Expr) -> Tensor:
-    return g.const([float(number)], ir.DataType.DOUBLE)
+    return g.const([float(number)], DOUBLE)
 
 
 def _is_truth(number: Any) -> bool:
@@ -134,7 +135,7 @@ def _is_truth(number: Any) -> bool:
 
 def _alike(g: Appends, *numbers: Tensor) -> list[Tensor]:
     """Numbers in one dtype: float64 as soon as one is."""
-    dtype = ir.DataType.DOUBLE if any(number.dtype == ir.DataType.DOUBLE for number in numbers) else ir.DataType.INT64
+    dtype = DOUBLE if any(number.dtype == DOUBLE for number in numbers) else INT64
     return [g.cast(number, dtype) for number in numbers]
 
 
@@ -149,30 +150,26 @@ def _folded(op_type: str) -> Callable[..., Tensor]:
 
 
 def _real(op_type: str) -> Callable[..., Tensor]:
-    return lambda g, *numbers: g.op(op_type, *[g.cast(number, ir.DataType.DOUBLE) for number in numbers])
+    return lambda g, *numbers: g.op(op_type, *[g.cast(number, DOUBLE) for number in numbers])
 
 
 def _rounded(op_type: str) -> Callable[..., Tensor]:
-    return lambda g, number: g.cast(g.op(op_type, g.cast(number, ir.DataType.DOUBLE)), ir.DataType.INT64)
+    return lambda g, number: g.cast(g.op(op_type, g.cast(number, DOUBLE)), INT64)
 
 
 def _power(g: Appends, base: Tensor, exponent: Tensor) -> Tensor:
-    return (
-        g.op("Pow", g.cast(base, ir.DataType.DOUBLE), exponent)
-        if exponent.dtype == ir.DataType.DOUBLE
-        else g.op("Pow", *_alike(g, base, exponent))
-    )
+    return g.op("Pow", g.cast(base, DOUBLE), exponent) if exponent.dtype == DOUBLE else g.op("Pow", *_alike(g, base, exponent))
 
 
 def _floor_div(g: Appends, a: Tensor, b: Tensor) -> Tensor:
     """⌊a/b⌋ for integers of any sign: (a − mod(a, b)) / b, since ONNX's Mod has the sign of b and its Div truncates."""
-    if ir.DataType.DOUBLE in (a.dtype, b.dtype):
+    if DOUBLE in (a.dtype, b.dtype):
         return g.op("Floor", _real("Div")(g, a, b))
     return g.op("Div", g.op("Sub", a, g.op("Mod", a, b)), b)
 
 
 def _truncated(g: Appends, number: Tensor) -> Tensor:
-    return g.cast(g.cast(number, ir.DataType.DOUBLE), ir.DataType.INT64)
+    return g.cast(g.cast(number, DOUBLE), INT64)
 
 
 def _modular_indexing(g: Appends, base: Tensor, divisor: Tensor, modulus: Tensor) -> Tensor:
@@ -192,7 +189,7 @@ def _piecewise(g: Appends, *cases: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _power_of_two(g: Appends, exponent: Tensor) -> Tensor:
-    return g.op("Pow", g.const([2], ir.DataType.INT64), exponent)
+    return g.op("Pow", g.const([2], INT64), exponent)
 
 
 RULES: dict[str, Callable[..., Any]] = {
@@ -210,9 +207,9 @@ RULES: dict[str, Callable[..., Any]] = {
     "IntTrueDiv": _real("Div"),
     "FloatTrueDiv": _real("Div"),
     "ModularIndexing": _modular_indexing,
-    "ToFloat": lambda g, number: g.cast(number, ir.DataType.DOUBLE),
+    "ToFloat": lambda g, number: g.cast(number, DOUBLE),
     "TruncToInt": _truncated,
-    "TruncToFloat": lambda g, number: g.cast(_truncated(g, number), ir.DataType.DOUBLE),
+    "TruncToFloat": lambda g, number: g.cast(_truncated(g, number), DOUBLE),
     "FloorToInt": _rounded("Floor"),
     "CeilToInt": _rounded("Ceil"),
     "RoundToInt": _rounded("Round"),

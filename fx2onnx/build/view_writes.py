@@ -11,6 +11,7 @@ import onnx_ir as ir
 import torch
 
 from .aliasing import Memory, returns_its_argument
+from .dtypes import INT64
 from .graph import Graph
 from .tensor import Tensor
 from .values import sizes_of
@@ -56,7 +57,7 @@ class ViewWriter:
     def _positions(self, owner: Node, path: list[Node]) -> Tensor:
         """The position in the owner's memory of each element of the view, int64 in its sizes: the views applied to 0, 1, 2, …"""
         g, sizes = self.g, sizes_of(owner.meta["val"])
-        every = g.Range(g.const(0, ir.DataType.INT64), g.Size(self.memory.read(owner)), g.const(1, ir.DataType.INT64))
+        every = g.Range(g.const(0, INT64), g.Size(self.memory.read(owner)), g.const(1, INT64))
         positions = g.sized(g.reshaped(every, sizes), sizes)
         for previous, step in zip([owner, *path], path, strict=False):
             positions = self._viewed(step, previous, positions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from ..build.dtypes import Unrunnable
 from ..build.graph import Graph
 from ..build.symbols import UnknownSymbol
 from ..build.translation import Translation
-from ..errors import Untranslated, UntranslatedInside
+from ..errors import MissingPackage, Untranslated, UntranslatedInside
 
 NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
 FALLBACKS = ("torchlib", "decomposed")
@@ -36,6 +35,7 @@ class Dispatch:
 
         The translation raises:
             Untranslated: nobody has one, or all refuse; it says why each did.
+            MissingPackage: the next one to be tried needs a package that is not installed.
         """
         return partial(self._translated, node)
 
@@ -58,7 +58,10 @@ class Dispatch:
 
     def knows(self, node: torch.fx.Node) -> bool:
         """Whether any source has a translation for the operator of this node."""
-        return any(translation is not None for _, translation in self._candidates(node))
+        try:
+            return any(translation is not None for _, translation in self._candidates(node))
+        except MissingPackage:
+            return True  # not to be complained about before it is looked up
 
     def _candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
         yield "custom", self.custom.get(node.target)
@@ -88,10 +91,3 @@ def first_that_fits(translations: Sequence[Translation]) -> Translation:
         return translations[-1](g, *args, **kwargs)
 
     return translation
-
-
-def is_own_kind(function: Any) -> bool:
-    """Whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
-    if not inspect.isfunction(function):
-        return False
-    return next(iter(inspect.signature(function).parameters), None) == "g"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
@@ -11,8 +10,10 @@ import onnx
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import TORCH, onnx_dtype, runtime_name, widening
+from ..build.dtypes import TORCH, onnx_dtype
 from ..build.graph import Graph, Tensor
+from ..build.kernels import widening
+from ..build.schemas import schema_of, type_name
 from ..errors import Untranslated
 
 TYPED_BY_ATTRIBUTE = {"Cast": "to", "EyeLike": "dtype", "RandomNormal": "dtype", "RandomUniform": "dtype", "RandomNormalLike": "dtype",
@@ -88,18 +89,10 @@ def _in_opset(opset: int, op_type: str, given: dict[str, Any]) -> dict[str, Any]
         given = {**given, "mode": RENAMED_MODES.get(given["mode"], given["mode"])}
     if opset >= CHANGED_MEANING.get(op_type, opset + 1):
         raise Untranslated(f"the onnxscript function is written for opset {WRITTEN_IN}, and {op_type} changed since")
-    known = _schema(op_type, opset).attributes
+    known = schema_of(op_type, opset).attributes
     if unknown := [name for name in given if name not in known]:
         raise Untranslated(f"{op_type} has no attribute {unknown[0]} in opset {opset}")
     return given
-
-
-@cache
-def _schema(op_type: str, opset: int) -> onnx.defs.OpSchema:
-    try:
-        return onnx.defs.get_schema(op_type, opset, "")
-    except onnx.defs.SchemaError as error:
-        raise Untranslated(f"opset {opset} has no operator {op_type}") from error
 
 
 def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
@@ -108,13 +101,13 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
     Raises:
         Untranslated: the function was not written for these types.
     """
-    schema, bound = _schema(op_type, opset), {}
+    schema, bound = schema_of(op_type, opset), {}
     for i, operand in enumerate(operands):
         declared = schema.inputs[min(i, len(schema.inputs) - 1)]
         if operand is None or operand.dtype is None:
             continue
         first = bound.setdefault(declared.type_str, operand.dtype) if declared.is_homogeneous else operand.dtype
-        if first != operand.dtype or runtime_name(operand.dtype) not in declared.types:
+        if first != operand.dtype or type_name(operand.dtype) not in declared.types:
             raise Untranslated(f"the onnxscript function calls {op_type} with {operand.dtype.name}, which it does not take there")
 
 
@@ -130,7 +123,7 @@ def output_dtypes(op_type: str, opset: int, operands: Sequence[Any], given: Mapp
         return [ir.DataType(given[name])]
     if op_type in TYPED_BY_SECOND:
         return [operands[1].dtype]
-    schema = _schema(op_type, opset)
+    schema = schema_of(op_type, opset)
     inputs = list(schema.inputs)
     bound = {inputs[min(i, len(inputs) - 1)].type_str: o.dtype for i, o in reversed(list(enumerate(operands))) if o is not None}
     declared = [schema.outputs[min(i, len(schema.outputs) - 1)] for i in range(outputs)]

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from ..build.translation import Translation
+from .custom import custom_table
 from .decompose import decomposition_source
 from .dispatch import Dispatch
-from .torchlib import custom_table, torchlib_source
+from .torchlib import torchlib_source
 
 
 def dispatch_of(custom: Mapping[Any, Any], own: Mapping[Any, Translation], opset: int, fallback: bool) -> Dispatch:

@@ -20,10 +20,11 @@ from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.graph import Graph, Tensor
 from fx2onnx.errors import UnsupportedOps, Untranslated
 from fx2onnx.ops import own_translations
+from fx2onnx.translate.custom import custom_table
 from fx2onnx.translate.decompose import decompositions, traced
 from fx2onnx.translate.dispatch import Dispatch
 from fx2onnx.translate.sources import dispatch_of
-from fx2onnx.translate.torchlib import custom_table, torchlib_source
+from fx2onnx.translate.torchlib import torchlib_source
 
 aten = torch.ops.aten
 X = torch.linspace(-2, 3, 12).reshape(3, 4)

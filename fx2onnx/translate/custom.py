@@ -1,0 +1,71 @@
+"""The caller's table of translations: functions like ours, or functions of onnxscript."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import torch
+
+from ..build.graph import Graph
+from ..build.translation import Translation
+from .dispatch import first_that_fits
+from .packages import needed_package
+
+
+def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]:
+    """The caller's table with an overload for each operator and a translation of our kind for each function.
+
+    A value may be a list of functions: the first that fits is used.
+
+    Raises:
+        TypeError: a key is no operator of torch, or a value is not callable.
+        ValueError: an operator has several overloads, or a list is empty.
+    """
+    return {_operator(key): _translation(key, value) for key, value in table.items()}
+
+
+def _operator(key: Any) -> Any:
+    if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator, FunctionType, BuiltinFunctionType)):
+        return key
+    if not isinstance(key, torch._ops.OpOverloadPacket):
+        raise TypeError(f"custom_translation_table: {key!r} is no operator of torch; give one like torch.ops.aten.add.Tensor")
+    overloads = key.overloads()
+    if len(overloads) != 1:
+        raise ValueError(f"custom_translation_table: {key} has the overloads {', '.join(overloads)}; name one, like {key}.{overloads[0]}")
+    return getattr(key, overloads[0])
+
+
+def _translation(key: Any, value: Any) -> Translation:
+    if isinstance(value, (list, tuple)):
+        if not value:
+            raise ValueError(f"custom_translation_table: the list of functions for {key} is empty")
+        return first_that_fits([_translation(key, part) for part in value])
+    if not callable(value):
+        raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which cannot be called")
+    return value if is_own_kind(value) else from_onnxscript(value, local=True)
+
+
+def is_own_kind(function: Any) -> bool:
+    """Whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
+    if not inspect.isfunction(function):
+        return False
+    return next(iter(inspect.signature(function).parameters), None) == "g"
+
+
+def from_onnxscript(function: Callable[..., Any], local: bool = False) -> Translation:
+    """Return a translation by a function of onnxscript, or one that calls its operators (`opset18.Add(x, y)`).
+
+    Args:
+        local: a function made by `@onnxscript.script` becomes a function of the model and a call of it, not its nodes.
+    """
+    return partial(_by_onnxscript, function, local)
+
+
+def _by_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args: Any, **kwargs: Any) -> Any:
+    with needed_package("onnxscript", "the function given for it"):
+        from .onnxscript_functions import translation_of
+    return translation_of(function, local)(g, *args, **kwargs)
