@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..errors.known import KnownError, recognise
+from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..verification.verify import Check
 from .facts import FLOOR, Facts, best
@@ -16,20 +16,6 @@ from .steps import Captured, Tried
 SILENT = ("wrong", "frozen")
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
-ONE_FOR_EACH_CASE = "write the branch with torch.cond, or export one file for each case"
-CHANGES = (  # what a message means for the code, where no known error says it
-    (r"Could not guard on data-dependent|Could not extract specialized integer", "the branch is on a value: use torch.where or torch.cond"),
-    (r"conflicts between user-specified ranges|Constraints violated|only .* is exported", ONE_FOR_EACH_CASE),
-    (r"Cannot view a tensor", "write .reshape(…) for .view(…), or make the tensor .contiguous() before"),
-    (r"no fake impl", "register a fake implementation: torch.library.register_fake"),
-    (r"Unsupported input type", "pass tensors, or register the class: torch.export.register_dataclass"),
-    (r"Can't serialize TreeSpec of namedtuple", "register the class with a serialized_type_name, or return a plain tuple"),
-    (r"No ONNX function found|cannot export ", "give the operator a translation: custom_translation_table={operator: function}"),
-    (r"Could not find an implementation", "ONNX Runtime has no kernel for this operator in this dtype on the processor: module.float()"),
-    (r"is mutated in the forward method", "register the tensor as a buffer: self.register_buffer(…)"),
-    (r"keeps no state between calls", 'return the new state as an output; or to_onnx(…, mutations="outputs"), which does that'),
-    (r"entirely functional graph", "make a new tensor (torch.where, a sum) instead of writing into a view of one"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,7 +26,7 @@ class Finding:
         stage: one of the stages of known errors, or `timeout`, `crash`.
         exporters: those that have it.
         defect: what is wrong, in one sentence. place: the user's own line, where it is known.
-        fix: the smallest change. known: title and page of the known error.
+        fix: the smallest change. known: title of the known error.
         silent: whether nothing is raised. refused: exporters that refuse the same line.
         detail: the whole message.
     """
@@ -51,7 +37,6 @@ class Finding:
     place: SourceLine | None = None
     fix: str = ""
     known: str = ""
-    page: str = ""
     silent: bool = False
     detail: str = ""
     refused: tuple[str, ...] = ()
@@ -136,9 +121,8 @@ def _of_failure(tried: Tried, failure: Failure, stage: str, facts: Facts) -> Fin
         exporters=(tried.label,),
         defect=sentence(failure),
         place=_place(tried, failure, facts),
-        fix=_fix(failure.message, known),
+        fix=smallest_change(failure.message, known),
         known=known.title if known else "",
-        page=known.name if known else "",
         detail=failure.message,
     )
 
@@ -191,21 +175,12 @@ def _known(text: str, silent: bool) -> KnownError | None:
     return next((known for known in recognise(text) if (known.stage == "silent") == silent), None)
 
 
-def _fix(text: str, known: KnownError | None) -> str:
-    """The first fix of the known error, else what the message means."""
-    if known and known.fixes:
-        return f"{known.fixes[0].way}: {known.fixes[0].doc.partition('. ')[0].rstrip('.').replace('`', '')}"
-    return next((change for pattern, change in CHANGES if re.search(pattern, text)), "")
-
-
 def _refused_run(tried: Tried) -> Finding:
     check = _first(tried, "run")
     known = _known(check.detail, silent=False)
     where = f"the runtime refuses the call at node {tried.node}" + (f" ({tried.op})" if tried.op else "")
     defect = f"{where if tried.node else 'the runtime refuses the call'}: {check.detail}"
-    return Finding(
-        "run", (tried.label,), defect, tried.at, _fix(check.detail, known), known.title if known else "", known.name if known else ""
-    )
+    return Finding("run", (tried.label,), defect, tried.at, smallest_change(check.detail, known), known.title if known else "")
 
 
 def _first(tried: Tried, outcome: str) -> Check:
@@ -229,8 +204,8 @@ def _text(failed: Sequence[Check]) -> str:
 def _made(tried: Tried, failed: Sequence[Check], defect: str, place: SourceLine | None, fix: str) -> Finding:
     known = _known(_text(failed), silent=True)
     return Finding(
-        "silent", (tried.label,), defect, place, fix or _fix(_text(failed), known), known.title if known else "",
-        known.name if known else "", silent=True, detail=_text(failed),
+        "silent", (tried.label,), defect, place, fix or smallest_change(_text(failed), known), known.title if known else "",
+        silent=True, detail=_text(failed),
     )  # fmt: skip
 
 
@@ -264,7 +239,7 @@ def _of_sizes(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
     place = of_failure(refusal) or (parted.at if parted else None) or tried.at
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
-    fix = "" if refusal is None else ONE_FOR_EACH_CASE
+    fix = "" if refusal is None else get("branch_on_a_size").advice
     return replace(_made(tried, [check], why + defect, place, fix), silent=tried.exporter != FLOOR)  # whose program checks its sizes
 
 
@@ -276,8 +251,7 @@ def _of_identity(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding
 
 def _of_state(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
     refusal = _refusal("MutationError", facts)
-    fix = 'return the new state as an output; or to_onnx(…, mutations="outputs"), which does that'
-    place = of_failure(refusal) or _written(facts) or _begin(facts)
+    place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
     return _made(tried, failed, "the model changes its state in every call, and the file forgets it", place, fix)
 
 

@@ -48,6 +48,11 @@ class Fix:
         """What it does, and what it costs."""
         return inspect.getdoc(self.make) or ""
 
+    @property
+    def line(self) -> str:
+        """Return the way, and in one sentence without Markdown what is done."""
+        return f"{self.way}: {self.doc.partition('. ')[0].rstrip('.').replace('`', '')}"
+
 
 @dataclass(frozen=True)
 class KnownError:
@@ -60,6 +65,8 @@ class KnownError:
         fixes: ways past it, the best first.
         threads: where it is discussed, as `owner/repository#number`.
         check: of a silent one, the check of `verify` that finds it.
+        kin: a regular expression found in messages that mean the same for the code, though they are not this error's.
+        advice: the smallest change of the code that gets past these, in one line.
     """
 
     stage: str
@@ -68,6 +75,8 @@ class KnownError:
     fixes: tuple[Fix, ...]
     threads: tuple[str, ...] = ()
     check: str = ""
+    kin: str = ""
+    advice: str = ""
 
     @property
     def name(self) -> str:
@@ -125,6 +134,13 @@ def recognise(message: BaseException | str) -> list[KnownError]:
     said = message if isinstance(message, str) else text_of(message)
     found = [(match, error) for error in registered() if (match := re.search(error.message, said))]
     return [error for match, error in sorted(found, key=lambda pair: -len(pair[0][0]))]
+
+
+def smallest_change(message: str, known: KnownError | None = None) -> str:
+    """Return what to change in one line: the first fix of the error that a message was recognised as, else the advice of its kin."""
+    if known and known.fixes:
+        return known.fixes[0].line
+    return next((error.advice for error in registered() if error.kin and re.search(error.kin, message)), "")
 
 
 def text_of(error: BaseException) -> str:

@@ -46,4 +46,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", widened), Fix("another exporter", to_onnx)),
     threads=("onnx/onnx#7393", "pytorch/pytorch#143643"),
+    kin=r"Could not find an implementation",
+    advice="ONNX Runtime has no kernel for this operator in this dtype on the processor: module.float()",
 )

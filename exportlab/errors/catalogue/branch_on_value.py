@@ -52,4 +52,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", where), Fix("change the model", cond)),
     threads=("pytorch/pytorch#101255", "pytorch/pytorch#93579", "pytorch/pytorch#153955"),
+    kin=r"Could not guard on data-dependent|Could not extract specialized integer",
+    advice="the branch is on a value: use torch.where or torch.cond",
 )

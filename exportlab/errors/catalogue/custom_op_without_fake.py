@@ -73,4 +73,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", register_fake), Fix("change the model", in_torch)),
     threads=("pytorch/pytorch#150809", "Lightning-AI/lightning-thunder#2530"),
+    kin=r"no fake impl",
+    advice="register a fake implementation: torch.library.register_fake",
 )

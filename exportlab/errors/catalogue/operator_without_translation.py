@@ -76,4 +76,6 @@ ERROR = KnownError(
         Fix("another exporter", torchscript),
     ),
     threads=("microsoft/onnxscript#1647", "pytorch/pytorch#69201", "pytorch/pytorch#194382"),
+    kin=r"No ONNX function found|cannot export ",
+    advice="give the operator a translation: custom_translation_table={operator: function}",
 )

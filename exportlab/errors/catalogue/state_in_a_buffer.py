@@ -53,4 +53,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", given_and_returned), Fix("change the call", further_output)),
     threads=("pytorch/pytorch#135233", "pytorch/pytorch#114406"),
+    kin=r"keeps no state between calls",
+    advice='return the new state as an output; or to_onnx(…, mutations="outputs"), which does that',
 )

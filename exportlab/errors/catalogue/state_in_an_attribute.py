@@ -55,4 +55,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", in_and_out),),
     threads=("pytorch/pytorch#130820", "pytorch/pytorch#135233"),
+    kin=r"is mutated in the forward method",
+    advice="register the tensor as a buffer: self.register_buffer(…)",
 )

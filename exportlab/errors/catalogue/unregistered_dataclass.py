@@ -69,4 +69,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the call", registered), Fix("change the call", taken_apart)),
     threads=("pytorch/pytorch#147400", "pytorch/pytorch#136582", "pytorch/pytorch#155862"),
+    kin=r"Unsupported input type",
+    advice="pass tensors, or register the class: torch.export.register_dataclass",
 )

@@ -75,4 +75,6 @@ ERROR = KnownError(
         Fix("another exporter", to_onnx),
     ),
     threads=("pytorch/pytorch#136543", "pytorch/pytorch#141107", "pytorch/TensorRT#3333"),
+    kin=r"Cannot view a tensor",
+    advice="write .reshape(…) for .view(…), or make the tensor .contiguous() before",
 )

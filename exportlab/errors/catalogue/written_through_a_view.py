@@ -50,4 +50,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", joined), Fix("another exporter", dynamo)),
     threads=("pytorch/pytorch#114406",),
+    kin=r"entirely functional graph",
+    advice="make a new tensor (torch.where, a sum) instead of writing into a view of one",
 )

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from exportlab.errors import STAGES, KnownError, fixed, get, recognise, registered, reproduced
-from exportlab.errors.known import WAYS, OutOfDate
+from exportlab.errors.known import WAYS, OutOfDate, smallest_change
 from exportlab.messages import quiet
 
 ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
@@ -31,6 +31,16 @@ def test_an_error_says_what_a_reader_needs(error: KnownError) -> None:
     assert [fix.way for fix in error.fixes] == sorted((fix.way for fix in error.fixes), key=WAYS.index)
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in error.threads)
     assert bool(error.check) == (error.stage == "silent")
+    assert bool(error.kin) == bool(error.advice)
+    assert "\n" not in error.advice
+
+
+def test_a_message_that_no_error_has_gets_the_advice_of_its_kin() -> None:
+    message = "RuntimeError: Cannot view a tensor that is not contiguous"
+    assert recognise(message) == []
+    assert smallest_change(message) == "write .reshape(…) for .view(…), or make the tensor .contiguous() before"
+    assert smallest_change(message, get("same_tensor_twice")) == get("same_tensor_twice").fixes[0].line
+    assert smallest_change("no such message") == ""
 
 
 def test_an_error_that_is_fixed_upstream_is_found_out() -> None:
