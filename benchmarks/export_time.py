@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from torch.onnx._internal.exporter import _fx_passes, _registration
 
 from exportlab import compare, exporters
-from exportlab.exporters.torch_export import dims_from_names
+from exportlab.exporters.capture import dims_from_names
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
 from fx2onnx.build.conversion import Conversion, ConversionOptions

@@ -13,6 +13,7 @@ import torch
 
 from ..cases import Sample
 from ..exporters import get
+from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, apart
 from ..sweep.isolated import GiB
 from ..sweep.warm_up import warmed_up
@@ -172,7 +173,7 @@ class Examination:
 
     def _fits(self, workaround: Workaround) -> bool:
         """Whether it may help: of the exporters that were asked for, or of the oldest one, and not where that is too large."""
-        large = self.facts.eager is not None and self.facts.eager.weights > steps.LARGE
+        large = self.facts.eager is not None and self.facts.eager.weights > EXTERNAL_DATA_ABOVE
         if workaround.exporter in COPIES:
             return not large and self.options.exporters == EXPORTERS
         return workaround.exporter in self.options.exporters and workaround.fits(self.patient, self.facts.tried)

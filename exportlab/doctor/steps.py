@@ -21,8 +21,9 @@ from .. import show
 from ..cases import Sample
 from ..eager import fresh, last_returned
 from ..exporters import Artifact, Exporter, OnnxArtifact, get
-from ..exporters.to_onnx import op_title, to_onnx
-from ..exporters.torch_export import dims_from_names
+from ..exporters.capture import dims_from_names, forget_earlier_captures
+from ..exporters.session import session, session_options
+from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE, op_title, to_onnx
 from ..isolation import Failure, failure_of
 from ..messages import muffled, native_output_dropped
 from ..sweep.observe import call_seconds, weights_bytes
@@ -33,7 +34,6 @@ from ..verification.verify import Check
 from .lines import STACK, SourceLine, of_locals, of_text
 from .patient import Patient
 
-LARGE = 200_000_000  # bytes of weights, above which a file is run from where it was written, and nothing is copied on the way
 CALLS = 5  # calls of the file and of eager, in turns
 SLOW = 0.5  # seconds; what takes longer is called once
 VIEWS = (torch.ops.aten.select.int, torch.ops.aten.slice.Tensor, torch.ops.aten.view.default, torch.ops.aten.transpose.int)
@@ -182,7 +182,7 @@ def tried(patient: Patient, exporter: str, options: Mapping[str, Any], label: st
     if attempt.artifact is None:
         return replace(seen, failure=_failure(attempt.error), at=of_locals(attempt.error))
     with tempfile.TemporaryDirectory() as folder:
-        seen = _written(seen, attempt.artifact, Path(folder), weights_bytes(patient.module) > LARGE)
+        seen = _written(seen, attempt.artifact, Path(folder), weights_bytes(patient.module) > EXTERNAL_DATA_ABOVE)
         attempt = verified(loaded(attempt), patient.module, patient.all)
         return _observed(seen, attempt, patient)
 
@@ -213,12 +213,9 @@ def _run_from(artifact: OnnxArtifact, path: Path) -> None:
 
 
 def _session(path: Path) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options = session_options()
     options.add_session_config_entry("session.disable_prepacking", "1")  # it would hold every weight once more
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return session(path, options)
 
 
 def _observed(seen: Tried, attempt: Attempt, patient: Patient) -> Tried:
@@ -263,7 +260,7 @@ def parted(patient: Patient, exporter: str, options: Mapping[str, Any], sample: 
     """Exports once more, and looks for the first captured node whose value differs; None where none does."""
     given = patient.samples[0]
     with muffled(), native_output_dropped():
-        torch._dynamo.reset()
+        forget_earlier_captures()
         program = EXPORT[exporter](
             fresh(patient.module), given.args, kwargs=dict(given.kwargs), dynamic_shapes=patient.dynamic_shapes, **options
         )

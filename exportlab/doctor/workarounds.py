@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample
 from ..exporters import Artifact, Exporter
-from ..exporters.capture import captured
+from ..exporters.capture import marked_program
 from ..patches import for_model
 from .patient import Patient, patient_of
 from .steps import Tried, Wrap
@@ -126,7 +126,7 @@ class Decomposed(Around):
         self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, *, dynamic_shapes: Any = None, **options: Any
     ) -> Artifact:
         """Captures, decomposes, exports."""
-        program = captured(module, args, kwargs, dynamic_shapes, strict=False).run_decompositions()
+        program = marked_program(module, args, kwargs, dynamic_shapes, strict=False).run_decompositions()
         return self.exporter.export(program, args, kwargs, **options)
 
 

@@ -17,7 +17,7 @@ from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
-from .to_onnx import ToOnnx
+from .to_onnx_exporter import ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 from .transformers_onnx import TransformersOnnx

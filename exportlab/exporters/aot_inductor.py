@@ -18,7 +18,7 @@ from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, by_signature
-from .capture import captured, stage_of
+from .capture import marked_program, stage_of
 
 
 class InductorArtifact(Artifact):
@@ -103,7 +103,7 @@ class Inductor:
         **options: Any,
     ) -> InductorArtifact:
         """Captures and compiles; `options` are Inductor's own settings."""
-        program = captured(module, args, kwargs, dynamic_shapes, strict)
+        program = marked_program(module, args, kwargs, dynamic_shapes, strict)
         package = io.BytesIO()
         with native_output_dropped():
             torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=options)

@@ -1,4 +1,4 @@
-"""The capture under openvino, executorch and aoti: torch.export, with a mark on its errors. Not here: what is made of the program."""
+"""The capture as every exporter here has it: torch.export, with what earlier captures left forgotten, and a mark on its errors."""
 
 from __future__ import annotations
 
@@ -7,32 +7,49 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from ..messages import first_line
 from ..outcomes import Outcome
-from .torch_export import dims_from_names
 
 
 class CaptureFailed(Exception):
     """torch.export refused the module; its own error is the cause."""
 
 
-def captured(
+def exported_program(
+    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any, strict: bool = False
+) -> torch.export.ExportedProgram:
+    """Return the program that torch.export makes of `module`; an axis named by a string is `Dim.DYNAMIC`. Raises what that raises."""
+    forget_earlier_captures()
+    shapes = dims_from_names(dynamic_shapes)
+    return torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)
+
+
+def marked_program(
     module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any, strict: bool
 ) -> torch.export.ExportedProgram:
-    """The program that torch.export makes of `module`; an axis named by a string is `Dim.DYNAMIC`.
+    """Return the same for an exporter that converts it next, whose errors are to be told from those of the capture.
 
     Raises:
-        CaptureFailed: torch.export refuses it.
+        CaptureFailed: torch.export refuses the module.
     """
-    torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    shapes = dims_from_names(dynamic_shapes)
     try:
-        return torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)
+        return exported_program(module, args, kwargs, dynamic_shapes, strict)
     except Exception as error:
         raise CaptureFailed(f"torch.export refuses the model: {first_line(error)}") from error
 
 
 def stage_of(error: Exception) -> Outcome:
-    """`capture` for the errors of `captured`, `convert` for all others."""
+    """Return `capture` for the errors of `marked_program`, `convert` for all others."""
     return Outcome.CAPTURE if isinstance(error, CaptureFailed) else Outcome.CONVERT
+
+
+def forget_earlier_captures() -> None:
+    """Forget what TorchDynamo knows of code that it has seen: an earlier static export of the same code can make the next one static."""
+    torch._dynamo.reset()
+
+
+def dims_from_names(dynamic_shapes: Any) -> Any:
+    """Return `dynamic_shapes` with every string replaced by `Dim.DYNAMIC`."""
+    return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim, dynamic_shapes)

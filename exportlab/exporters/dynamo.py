@@ -11,6 +11,7 @@ from torch import nn
 from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import by_signature
+from .capture import forget_earlier_captures
 from .onnx_artifact import OnnxArtifact
 
 
@@ -42,7 +43,7 @@ class Dynamo:
         **options: Any,
     ) -> OnnxArtifact:
         """Exports; `options` go to `torch.onnx.export` as they are."""
-        torch._dynamo.reset()
+        forget_earlier_captures()
         program = torch.onnx.export(
             module,
             args,

@@ -18,7 +18,7 @@ from ..messages import muffled, native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, Flat, by_signature
-from .capture import captured, stage_of
+from .capture import marked_program, stage_of
 
 LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
 
@@ -114,7 +114,7 @@ class ExecuTorch:
         largest: int = LARGEST,
     ) -> ExecuTorchArtifact:
         """Captures and lowers; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
-        program = captured(module, args, kwargs, _bounded(dynamic_shapes, largest), strict)
+        program = marked_program(module, args, kwargs, _bounded(dynamic_shapes, largest), strict)
         calling = by_signature(program)
         with muffled(), native_output_dropped():
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner

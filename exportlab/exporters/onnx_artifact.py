@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from ..files import written_whole
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
+from .session import session
+from .to_onnx import EXTERNAL_DATA_ABOVE
 
-EXTERNAL_DATA_ABOVE = 1_500_000_000  # bytes of weights; one protobuf file holds at most 2 GiB
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
 
 
@@ -36,15 +37,10 @@ class OnnxArtifact(Artifact):
         Raises:
             onnxruntime.capi.onnxruntime_pybind11_state.Fail (and its siblings): ONNX Runtime refuses the file.
         """
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
-        start = partial(onnxruntime.InferenceSession, sess_options=options, providers=["CPUExecutionProvider"])
         if not self._is_large():
-            return start(ir.to_proto(self.model).SerializeToString())
+            return session(ir.to_proto(self.model).SerializeToString())
         with tempfile.TemporaryDirectory() as folder:
-            return start(self.save(Path(folder) / "model.onnx"))
+            return session(self.save(Path(folder) / "model.onnx"))
 
     def load(self) -> None:
         """Makes the session."""

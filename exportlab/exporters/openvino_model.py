@@ -21,8 +21,9 @@ from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
 from .calling import Calling, Constant, by_signature
-from .capture import captured, stage_of
-from .to_onnx import ToOnnx, ToOnnxError
+from .capture import marked_program, stage_of
+from .to_onnx import ToOnnxError
+from .to_onnx_exporter import ToOnnx
 
 ENDS = ("Parameter", "Constant", "Result")  # nodes of the IR that compute nothing
 
@@ -115,7 +116,7 @@ def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any
 
 
 def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool = False) -> OpenVinoArtifact:
-    program = captured(module, args, kwargs, dynamic_shapes, strict)
+    program = marked_program(module, args, kwargs, dynamic_shapes, strict)
     with native_output_dropped():
         model = openvino().convert_model(program)
     calling = by_signature(program)

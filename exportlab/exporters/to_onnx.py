@@ -1,11 +1,6 @@
-"""`to_onnx`: our own exporter, as an exporter like the others, and all that the rest of this package takes of `fx2onnx`."""
+"""The only door to `fx2onnx`: all that this package takes of it."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from torch import nn
 
 from fx2onnx import ToOnnxError, to_onnx
 from fx2onnx.blocks.sharing import NAMESPACE
@@ -13,76 +8,18 @@ from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.capture.dynamic_shapes import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
-
-from ..outcomes import Outcome
-from .artifact import Interface
-from .calling import Calling, by_signature
-from .onnx_artifact import OnnxArtifact
+from fx2onnx.program import EXTERNAL_DATA_ABOVE
 
 __all__ = [
-    "NAMESPACE", "StatefulArtifact", "ToOnnx", "ToOnnxError", "keywords_named", "moves", "op_title", "returns_its_argument", "shown_path",
-    "to_onnx", "users_line", "writes",
-]  # fmt: skip
-
-
-class ToOnnx:
-    """`exportlab.to_onnx`, with its defaults."""
-
-    name = "to_onnx"
-
-    def missing(self) -> str | None:
-        """It is part of this package."""
-        return None
-
-    def stage(self, error: Exception) -> Outcome:
-        """Its errors say where they come from; any other one is a fault of the conversion."""
-        return Outcome(error.stage) if isinstance(error, ToOnnxError) else Outcome.CONVERT
-
-    def export(
-        self,
-        module: nn.Module,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        *,
-        dynamic_shapes: Any = None,
-        input_names: Sequence[str] | None = None,
-        output_names: Sequence[str] | None = None,
-        opset_version: int | None = None,
-        **options: Any,
-    ) -> OnnxArtifact:
-        """Exports; `options` go to `to_onnx` as they are."""
-        if opset_version is not None:
-            options["opset_version"] = opset_version
-        program = to_onnx(
-            module, args, kwargs, dynamic_shapes=dynamic_shapes, input_names=input_names, output_names=output_names, **options
-        )
-        asked = Interface.of(input_names, output_names, opset_version)
-        calling = by_signature(program.exported_program)
-        if program.report.mutations:
-            return StatefulArtifact(program.model, calling, self.name, asked, program.report.mutations)
-        return OnnxArtifact(program.model, calling, self.name, asked)
-
-
-class StatefulArtifact(OnnxArtifact):
-    """A model that returns its new state after its results: what one call returns, the next one gets.
-
-    The last outputs are the new values of `state`, names of inputs that have a default; those of the caller's own inputs are dropped.
-    """
-
-    def __init__(self, model: Any, calling: Calling, exporter: str, asked: Interface, state: tuple[str, ...]) -> None:
-        super().__init__(model, calling, exporter, asked)
-        self.state = state
-        self._held: dict[str, Any] = {}
-
-    def fresh(self) -> StatefulArtifact:
-        """The same in its first state; the session is shared."""
-        copy = StatefulArtifact(self.model, self.calling, self.exporter, self.asked, self.state)
-        copy.__dict__["session"] = self.session
-        return copy
-
-    def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        results = super()._run(feeds | self._held)
-        own = len(results) - len(self.state)
-        defaults = {value.name for value in self.session.get_overridable_initializers()}
-        self._held = {name: value for name, value in zip(self.state, results[own:], strict=True) if name in defaults}
-        return results[:own]
+    "EXTERNAL_DATA_ABOVE",
+    "NAMESPACE",
+    "ToOnnxError",
+    "keywords_named",
+    "moves",
+    "op_title",
+    "returns_its_argument",
+    "shown_path",
+    "to_onnx",
+    "users_line",
+    "writes",
+]

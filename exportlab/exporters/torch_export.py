@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from ..files import written_whole
 from ..outcomes import Outcome
 from ..show.text import op_name
 from .artifact import Artifact, Interface
+from .capture import exported_program
 
 
 class ProgramArtifact(Artifact):
@@ -74,11 +74,4 @@ class TorchExport:
         strict: bool = False,
     ) -> ProgramArtifact:
         """Captures the module; an axis named by a string is `Dim.DYNAMIC`, as it is for `torch.onnx.export`."""
-        torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-        shapes = dims_from_names(dynamic_shapes)
-        return ProgramArtifact(torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict))
-
-
-def dims_from_names(dynamic_shapes: Any) -> Any:
-    """`dynamic_shapes` with every string replaced by `Dim.DYNAMIC`."""
-    return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim, dynamic_shapes)
+        return ProgramArtifact(exported_program(module, args, kwargs, dynamic_shapes, strict))

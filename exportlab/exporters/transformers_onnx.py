@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from ..cases import Sample
@@ -21,9 +20,9 @@ from ..messages import first_line, muffled, native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import Calling, by_example
-from .capture import CaptureFailed, stage_of
+from .capture import CaptureFailed, dims_from_names, forget_earlier_captures, stage_of
 from .onnx_artifact import OnnxArtifact
-from .torch_export import dims_from_names
+from .session import session_options
 
 
 class TransformersArtifact(OnnxArtifact):
@@ -37,11 +36,7 @@ class TransformersArtifact(OnnxArtifact):
     @cached_property
     def session(self) -> Any:
         """The exported model, its session made, on CPU."""
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
-        return self._exported.to("cpu", session_options=options)
+        return self._exported.to("cpu", session_options=session_options())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.
@@ -84,7 +79,7 @@ class TransformersOnnx:
         kwargs = dict(kwargs or {})
         given = _by_name(inspect.signature(module.forward), *copy.deepcopy((args, kwargs)))
         returned = called_once(module, Sample(args, kwargs))
-        torch._dynamo.reset()
+        forget_earlier_captures()
         with muffled(), native_output_dropped(), redirect_stdout(io.StringIO()):  # torch.onnx prints its steps, and takes no wish here
             exporter, config = _marking_exporter(), _config(given, dynamic_shapes, opset_version, options)
             exported = exporter.export(module, given, config)

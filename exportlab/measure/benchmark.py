@@ -20,6 +20,7 @@ import torch
 
 from ..cases import Sample
 from ..exporters import OnnxArtifact
+from ..exporters.session import session, session_options
 from ..files import written_whole
 from ..messages import quiet
 from .timing import Make, Timings, chance
@@ -202,16 +203,12 @@ def _new_plot(name: str) -> Path:
 def in_onnxruntime(artifact: OnnxArtifact, sample: Any, repeats: int = 1) -> Make:
     """To be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
     import onnx_ir as ir
-    import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    file = ir.to_proto(artifact.model).SerializeToString()
-    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    running = session(ir.to_proto(artifact.model).SerializeToString(), session_options(threads=1))
     given = Sample.of(sample)
     leaves = artifact.calling.feed(given.args, given.kwargs)
-    feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), leaves, strict=True)}
-    return lambda: lambda: [session.run(None, feeds) for _ in range(repeats)]
+    feeds = {i.name: x.numpy() for i, x in zip(running.get_inputs(), leaves, strict=True)}
+    return lambda: lambda: [running.run(None, feeds) for _ in range(repeats)]
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:

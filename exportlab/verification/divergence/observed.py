@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ...exporters import OnnxArtifact
 from ...exporters.calling import Calling, Flat
+from ...exporters.session import session, session_options
 from .alignment import values_of
 
 SHARED_ABOVE = 1024  # bytes of a weight that ONNX Runtime reads where it is; smaller ones may be shapes, which it has to know early
@@ -49,12 +50,10 @@ class Observed(OnnxArtifact):
         """The `onnxruntime.InferenceSession`, on CPU, made at first use."""
         import onnxruntime
 
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
+        options = session_options()
         weights = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in self._weights.values()]
         options.add_external_initializers(list(self._weights), weights)
-        proto = ir.to_proto(self.model).SerializeToString()
-        return onnxruntime.InferenceSession(proto, sess_options=options, providers=["CPUExecutionProvider"])
+        return session(ir.to_proto(self.model).SerializeToString(), options)
 
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What one call gives, by name; the outputs that the file has anyway come first."""
