@@ -23,7 +23,7 @@ from exportlab.eager import fresh
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
 from exportlab.verification.comparison import Attempt, attempt
-from exportlab.verification.difference import compare as difference
+from exportlab.verification.difference import difference_of
 from exportlab.zoo.tiny import model
 
 page = benchmark.page(
@@ -195,7 +195,7 @@ def library(depth: int, sample: zoo.Sample) -> torch.Tensor:
 
 two = built(2)
 with torch.inference_mode():
-    apart = difference(library(2, two.samples[0]), two.module(*two.samples[0].args)[0])
+    apart = difference_of(library(2, two.samples[0]), two.module(*two.samples[0].args)[0])
 assert not apart.problem, apart.problem
 
 

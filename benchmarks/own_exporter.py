@@ -21,7 +21,7 @@ from exportlab import case, compare, exporters, show, tensor, zoo
 from exportlab.cases import Declaration
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
-from exportlab.verification.difference import compare as difference
+from exportlab.verification.difference import difference_of
 from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
@@ -254,7 +254,7 @@ shallow, deep = map(llama, depths)
 with muffled():
     plain, shared = maker("to_onnx", deep)()(), maker("to_onnx", deep, **once)()()
 unseen = deep.samples[1].args
-apart = difference(plain(*unseen), shared(*unseen))
+apart = difference_of(plain(*unseen), shared(*unseen))
 assert not apart.problem, apart.problem
 stacks = {
     "to_onnx, functions": maker("to_onnx", deep, **once),

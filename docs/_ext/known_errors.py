@@ -214,7 +214,7 @@ def _shown(statement: ast.stmt, source: str) -> str:
         if ast.get_docstring(statement) is not None:
             first = statement.body[0]
             del lines[first.lineno - _begin(statement) : first.end_lineno - _begin(statement) + 1]
-        lines = [line.replace(") -> Tried:", "):") for line in lines]
+        lines = [line.replace(") -> Claim:", "):") for line in lines]
     return "\n".join(lines)
 
 

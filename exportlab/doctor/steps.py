@@ -28,7 +28,7 @@ from ..isolation import Failure, failure_of
 from ..messages import muffled, native_output_dropped
 from ..sweep.observe import call_seconds, weights_bytes
 from ..verification.comparison import Attempt, exported, loaded, verified
-from ..verification.difference import compare
+from ..verification.difference import difference_of
 from ..verification.divergence import first_difference
 from ..verification.verify import Check
 from .lines import STACK, SourceLine, of_locals, of_text
@@ -129,7 +129,7 @@ def _draws(module: nn.Module, sample: Sample) -> bool:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             results.append(last_returned(fresh(module), (sample,)))
-    return bool(compare(*results).problem)
+    return bool(difference_of(*results).problem)
 
 
 def captured(patient: Patient, how: str) -> Captured:

@@ -32,7 +32,7 @@ STAGES = {
     "run": "the runtime runs it",
 }
 WAYS = ("change the model", "change the call", "patch", "another exporter")
-Tried = tuple[Any, nn.Module, Sequence[Any]]
+Claim = tuple[Any, nn.Module, Sequence[Any]]
 """What was exported, the module it has to agree with, and samples: that of the export first, then sizes it never saw."""
 
 
@@ -41,7 +41,7 @@ class Fix:
     """A way past an error: one of `WAYS`, and a function that goes it. The docstring of the function says what it does."""
 
     way: str
-    make: Callable[[], Tried]
+    make: Callable[[], Claim]
 
     @property
     def doc(self) -> str:
@@ -71,7 +71,7 @@ class KnownError:
 
     stage: str
     message: str
-    breaks: Callable[[], Tried]
+    breaks: Callable[[], Claim]
     fixes: tuple[Fix, ...]
     threads: tuple[str, ...] = ()
     check: str = ""
@@ -165,10 +165,10 @@ def reproduced(error: KnownError) -> Reproduced:
 def _seen(error: KnownError) -> Reproduced:
     try:
         with muffled(), native_output_dropped():
-            tried = error.breaks()
+            claim = error.breaks()
     except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
         return Reproduced(text_of(raised), error=raised)
-    report = _verified(tried)
+    report = _verified(claim)
     if report.outcome == Outcome.OK:
         raise OutOfDate(f"{error.name}: this does not fail any more")
     return Reproduced("\n".join(f"{c.name}: {c.detail}" for c in report.failed), report=report)
@@ -181,15 +181,15 @@ def fixed(fix: Fix) -> Report:
         OutOfDate: what comes out is not right, or it was looked at in one size only. What the fix raises is raised as it is.
     """
     with muffled(), native_output_dropped():
-        tried = fix.make()
-    if len(tried[2]) < 2:
+        claim = fix.make()
+    if len(claim[2]) < 2:
         raise OutOfDate(f"{fix.make.__qualname__}: a fix is verified at sizes that the export never saw")
-    report = _verified(tried)
+    report = _verified(claim)
     if report.outcome != Outcome.OK:
         raise OutOfDate(f"{fix.make.__module__}.{fix.make.__name__} does not fix it:\n{report}")
     return report
 
 
-def _verified(tried: Tried) -> Report:
+def _verified(claim: Claim) -> Report:
     with muffled(), native_output_dropped():
-        return verify(*tried)
+        return verify(*claim)

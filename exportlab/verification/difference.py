@@ -31,8 +31,8 @@ class Difference:
     problem: str = ""
 
 
-def compare(expected: Any, actual: Any, tolerances: Tolerances = TOLERANCES) -> Difference:
-    """Compares two return values leaf by leaf. NaN equals NaN; integers and booleans are compared exactly.
+def difference_of(expected: Any, actual: Any, tolerances: Tolerances = TOLERANCES) -> Difference:
+    """Return the difference of two return values, leaf by leaf. NaN equals NaN; integers and booleans are compared exactly.
 
     Args:
         tolerances: `(rtol, atol)` by dtype of the expected tensor; they agree where |actual - expected| <= atol + rtol * |expected|.

@@ -17,7 +17,7 @@ from ..eager import called_once, fresh, last_returned
 from ..exporters import Artifact, artifact_of
 from ..messages import first_line
 from ..outcomes import Outcome
-from .difference import TOLERANCES, Tolerances, compare, tolerance_text
+from .difference import TOLERANCES, Tolerances, difference_of, tolerance_text
 
 
 class VerificationError(AssertionError):
@@ -150,7 +150,7 @@ def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Toler
         actual = last_returned(artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
         return Outcome.FROZEN if probe.failure == Outcome.FROZEN else Outcome.RUN, None, first_line(error)
-    difference = compare(expected, actual, tolerances)
+    difference = difference_of(expected, actual, tolerances)
     return probe.failure if difference.problem else Outcome.OK, difference.worst, difference.problem
 
 

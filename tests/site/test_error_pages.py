@@ -25,7 +25,7 @@ def test_code_is_shown_as_one_types_it(error: KnownError, tmp_path: Path) -> Non
     names = runpy.run_path(str(tmp_path / "typed.py"))
     assert shown.keys() == {"breaks", *(fix.make.__name__ for fix in error.fixes)}
     assert all(callable(names[name]) for name in shown)
-    assert not re.search(r"Tried|from \.|KnownError", "\n".join(shown.values()))
+    assert not re.search(r"Claim|from \.|KnownError", "\n".join(shown.values()))
 
 
 @ERRORS

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Pooled(nn.Module):
@@ -28,7 +28,7 @@ SAMPLES = [(image(height, width),) for height, width in ((4, 6), (7, 5), (2, 9))
 MOVING = ({2: "height", 3: "width"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", Pooled(), SAMPLES[0], dynamic_shapes=MOVING), Pooled(), SAMPLES
 
 
@@ -43,12 +43,12 @@ class ByMeans(nn.Module):
         return torch.stack([part(rows, 3, i).mean(3) for i in range(2)], 3).flatten(1)
 
 
-def by_means() -> Tried:
+def by_means() -> Claim:
     """Take the mean of each part: the i-th of n begins at `i * size // n`. For `AdaptiveAvgPool2d(1)` this is `x.mean((2, 3))`."""
     return export("torchscript", ByMeans(), SAMPLES[0], dynamic_shapes=MOVING), Pooled(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` computes the parts in the graph."""
     return export("to_onnx", Pooled(), SAMPLES[0], dynamic_shapes=MOVING), Pooled(), SAMPLES
 

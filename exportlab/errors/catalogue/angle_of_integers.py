@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Angle(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.arange(rows) - 2,) for rows in (5, 8, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Angle(), SAMPLES[0], dynamic_shapes=ROWS), Angle(), SAMPLES
 
 
@@ -29,12 +29,12 @@ class OfFloats(nn.Module):
         return torch.angle(n.float())
 
 
-def cast() -> Tried:
+def cast() -> Claim:
     """Cast before the function: what PyTorch does by itself, written out."""
     return export("dynamo", OfFloats(), SAMPLES[0], dynamic_shapes=ROWS), Angle(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` casts wherever the captured graph says that the type changes."""
     return export("to_onnx", Angle(), SAMPLES[0], dynamic_shapes=ROWS), Angle(), SAMPLES
 

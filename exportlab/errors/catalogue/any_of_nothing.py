@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class AnyPositive(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", AnyPositive(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
 
@@ -29,7 +29,7 @@ class CountPositive(nn.Module):
         return (x > 0).sum() > 0
 
 
-def counted() -> Tried:
+def counted() -> Claim:
     """Count and compare: the sum of nothing is zero everywhere."""
     return export("dynamo", CountPositive(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
@@ -39,12 +39,12 @@ class NotAllOthers(nn.Module):
         return ~(~(x > 0)).all()
 
 
-def not_all() -> Tried:
+def not_all() -> Claim:
     """Or ask whether all are false: `all` of nothing is right."""
     return export("dynamo", NotAllOthers(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes it so that it is right at every size."""
     return export("to_onnx", AnyPositive(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 

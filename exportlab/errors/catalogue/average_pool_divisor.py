@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Pooled(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.arange(36.0 * rows).reshape(rows, 1, 6, 6) + 1,) for rows in (
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Pooled(), SAMPLES[0], dynamic_shapes=ROWS), Pooled(), SAMPLES
 
 
@@ -30,12 +30,12 @@ class Scaled(nn.Module):
         return F.avg_pool2d(x, 3) * (3 * 3 / 2)
 
 
-def scaled() -> Tried:
+def scaled() -> Claim:
     """Average as usual, and scale by the number of elements over the divisor. With padding, `count_include_pad` has to stay true."""
     return export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=ROWS), Pooled(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes that factor itself."""
     return export("to_onnx", Pooled(), SAMPLES[0], dynamic_shapes=ROWS), Pooled(), SAMPLES
 

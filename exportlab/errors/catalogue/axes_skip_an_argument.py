@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Mixed(nn.Module):
@@ -22,16 +22,16 @@ NAMES = ["x", "y"]
 AXES = {"x": {0: "rows"}, "y": {0: "rows"}}
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return torch.onnx.export(Mixed(), SAMPLES[0], dynamo=True, verbose=False, input_names=NAMES, dynamic_axes=AXES), Mixed(), SAMPLES
 
 
-def dynamic_shapes() -> Tried:
+def dynamic_shapes() -> Claim:
     """Write `dynamic_shapes`, one entry for each argument, `None` for what is no tensor. The number is a constant of the file."""
     return export("dynamo", Mixed(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None, {0: "rows"})), Mixed(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter, `dynamo=False`, is what `dynamic_axes` was made for. It makes an input of the number, too."""
     return export("torchscript", Mixed(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None, {0: "rows"})), Mixed(), SAMPLES
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 MEAN, VARIANCE = torch.full((3,), 5.0), torch.full((3,), 4.0)
 
@@ -24,7 +24,7 @@ SAMPLES = [(torch.arange(15.0 * rows).reshape(rows, 3, 5).sin(),) for rows in (4
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", ByBatch(), SAMPLES[0], dynamic_shapes=ROWS), ByBatch(), SAMPLES
 
 
@@ -35,12 +35,12 @@ class Written(nn.Module):
         return deviation / torch.sqrt(variance + 1e-5)
 
 
-def written() -> Tried:
+def written() -> Claim:
     """Write the statistics of the batch out: two means and a division."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), ByBatch(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes the means itself."""
     return export("to_onnx", ByBatch(), SAMPLES[0], dynamic_shapes=ROWS), ByBatch(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Product(nn.Module):
@@ -26,16 +26,16 @@ FULL = [(x.float(),) for (x,) in HALF]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Product(torch.bfloat16), HALF[0], dynamic_shapes=ROWS), Product(torch.bfloat16), HALF
 
 
-def widened() -> Tried:
+def widened() -> Claim:
     """Run in float32 what the processor has no kernel for: `module.float()` before the export. The file doubles in size."""
     return export("dynamo", Product(torch.float32), FULL[0], dynamic_shapes=ROWS), Product(torch.float32), FULL
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` asks ONNX Runtime which kernels it has, and casts round those it has not. The weights stay bfloat16."""
     return export("to_onnx", Product(torch.bfloat16), HALF[0], dynamic_shapes=ROWS), Product(torch.bfloat16), HALF
 

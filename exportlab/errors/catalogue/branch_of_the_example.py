@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class BySize(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (6, 4, 3, 9, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", BySize(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
@@ -32,7 +32,7 @@ class ByCount(nn.Module):
         return torch.where(rows > 4, x * 2, x * 3)
 
 
-def counted() -> Tried:
+def counted() -> Claim:
     """Count the rows in a tensor, and pick with `torch.where`: what is computed from a tensor stays in the graph. Both are computed."""
     return export("dynamo", ByCount(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
@@ -43,7 +43,7 @@ class ByCond(nn.Module):
         return torch.cond(rows > 4, lambda x: x * 2, lambda x: x * 3, (x,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """The same with `torch.cond`, which runs one branch. Best where a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class BySize(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (6, 3
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
@@ -33,12 +33,12 @@ class BySizeAtRunTime(nn.Module):
         return torch.cond(large, lambda x: x * 2, lambda x: x * 3, (x,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """Make a tensor of the size, and a `torch.cond` of the `if`: then both branches are in the file, and the size is asked at run time."""
     return export("to_onnx", BySizeAtRunTime(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
-def accepted() -> Tried:
+def accepted() -> Claim:
     """If the other sizes never come, say so with `accept_ranges`: the file is written, and right for those of the message."""
     program = export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS, accept_ranges=("rows",))
     return program, BySize(), [sample for sample in SAMPLES if len(sample[0]) > 4]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class ScaledDown(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.linspace(-3, 3, 12).reshape(4, 3),), (torch.linspace(-0.5, 0.9
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", ScaledDown(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
 
@@ -31,7 +31,7 @@ class ScaledByClamp(nn.Module):
         return x / x.abs().max().clamp(min=1)
 
 
-def clamp() -> Tried:
+def clamp() -> Claim:
     """Say it without a branch, on the tensor: `clamp`, `minimum`, `maximum`, `relu`."""
     return export("dynamo", ScaledByClamp(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
@@ -42,7 +42,7 @@ class ScaledByWhere(nn.Module):
         return torch.where(largest > 1, x / largest, x)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """`torch.where` computes both branches and picks. It fits any test."""
     return export("dynamo", ScaledByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 

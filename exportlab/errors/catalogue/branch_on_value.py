@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class ByValue(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.ones(4, 3),), (-torch.ones(7, 3),), (torch.ones(1, 3),)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -31,7 +31,7 @@ class ByWhere(nn.Module):
         return torch.where(x.sum() > 0, x * 2, x * 3)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """`torch.where` computes both and picks. Best where both are cheap and neither can fail."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
@@ -41,7 +41,7 @@ class ByCond(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """`torch.cond` keeps both branches in the graph, as an `If`, and runs one. Best where a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 

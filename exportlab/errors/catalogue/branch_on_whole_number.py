@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class PaddedIfNeeded(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.ones(4, 3) * 2, torch.tensor(2)), (torch.ones(7, 3), torch.ten
 ROWS = ({0: "rows"}, None)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", PaddedIfNeeded(), SAMPLES[0], dynamic_shapes=ROWS), PaddedIfNeeded(), SAMPLES
 
 
@@ -34,7 +34,7 @@ class PaddedAlways(nn.Module):
         return F.pad(x, (0, 0, 0, n), value=1.0)
 
 
-def without_the_test() -> Tried:
+def without_the_test() -> Claim:
     """Drop a test that only saves work: padding by nothing changes nothing. What you know of the number, say with `torch._check`."""
     return export("dynamo", PaddedAlways(), SAMPLES[0], dynamic_shapes=ROWS), PaddedIfNeeded(), SAMPLES
 
@@ -49,7 +49,7 @@ class PaddedByCond(nn.Module):
         )
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """`torch.cond` takes the test as it is and keeps both paths in the graph. They may give different sizes."""
     return export("dynamo", PaddedByCond(), SAMPLES[0], dynamic_shapes=ROWS), PaddedIfNeeded(), SAMPLES
 

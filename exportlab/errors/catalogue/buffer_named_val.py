@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Shifted(nn.Module):
@@ -29,11 +29,11 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Shifted(*NAMES), SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 
 
-def renamed() -> Tried:
+def renamed() -> Claim:
     """Call them something else. Weights that were saved under the old names need their keys renamed."""
     other = Shifted(*(f"shift_{i}" for i in range(5)))
     return export("dynamo", other, SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
@@ -48,12 +48,12 @@ class Held(nn.Module):
         return self.model(x)
 
 
-def held() -> Tried:
+def held() -> Claim:
     """Export a module that holds yours: every name then has the path before it, `model.val_3`."""
     return export("dynamo", Held(Shifted(*NAMES)), SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` gives no name twice."""
     return export("to_onnx", Shifted(*NAMES), SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Counter(nn.Module):
@@ -25,7 +25,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Counter(), SAMPLES[0], dynamic_shapes=ROWS), Counter(), SAMPLES
 
 
@@ -39,13 +39,13 @@ class InAndOut(nn.Module):
         return self.counter(x), self.counter.calls
 
 
-def in_and_out() -> Tried:
+def in_and_out() -> Claim:
     """Make the state an argument and a result: wrapped like this, the model is left as it is. The caller keeps the state."""
     samples = [(x, torch.full((), float(calls))) for calls, (x,) in enumerate(SAMPLES)]
     return export("dynamo", InAndOut(), samples[0], dynamic_shapes=({0: "rows"}, {})), InAndOut(), samples
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` makes it an input with a default and an output: feed what one call returned to the next."""
     return export("to_onnx", Counter(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Counter(), SAMPLES
 

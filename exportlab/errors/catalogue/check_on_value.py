@@ -9,7 +9,7 @@ from torch import nn
 
 from ...exporters import export
 from ...patches import checks_passed
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Checked(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.arange(rows * 3.0).reshape(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Checked(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES
 
 
@@ -34,12 +34,12 @@ class CheckedInPython(nn.Module):
         return x.softmax(-1)
 
 
-def only_in_python() -> Tried:
+def only_in_python() -> Claim:
     """Check only when no export is going on. Python still checks; the file does not, so check before you call it."""
     return export("dynamo", CheckedInPython(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES
 
 
-def patched() -> Tried:
+def patched() -> Claim:
     """For a model that is not yours: `checks_passed` takes every line that only checks as passed, and says which it met."""
     with checks_passed():
         return export("dynamo", Checked(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Centred(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3).exp(),) for rows in
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Centred(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
@@ -31,17 +31,17 @@ class Sliced(nn.Module):
         return torch.cat([part - part.mean(0) for part in (x[:half], x[half:])])
 
 
-def sliced() -> Tried:
+def sliced() -> Claim:
     """Write the parts as slices. A single row has one chunk and two slices: say what you want of it."""
     return export("dynamo", Sliced(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
-def unoptimised() -> Tried:
+def unoptimised() -> Claim:
     """Leave the optimiser out. The file is larger; ONNX Runtime has an optimiser of its own, which it runs when it loads a file."""
     return export("dynamo", Centred(), SAMPLES[0], dynamic_shapes=ROWS, optimize=False), Centred(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` computes the ends of the parts, and slices."""
     return export("to_onnx", Centred(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 

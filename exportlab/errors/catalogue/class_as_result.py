@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 @dataclass
@@ -30,7 +30,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Measured(), SAMPLES[0], dynamic_shapes=ROWS), Measured(), SAMPLES
 
 
@@ -43,12 +43,12 @@ class AsDict(nn.Module):
         return vars(self.module(x))
 
 
-def as_dict() -> Tried:
+def as_dict() -> Claim:
     """Export a module around yours that returns a dict or a tuple. Whoever runs the file gets tensors in any case."""
     return export("dynamo", AsDict(Measured()), SAMPLES[0], dynamic_shapes=ROWS), AsDict(Measured()), SAMPLES
 
 
-def registered() -> Tried:
+def registered() -> Claim:
     """Register the class: then what stands for the file in Python gives back the object."""
 
     @dataclass

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 @dataclass
@@ -28,7 +28,7 @@ def tensors(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.linspace(-1, 1, rows * 3).reshape(rows, 3), torch.ones(rows + 2, 3)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     samples = [(x, Cache(past)) for x, past in map(tensors, (4, 7))]
     return export("torchscript", Attended(), samples[0]), Attended(), samples
 
@@ -46,12 +46,12 @@ SAMPLES = [tensors(4), tensors(7), tensors(1)]
 MOVING = ({0: "rows"}, {0: "past"})
 
 
-def by_tensors() -> Tried:
+def by_tensors() -> Claim:
     """Export a module around yours that takes the tensors and makes the object of them. So past keys and values get names, too."""
     return export("torchscript", ByTensors(Attended()), SAMPLES[0], dynamic_shapes=MOVING), ByTensors(Attended()), SAMPLES
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter takes the object itself as soon as the class is a container that torch knows."""
 
     @dataclass

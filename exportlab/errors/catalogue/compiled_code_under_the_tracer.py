@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class ByCond(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.ones(4, 3),), (-torch.ones(7, 3),), (torch.ones(1, 3),)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByCond(), SAMPLES
 
 
@@ -29,12 +29,12 @@ class ByWhere(nn.Module):
         return torch.where(x.sum() > 0, x * 2, x * 3)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """For the older exporter: compute both branches and pick. It has no way to record a choice or a loop of Python."""
     return export("torchscript", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByCond(), SAMPLES
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """`torch.cond` is made for `dynamo=True`: there it becomes an `If`. Of a compiled model, export what is inside, its `_orig_mod`."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByCond(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -21,17 +21,17 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", torch.compile(Doubled()), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
-def unwrapped() -> Tried:
+def unwrapped() -> Claim:
     """Export what is inside: `_orig_mod` of a compiled module, `module` of a `DataParallel`. Or export first, and compile then."""
     compiled = torch.compile(Doubled())
     return export("dynamo", compiled._orig_mod, SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
-def one_level_more() -> Tried:
+def one_level_more() -> Claim:
     """Where the wrapper has to stay: add the level, a tuple of the entries in a tuple of one."""
     return export("dynamo", torch.compile(Doubled()), SAMPLES[0], dynamic_shapes=(ROWS,)), Doubled(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Denoised(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.linspace(0, 3, rows * 8).reshape(rows, 8).sin(),) for rows in 
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Denoised(), SAMPLES[0], dynamic_shapes=ROWS), Denoised(), SAMPLES
 
 
@@ -32,7 +32,7 @@ class ByProduct(nn.Module):
         return (spectrum * (spectrum.abs() > 0.5)).abs()
 
 
-def by_product() -> Tried:
+def by_product() -> Claim:
     """Write it with the operators that have a translation for pairs, here a product with a mask."""
     return export("dynamo", ByProduct(), SAMPLES[0], dynamic_shapes=ROWS), Denoised(), SAMPLES
 
@@ -44,7 +44,7 @@ class OnPairs(nn.Module):
         return torch.where(kept, pairs, 0.0).norm(dim=-1)
 
 
-def on_pairs() -> Tried:
+def on_pairs() -> Claim:
     """Leave complex numbers right after the transform: `view_as_real` costs nothing, and every operator takes floats."""
     return export("dynamo", OnPairs(), SAMPLES[0], dynamic_shapes=ROWS), Denoised(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Spectrum(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.linspace(0, 3, rows * 8).reshape(rows, 8).sin(),) for rows in 
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 
@@ -33,12 +33,12 @@ class Pairs(nn.Module):
         return torch.view_as_real(self.model(x))
 
 
-def pairs() -> Tried:
+def pairs() -> Claim:
     """Return pairs on purpose, so that model and file agree. `torch.view_as_complex(torch.from_numpy(...))` turns them back afterwards."""
     return export("dynamo", Pairs(Spectrum()), SAMPLES[0], dynamic_shapes=ROWS), Pairs(Spectrum()), SAMPLES
 
 
-def torch_export() -> Tried:
+def torch_export() -> Claim:
     """Where it need not be ONNX, an exported program returns complex numbers."""
     return export("torch.export", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 

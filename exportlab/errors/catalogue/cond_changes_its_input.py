@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Raised(nn.Module):
@@ -24,7 +24,7 @@ SAMPLES = [(torch.ones(4, 3),), (-torch.ones(7, 3),), (torch.ones(1, 3),)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Raised(), SAMPLES[0], dynamic_shapes=ROWS), Raised(), SAMPLES
 
 
@@ -33,7 +33,7 @@ class RaisedInACopy(Raised):
         return super().raised(x.clone())
 
 
-def copied() -> Tried:
+def copied() -> Claim:
     """Copy it first, inside of the branch: the write then is to a tensor of its own, and no copy is left in the file."""
     return export("dynamo", RaisedInACopy(), SAMPLES[0], dynamic_shapes=ROWS), Raised(), SAMPLES
 
@@ -43,7 +43,7 @@ class RaisedAnew(Raised):
         return (x + 1) * 3
 
 
-def without_writing() -> Tried:
+def without_writing() -> Claim:
     """Say it without a write: `x = x + 1` for `x += 1`, and `where`, `cat`, `index_put` for what is set at a place."""
     return export("dynamo", RaisedAnew(), SAMPLES[0], dynamic_shapes=ROWS), Raised(), SAMPLES
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch._higher_order_ops import while_loop
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 Turn = tuple[torch.Tensor, torch.Tensor]
 
@@ -27,7 +27,7 @@ SAMPLES = [(torch.linspace(-1, 2, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Turned(), SAMPLES[0], dynamic_shapes=ROWS), Turned(), SAMPLES
 
 
@@ -36,12 +36,12 @@ class ByWhere(Turned):
         return i + 1, torch.where(x.sum() > 0, x - 1, x * 0.5 + 1)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """Inside the loop, compute both and pick. Each turn then pays for both branches."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Turned(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes body and branches as subgraphs where they belong, and needs no functions."""
     return export("to_onnx", Turned(), SAMPLES[0], dynamic_shapes=ROWS), Turned(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Tripled(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.ones(4, 3),), (-torch.ones(7, 3),), (torch.ones(1, 3),)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Tripled(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 
@@ -30,7 +30,7 @@ class TripledOrCloned(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: x * 3, lambda x: x.clone(), (x,))
 
 
-def clone() -> Tried:
+def clone() -> Claim:
     """Return `x.clone()`. The copy does not outlive the export: in the file it is an `Identity`, or nothing."""
     return export("dynamo", TripledOrCloned(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
@@ -40,12 +40,12 @@ class TripledByWhere(nn.Module):
         return torch.where(x.sum() > 0, x * 3, x)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """Where the other branch is cheap, too, `torch.where` is all it takes."""
     return export("dynamo", TripledByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """Under `torch.no_grad()` the capture lets it pass, and `to_onnx` translates it. `torch.onnx.export` then fails one step later."""
     with torch.no_grad():
         return export("to_onnx", Tripled(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES

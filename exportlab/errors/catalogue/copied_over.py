@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Copied(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.arange(1.0, rows + 1)[:, None],) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Copied(), SAMPLES[0], dynamic_shapes=ROWS), Copied(), SAMPLES
 
 
@@ -31,12 +31,12 @@ class Expanded(nn.Module):
         return wide.copy_(x.expand_as(wide))
 
 
-def expanded() -> Tried:
+def expanded() -> Claim:
     """Expand what is copied first."""
     return export("dynamo", Expanded(), SAMPLES[0], dynamic_shapes=ROWS), Copied(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` expands it itself."""
     return export("to_onnx", Copied(), SAMPLES[0], dynamic_shapes=ROWS), Copied(), SAMPLES
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 def squeezed(x: torch.Tensor) -> torch.Tensor:
@@ -35,7 +35,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", Squeezed(), SAMPLES[0], dynamic_shapes=ROWS), Squeezed(), SAMPLES
 
 
@@ -43,7 +43,7 @@ def symbolic(g: Any, x: Any) -> Any:
     return g.op("Div", x, g.op("Add", g.op("Abs", x), g.op("Constant", value_t=torch.ones(()))))
 
 
-def told() -> Tried:
+def told() -> Claim:
     """Register a symbolic function, which says it in ONNX. It is registered for the whole process, until it is taken back."""
     torch.onnx.register_custom_op_symbolic("known_errors::squeezed", symbolic, 20)
     try:
@@ -56,7 +56,7 @@ def in_onnx(g: Any, x: Any) -> Any:
     return g.Div(x, g.Add(g.Abs(x), 1.0))
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """Say the same to an exporter that takes it as an argument of the call: `to_onnx`, or `dynamo=True` with onnxscript."""
     registered()
     table = {torch.ops.known_errors.squeezed.default: in_onnx}

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 def row_means(x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +36,7 @@ SAMPLES = [(torch.linspace(-1, 2, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Centred(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
@@ -52,7 +52,7 @@ class CentredWithFake(Centred):
         return with_fake()(x)
 
 
-def register_fake() -> Tried:
+def register_fake() -> Claim:
     """Register one: make an empty tensor of the right shape, from the sizes of this call. ONNX needs a translation as well."""
     return export("torch.export", CentredWithFake(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
@@ -62,7 +62,7 @@ class CentredInTorch(Centred):
         return row_means(x) if torch.compiler.is_exporting() else without_fake()(x)
 
 
-def in_torch() -> Tried:
+def in_torch() -> Claim:
     """While exporting, compute the same with operators of torch. Then neither a fake nor a translation is needed."""
     return export("dynamo", CentredInTorch(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 def softly_signed(x: torch.Tensor, scale: float) -> torch.Tensor:
@@ -35,7 +35,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Signed(), SAMPLES[0], dynamic_shapes=ROWS), Signed(), SAMPLES
 
 
@@ -45,7 +45,7 @@ class SpeltOut(nn.Module):
         return function(x, 0.5) * 2
 
 
-def spelt_out() -> Tried:
+def spelt_out() -> Claim:
     """Where the operator can be written with those of torch, call that function during the export, and the operator otherwise."""
     return export("dynamo", SpeltOut(), SAMPLES[0], dynamic_shapes=ROWS), Signed(), SAMPLES
 
@@ -56,7 +56,7 @@ def in_onnx(x: Any, scale: float) -> Any:
     return op.Div(x, op.Add(op.Abs(x), op.CastLike(scale, x)))
 
 
-def translated() -> Tried:
+def translated() -> Claim:
     """Say it in ONNX, and hand that over. `to_onnx` takes the same table."""
     registered()
     table = {torch.ops.known_errors.softly_signed.default: in_onnx}
@@ -64,7 +64,7 @@ def translated() -> Tried:
     return made, Signed(), SAMPLES
 
 
-def torch_export() -> Tried:
+def torch_export() -> Claim:
     """Where it need not be ONNX: an exported program calls the operator itself, and needs it installed."""
     return export("torch.export", Signed(), SAMPLES[0], dynamic_shapes=ROWS), Signed(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Moved(nn.Module):
@@ -26,22 +26,22 @@ SAMPLES = [inputs(4), inputs(7), inputs(1)]
 SHAPES = {"x": {0: "rows"}, "by": {"scale": None, "shift": {0: "rows"}}}
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Moved(), SAMPLES[0], dynamic_shapes=SHAPES), Moved(), SAMPLES
 
 
-def by_name() -> Tried:
+def by_name() -> Claim:
     """Pass the dict by name, in `kwargs`."""
     x, by = inputs(4)
     return export("dynamo", Moved(), (), {"x": x, "by": by}, dynamic_shapes=SHAPES), Moved(), [{"x": x, "by": by} for x, by in SAMPLES]
 
 
-def empty_dict_behind() -> Tried:
+def empty_dict_behind() -> Claim:
     """Put an empty dict behind it: then that one holds the keyword arguments, none."""
     return torch.onnx.export(Moved(), (*inputs(4), {}), dynamic_shapes=SHAPES, dynamo=True, verbose=False), Moved(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` leaves a dict what it is. So does `torch.export`."""
     return export("to_onnx", Moved(), SAMPLES[0], dynamic_shapes=SHAPES), Moved(), SAMPLES
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.export import Dim
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Pairs(nn.Module):
@@ -21,21 +21,21 @@ class Pairs(nn.Module):
 SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 10, 6)]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: Dim("rows")},)), Pairs(), SAMPLES
 
 
-def what_it_can_keep() -> Tried:
+def what_it_can_keep() -> Claim:
     """Promise what is true: `2 * Dim("pairs")`, `Dim("rows", max=64)`. The program then refuses other sizes, in clear words."""
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: 2 * Dim("pairs")},)), Pairs(), SAMPLES
 
 
-def dim_dynamic() -> Tried:
+def dim_dynamic() -> Claim:
     """Promise nothing: with `Dim.DYNAMIC` the capture finds the limits itself, and raises only if the axis comes out constant."""
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: Dim.DYNAMIC},)), Pairs(), SAMPLES
 
 
-def torch_onnx() -> Tried:
+def torch_onnx() -> Claim:
     """`torch.onnx.export` takes names, which promise nothing, and finds the limits itself. The file does not check them."""
     return export("dynamo", Pairs(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Pairs(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Added(nn.Module):
@@ -19,18 +19,18 @@ class Added(nn.Module):
 SAMPLES = [(torch.ones(rows, 3), torch.full((rows, 3), 5.0)) for rows in (4, 7, 1)]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     shapes = ({0: Dim("a")}, {0: Dim("b")})
     return torch.export.export(Added(), SAMPLES[0], dynamic_shapes=shapes), Added(), SAMPLES
 
 
-def one_dim() -> Tried:
+def one_dim() -> Claim:
     """Use one `Dim` for both. One that is larger by one is `rows + 1`."""
     rows = Dim("rows")
     return torch.export.export(Added(), SAMPLES[0], dynamic_shapes=({0: rows}, {0: rows})), Added(), SAMPLES
 
 
-def dim_dynamic() -> Tried:
+def dim_dynamic() -> Claim:
     """Let the capture find it: `Dim.DYNAMIC` promises nothing about two axes, and the program checks that they are equal."""
     shapes = ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})
     return torch.export.export(Added(), SAMPLES[0], dynamic_shapes=shapes), Added(), SAMPLES

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Cast(nn.Module):
@@ -21,7 +21,7 @@ TENSORS = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = {0: "rows"}
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     samples = [(x, torch.float16) for (x,) in TENSORS]
     return export("dynamo", Cast(), samples[0], dynamic_shapes=(ROWS, None)), Cast(), samples
 
@@ -35,7 +35,7 @@ class CastTo(nn.Module):
         return self.module(x, self.dtype)
 
 
-def bound() -> Tried:
+def bound() -> Claim:
     """Bind it: a module around yours that holds the dtype, and one file for each that you need."""
     module = CastTo(Cast(), torch.float16)
     return export("dynamo", module, TENSORS[0], dynamic_shapes=(ROWS,)), module, TENSORS
@@ -46,7 +46,7 @@ class CastLike(nn.Module):
         return Cast()(x, like.dtype)
 
 
-def of_a_tensor() -> Tried:
+def of_a_tensor() -> Claim:
     """Or take it from a tensor that has it, which every call then has to bring."""
     samples = [(x, torch.zeros(1, dtype=torch.float16)) for (x,) in TENSORS]
     return export("dynamo", CastLike(), samples[0], dynamic_shapes=(ROWS, None)), CastLike(), samples

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Encoder(nn.Module):
@@ -32,7 +32,7 @@ SAMPLES = [(torch.arange(16.0 * steps).reshape(2, steps, 8).cos(), torch.tensor(
 STEPS = ({1: "steps"}, {})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Encoder().eval(), SAMPLES[0], dynamic_shapes=STEPS), Encoder().eval(), SAMPLES
 
 
@@ -41,7 +41,7 @@ class Zeroed(Encoder):
         return super().forward(x, lengths).masked_fill(padding(x, lengths)[..., None], 0.0)
 
 
-def zeroed() -> Tried:
+def zeroed() -> Claim:
     """Write the zeros yourself. Where no sequence fills its row, eager returns fewer steps as well: cut `x` to the longest beforehand."""
     return export("dynamo", Zeroed().eval(), SAMPLES[0], dynamic_shapes=STEPS), Encoder().eval(), SAMPLES
 

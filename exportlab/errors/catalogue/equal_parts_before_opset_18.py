@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Stacked(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Stacked(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), Stacked(), SAMPLES
 
 
@@ -30,17 +30,17 @@ class Sliced(nn.Module):
         return torch.cat([x[:, i : i + 1] for i in range(x.shape[1])])
 
 
-def sliced() -> Tried:
+def sliced() -> Claim:
     """Where it has to be 17, write the parts as slices."""
     return export("dynamo", Sliced(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), Stacked(), SAMPLES
 
 
-def opset_18() -> Tried:
+def opset_18() -> Claim:
     """Ask for 18 or more, or for nothing: then nothing is converted."""
     return export("dynamo", Stacked(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=18), Stacked(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter writes the opset that you ask for, without a conversion."""
     return export("torchscript", Stacked(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), Stacked(), SAMPLES
 

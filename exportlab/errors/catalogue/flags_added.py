@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Either(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.arange(rows) % 2 == 0, torch.arange(rows) % 3 == 0) for rows i
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Either(), SAMPLES[0], dynamic_shapes=ROWS), Either(), SAMPLES
 
 
@@ -29,12 +29,12 @@ class EitherByOr(nn.Module):
         return a | b
 
 
-def either() -> Tried:
+def either() -> Claim:
     """Say what is meant: `|` for `+`, `&` for `*`. Where numbers are meant, cast with `.long()` first."""
     return export("dynamo", EitherByOr(), SAMPLES[0], dynamic_shapes=ROWS), Either(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` looks at the types and writes `Or`."""
     return export("to_onnx", Either(), SAMPLES[0], dynamic_shapes=ROWS), Either(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Halved(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.arange(rows) - 4,) for rows in (9, 3, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", Halved(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
@@ -29,12 +29,12 @@ class HalvedExactly(nn.Module):
         return (n - n % 2) // 2
 
 
-def exactly() -> Tried:
+def exactly() -> Claim:
     """Take the remainder away first: of what can be divided without one, both kinds of rounding are the same."""
     return export("torchscript", HalvedExactly(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter rounds down."""
     return export("dynamo", Halved(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import from_file
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Weighted(nn.Module):
@@ -28,17 +28,17 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def written_to(path: Path) -> Tried:
+def written_to(path: Path) -> Claim:
     torch.onnx.export(Weighted(), SAMPLES[0], path, dynamic_shapes=ROWS, dynamo=True, verbose=False)
     return from_file(path, SAMPLES[0], {}, Weighted()(*SAMPLES[0])), Weighted(), SAMPLES
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     with tempfile.TemporaryDirectory() as folder:
         return written_to(Path(folder) / "out" / "model.onnx")
 
 
-def made() -> Tried:
+def made() -> Claim:
     """Make the folder before the export."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out" / "model.onnx"
@@ -46,7 +46,7 @@ def made() -> Tried:
         return written_to(path)
 
 
-def saved_later() -> Tried:
+def saved_later() -> Claim:
     """Export without a path and save what you get: a mistake in the path then costs a second `save`, and no second export."""
     program = torch.onnx.export(Weighted(), SAMPLES[0], dynamic_shapes=ROWS, dynamo=True, verbose=False)
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Spectrum(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.linspace(0, 3, rows * 8).reshape(rows, 8).sin(),) for rows in 
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 
@@ -37,12 +37,12 @@ class ByWaves(nn.Module):
         return ((x @ self.cosines) ** 2 + (x @ self.sines) ** 2).sqrt()
 
 
-def by_waves() -> Tried:
+def by_waves() -> Claim:
     """For a length that is known, the transform is two products of matrices. They take its square in work and in bytes."""
     return export("torchscript", ByWaves(8), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter, `dynamo=True`, writes a `DFT`, and complex numbers as pairs."""
     return export("dynamo", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 

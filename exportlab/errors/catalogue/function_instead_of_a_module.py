@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Autoencoder(nn.Module):
@@ -37,16 +37,16 @@ class Encoder(nn.Module):
         return self.model.encode(x)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Autoencoder().encode, SAMPLES[0], dynamic_shapes=ROWS), Encoder(Autoencoder()), SAMPLES
 
 
-def wrapped() -> Tried:
+def wrapped() -> Claim:
     """A module whose `forward` calls it. If it holds the model as an attribute, the weights it uses are found, and get their names."""
     return export("dynamo", Encoder(Autoencoder()), SAMPLES[0], dynamic_shapes=ROWS), Encoder(Autoencoder()), SAMPLES
 
 
-def forward_replaced() -> Tried:
+def forward_replaced() -> Claim:
     """Without a class: let `forward` of the model be the method, for as long as the export takes."""
     model = Autoencoder()
     model.forward = model.encode

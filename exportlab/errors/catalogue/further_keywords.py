@@ -12,7 +12,7 @@ from torch import nn
 
 from ...exporters import export
 from ...patches import keywords_named
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Shifted(nn.Module):
@@ -29,7 +29,7 @@ SAMPLES = [inputs(4), inputs(7), inputs(1)]
 SHAPES: dict[str, Any] = {"x": {0: "rows"}, "kwargs": {"scale": None, "shift": {0: "rows"}}}
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Shifted(), (), SAMPLES[0], dynamic_shapes=SHAPES), Shifted(), SAMPLES
 
 
@@ -38,20 +38,20 @@ class Named(Shifted):
         return super().forward(x, scale=scale, shift=shift)
 
 
-def named() -> Tried:
+def named() -> Claim:
     """Give each input a parameter, in a subclass or a module around yours that passes them on."""
     shapes = {"x": {0: "rows"}, "scale": None, "shift": {0: "rows"}}
     return export("dynamo", Named(), (), SAMPLES[0], dynamic_shapes=shapes), Shifted(), SAMPLES
 
 
-def patched() -> Tried:
+def patched() -> Claim:
     """`keywords_named` does so while it lasts, with the module as it is, and gives the shapes that go with it."""
     module = Shifted()
     with keywords_named(module, (), SAMPLES[0], SHAPES) as shapes:
         return export("dynamo", module, (), SAMPLES[0], dynamic_shapes=shapes), Shifted(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` takes the shapes as they are."""
     return export("to_onnx", Shifted(), (), SAMPLES[0], dynamic_shapes=SHAPES), Shifted(), SAMPLES
 

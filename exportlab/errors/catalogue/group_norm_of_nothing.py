@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 SAMPLES = [(torch.arange(6.0 * rows).reshape(rows, 6).sin(),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", nn.GroupNorm(2, 6), SAMPLES[0], dynamic_shapes=ROWS), nn.GroupNorm(2, 6), SAMPLES
 
 
@@ -27,12 +27,12 @@ class Written(nn.GroupNorm):
         return normalised.flatten(1) * self.weight + self.bias
 
 
-def written() -> Tried:
+def written() -> Claim:
     """Write the groups out with sizes that are known. Or send no empty batch."""
     return export("dynamo", Written(2, 6), SAMPLES[0], dynamic_shapes=ROWS), nn.GroupNorm(2, 6), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes the sizes."""
     return export("to_onnx", nn.GroupNorm(2, 6), SAMPLES[0], dynamic_shapes=ROWS), nn.GroupNorm(2, 6), SAMPLES
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Lookup(nn.Module):
@@ -28,13 +28,13 @@ ROWS = ({0: "rows"},)
 TOKENS = numpy.array([0, 3, 7, -100])
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Lookup(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"tokens": TOKENS})
     return exported, Lookup(), SAMPLES
 
 
-def replaced() -> Tried:
+def replaced() -> Claim:
     """Look at what you feed: replace what is not in the vocabulary, before the call, by the token for that, here 0."""
     exported = export("dynamo", Lookup(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"tokens": numpy.where((TOKENS >= 0) & (TOKENS < 5), TOKENS, 0)})
@@ -47,7 +47,7 @@ class Forgiving(Lookup):
         return super().forward(torch.where(known, tokens, 0))
 
 
-def forgiving() -> Tried:
+def forgiving() -> Claim:
     """Or have the model replace them. It hides that somebody feeds it what it does not know."""
     exported = export("dynamo", Forgiving(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"tokens": TOKENS})

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Lookup(nn.Module):
@@ -24,7 +24,7 @@ SAMPLES = [(torch.arange(rows, dtype=torch.int32) % 5,) for rows in (4, 7, 1, 0)
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Lookup(), SAMPLES[0], dynamic_shapes=ROWS), Lookup(), SAMPLES
 
 
@@ -33,12 +33,12 @@ class LookupIn64Bits(Lookup):
         return super().forward(index.long())
 
 
-def widened() -> Tried:
+def widened() -> Claim:
     """Cast the index with `.long()` in the model: the file still takes int32."""
     return export("dynamo", LookupIn64Bits(), SAMPLES[0], dynamic_shapes=ROWS), Lookup(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` casts the index."""
     return export("to_onnx", Lookup(), SAMPLES[0], dynamic_shapes=ROWS), Lookup(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -21,20 +21,20 @@ ROWS = ({0: "rows"},)
 PIXELS = SAMPLES[0][0].numpy()
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"pixels": PIXELS})
     return exported, Doubled(), SAMPLES
 
 
-def named() -> Tried:
+def named() -> Claim:
     """Give the names at export, one for each input: `input_names=["pixels"]`."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS, input_names=["pixels"])
     exported.session.run(None, {"pixels": PIXELS})
     return exported, Doubled(), SAMPLES
 
 
-def asked() -> Tried:
+def asked() -> Claim:
     """Or ask the file: `session.get_inputs()` gives the names in their order."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     names = [declared.name for declared in exported.session.get_inputs()]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 SAMPLES = [(torch.ones(rows, 3),) for rows in (2, 4, 1, 0)]
 ROWS = ({0: "rows"},)
@@ -20,7 +20,7 @@ class Doubled(nn.Module):
         return x * 2
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": numpy.array([[0.5, 1.5, 2.5]])})
     return exported, Doubled(), SAMPLES
@@ -31,7 +31,7 @@ class FromDouble(Doubled):
         return super().forward(x.float()).double()
 
 
-def converting() -> Tried:
+def converting() -> Claim:
     """Have the model convert: export it with an example of the type that will come."""
     doubles = [(x.double(),) for (x,) in SAMPLES]
     exported = export("dynamo", FromDouble(), doubles[0], dynamic_shapes=ROWS)
@@ -39,7 +39,7 @@ def converting() -> Tried:
     return exported, Doubled(), doubles
 
 
-def cast() -> Tried:
+def cast() -> Claim:
     """Or say the type where the array is made, or cast with `.astype(numpy.float32)`. `session.get_inputs()[0].type` tells which one."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": numpy.array([[0.5, 1.5, 2.5]], dtype=numpy.float32)})

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.ones(rows, 3), torch.ones(rows)) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("torchscript", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0].numpy(), "mask": SAMPLES[0][1].numpy()})
     return exported, Doubled(), SAMPLES
@@ -35,13 +35,13 @@ class WithoutMask(nn.Module):
         return self.model(x, x)
 
 
-def left_out() -> Tried:
+def left_out() -> Claim:
     """Leave the argument out of the export, and of what you feed: `session.get_inputs()` says what there is."""
     samples = [(x,) for x, _ in SAMPLES]
     return export("torchscript", WithoutMask(), samples[0], dynamic_shapes=ROWS[:1]), WithoutMask(), samples
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter keeps every tensor that you gave as an input, read or not."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0].numpy(), "mask": SAMPLES[0][1].numpy()})

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     file = ir.to_proto(exported.model)
     newest = onnx.IR_VERSION + 1
@@ -31,7 +31,7 @@ def breaks() -> Tried:
     return exported, Doubled(), SAMPLES
 
 
-def older() -> Tried:
+def older() -> Claim:
     """Say the version where the model is made, or set `model.ir_version = 10` afterwards: it is safe where no type or feature is newer."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     file = ir.to_proto(exported.model)
@@ -39,7 +39,7 @@ def older() -> Tried:
     return exported, Doubled(), SAMPLES
 
 
-def in_place() -> Tried:
+def in_place() -> Claim:
     """Or change the model that the exporter made, and do not make another: it keeps its versions."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.model.graph.doc_string = "doubled"

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Largest(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(ROWS_WITH_NAN[:rows],) for rows in (2, 3, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Largest(), SAMPLES[0], dynamic_shapes=ROWS), Largest(), SAMPLES
 
 
@@ -31,12 +31,12 @@ class LargestOrNan(nn.Module):
         return torch.where(x.isnan().any(-1), torch.nan, x.max(-1).values)
 
 
-def asked() -> Tried:
+def asked() -> Claim:
     """Ask for NaN with `isnan`, which ONNX knows."""
     return export("dynamo", LargestOrNan(), SAMPLES[0], dynamic_shapes=ROWS), Largest(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` asks for NaN itself."""
     return export("to_onnx", Largest(), SAMPLES[0], dynamic_shapes=ROWS), Largest(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class LogAddExp(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.linspace(100, 50, rows), torch.linspace(50, 100, rows)) for ro
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", LogAddExp(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
 
@@ -29,7 +29,7 @@ class Written(nn.Module):
         return torch.maximum(a, b) + torch.log1p(torch.exp(-(a - b).abs()))
 
 
-def written() -> Tried:
+def written() -> Claim:
     """Write it with the larger number taken out."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
@@ -39,12 +39,12 @@ class Stacked(nn.Module):
         return torch.stack([a, b]).logsumexp(0)
 
 
-def stacked() -> Tried:
+def stacked() -> Claim:
     """Or stack the two and use `logsumexp`, for which ONNX has an operator."""
     return export("dynamo", Stacked(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` takes the larger number out."""
     return export("to_onnx", LogAddExp(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class LogSigmoid(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.linspace(-40, 40, rows),) for rows in (9, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", LogSigmoid(), SAMPLES[0], dynamic_shapes=ROWS), LogSigmoid(), SAMPLES
 
 
@@ -31,12 +31,12 @@ class BySoftplus(nn.Module):
         return -F.softplus(-x)
 
 
-def softplus() -> Tried:
+def softplus() -> Claim:
     """Write `-softplus(-x)`, the same function: ONNX has an operator for it, which is computed with care."""
     return export("dynamo", BySoftplus(), SAMPLES[0], dynamic_shapes=ROWS), LogSigmoid(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` follows the definition that torch itself gives, which is safe."""
     return export("to_onnx", LogSigmoid(), SAMPLES[0], dynamic_shapes=ROWS), LogSigmoid(), SAMPLES
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch._higher_order_ops.scan import scan
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Faded(nn.Module):
@@ -26,7 +26,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Faded(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
@@ -37,7 +37,7 @@ class FadedAtOnce(nn.Module):
         return torch.where(age >= 0, 0.5**age, 0.0) @ x
 
 
-def at_once() -> Tried:
+def at_once() -> Claim:
     """Say it for all rows at once, by whatever algebra allows: `cumsum`, a mask, here a product with a triangle of weights."""
     return export("dynamo", FadedAtOnce(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
@@ -51,7 +51,7 @@ class FadedByScan(nn.Module):
         return scan(step, torch.zeros(3), x)[1]
 
 
-def by_scan() -> Tried:
+def by_scan() -> Claim:
     """Where each row needs the one before it: `scan` records one step and becomes a loop of the file, as long as the input."""
     return export("dynamo", FadedByScan(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Recurrent(nn.Module):
@@ -27,18 +27,18 @@ SAMPLES = [(torch.arange(6.0 * steps).reshape(2, steps, 3).sin(),) for steps in 
 STEPS = ({1: "steps"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS)
     return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS), Recurrent(), SAMPLES
 
 
-def cleared() -> Tried:
+def cleared() -> Claim:
     """Clear the cache before each export: `torch.ops.aten.lstm.input._dispatch_cache.clear()`, and `aten.gru.input` for a GRU."""
     torch.ops.aten.lstm.input._dispatch_cache.clear()
     return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS), Recurrent(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter, `dynamo=False`, writes ONNX's `LSTM` every time."""
     return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS), Recurrent(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class MeanOfKept(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.linspace(-1, 2, 12).reshape(4, 3),), (-torch.ones(7, 3),), (to
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", MeanOfKept(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
 
@@ -33,7 +33,7 @@ class MeanByWeights(nn.Module):
         return (x * weights).sum(0) / weights.sum().clamp(min=1)
 
 
-def weights() -> Tried:
+def weights() -> Claim:
     """Weigh the rows instead of picking them: no size depends on a value, and every runtime can plan its memory. All rows are read."""
     return export("dynamo", MeanByWeights(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
@@ -44,7 +44,7 @@ class MeanOfAtLeastOne(nn.Module):
         return kept.sum(0) / torch.sym_max(kept.shape[0], 1)
 
 
-def harmless_when_empty() -> Tried:
+def harmless_when_empty() -> Claim:
     """Write it so that no rows do no harm. A size may be computed with, here by `torch.sym_max`; only a test of it is too much."""
     return export("dynamo", MeanOfAtLeastOne(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
@@ -55,7 +55,7 @@ class MeanByCond(nn.Module):
         return torch.cond(kept.shape[0] == 0, lambda kept: torch.zeros(3), lambda kept: kept.mean(0), (kept,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """`torch.cond` accepts a test of a size, and asks it at run time."""
     return export("dynamo", MeanByCond(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 

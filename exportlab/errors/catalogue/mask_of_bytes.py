@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Kept(nn.Module):
@@ -24,7 +24,7 @@ SAMPLES = [inputs(4), inputs(7), inputs(1)]
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Kept(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
 
 
@@ -33,12 +33,12 @@ class KeptByBool(nn.Module):
         return x[mask.bool()] * 2
 
 
-def as_bool() -> Tried:
+def as_bool() -> Claim:
     """Write `mask.bool()`. Callers may go on giving bytes."""
     return export("dynamo", KeptByBool(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter runs the model with real tensors, and knows such masks."""
     return export("torchscript", Kept(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class MeanByTarget(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.arange(5.0) + 0.25, torch.arange(edges) - 3.5, torch.arange(ed
 EDGES = ({}, {0: "edges"}, {0: "edges"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", MeanByTarget(), SAMPLES[0], dynamic_shapes=EDGES), MeanByTarget(), SAMPLES
 
 
@@ -31,12 +31,12 @@ class SumOverCount(nn.Module):
         return total / count
 
 
-def sum_over_count() -> Tried:
+def sum_over_count() -> Claim:
     """Add up, count, divide: sums are translated."""
     return export("dynamo", SumOverCount(), SAMPLES[0], dynamic_shapes=EDGES), MeanByTarget(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` does the same."""
     return export("to_onnx", MeanByTarget(), SAMPLES[0], dynamic_shapes=EDGES), MeanByTarget(), SAMPLES
 

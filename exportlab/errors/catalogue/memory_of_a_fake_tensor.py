@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Halved(nn.Module):
@@ -26,7 +26,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Halved(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
@@ -37,7 +37,7 @@ class HalvedInAClone(nn.Module):
         return result
 
 
-def clone() -> Tried:
+def clone() -> Claim:
     """`x.clone()` is the copy that torch knows."""
     return export("dynamo", HalvedInAClone(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
@@ -60,7 +60,7 @@ class HalvedByOperator(nn.Module):
         return operator()(x)
 
 
-def custom_op() -> Tried:
+def custom_op() -> Claim:
     """What is no function of torch, such as a kernel of your own, becomes an operator: its shapes are known, and nothing is called.
     For a file of ONNX it needs a translation besides."""
     return export("torch.export", HalvedByOperator(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Experts(nn.Module):
@@ -33,16 +33,16 @@ SAMPLES = [(torch.linspace(-1, 1, rows * tokens * 8).reshape(rows, tokens, 8).si
 BOTH = ({0: "rows", 1: "tokens"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Experts("grouped_mm"), SAMPLES[0], dynamic_shapes=BOTH), Experts("grouped_mm"), SAMPLES
 
 
-def batched() -> Tried:
+def batched() -> Claim:
     """Load the model with `experts_implementation="batched_mm"`: one `MatMul`, for which the weights are copied for each token."""
     return export("dynamo", Experts("batched_mm"), SAMPLES[0], dynamic_shapes=BOTH), Experts("grouped_mm"), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` translates the operator."""
     return export("to_onnx", Experts("grouped_mm"), SAMPLES[0], dynamic_shapes=BOTH), Experts("grouped_mm"), SAMPLES
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Moments(NamedTuple):
@@ -46,7 +46,7 @@ def saved_and_loaded(model: nn.Module) -> torch.export.ExportedProgram:
     return torch.export.load(file)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return saved_and_loaded(Measured()), Measured(), SAMPLES
 
 
@@ -59,7 +59,7 @@ class Listed(nn.Module):
         return tuple(self.model(x))
 
 
-def listed() -> Tried:
+def listed() -> Claim:
     """Export a wrapper that returns a plain tuple, list or dict: these need no name."""
     return saved_and_loaded(Listed(Measured())), Listed(Measured()), SAMPLES
 
@@ -69,7 +69,7 @@ def registered() -> None:
     pytree._register_namedtuple(Named, serialized_type_name="known_errors.Named")
 
 
-def named() -> Tried:
+def named() -> Claim:
     """Register a name for the class before the export, here and wherever the file is loaded."""
     registered()
     return saved_and_loaded(Measured(Named)), Measured(Named), SAMPLES

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Scaled(nn.Module):
@@ -20,18 +20,18 @@ class Scaled(nn.Module):
 SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3), torch.arange(3.0)) for rows in (4, 7, 1)]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     shapes = {"pixels": {0: "rows"}, "scale": None}
     return export("dynamo", Scaled(), SAMPLES[0], input_names=["pixels", "scale"], dynamic_shapes=shapes), Scaled(), SAMPLES
 
 
-def own_names() -> Tried:
+def own_names() -> Claim:
     """Use the names that `forward` has, and `None` for an argument that keeps its size. The file may still call them as you like."""
     shapes = {"x": {0: "rows"}, "scale": None}
     return export("dynamo", Scaled(), SAMPLES[0], input_names=["pixels", "scale"], dynamic_shapes=shapes), Scaled(), SAMPLES
 
 
-def by_position() -> Tried:
+def by_position() -> Claim:
     """Or leave names out: a tuple has one entry for each argument, in their order."""
     shapes = ({0: "rows"}, None)
     return export("dynamo", Scaled(), SAMPLES[0], input_names=["pixels", "scale"], dynamic_shapes=shapes), Scaled(), SAMPLES

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Scored(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Scored(), SAMPLES[0], dynamic_shapes=ROWS), Scored(), SAMPLES
 
 
@@ -34,18 +34,18 @@ class Tensors(nn.Module):
         return self.model(x)[0]
 
 
-def tensors() -> Tried:
+def tensors() -> Claim:
     """Export a wrapper that returns the tensors only. The number is the same for every call: you know it without the file."""
     return export("dynamo", Tensors(Scored()), SAMPLES[0], dynamic_shapes=ROWS), Tensors(Scored()), SAMPLES
 
 
-def moving() -> Tried:
+def moving() -> Claim:
     """A size that is to be a result has to move: name its axis. The file then returns it as a tensor of one integer."""
     wider = [*SAMPLES, (torch.ones(2, 5),)]
     return export("dynamo", Scored(), SAMPLES[0], dynamic_shapes=({0: "rows", 1: "width"},)), Scored(), wider
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` keeps the number out of the file, and gives it back in its place."""
     return export("to_onnx", Scored(), SAMPLES[0], dynamic_shapes=ROWS), Scored(), SAMPLES
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Summed(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3), 1) for rows in (4,
 ROWS = ({0: "rows"}, None)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", Summed(), SAMPLES[0], dynamic_shapes=ROWS), Summed(), SAMPLES
 
 
@@ -36,13 +36,13 @@ class Bound(nn.Module):
         return self.called(x)
 
 
-def bound() -> Tried:
+def bound() -> Claim:
     """Export a wrapper that knows the number. One file for each number that you need."""
     model, samples = Bound(Summed(), axis=1), [(x,) for x, _ in SAMPLES]
     return export("torchscript", model, samples[0], dynamic_shapes=ROWS[:1]), model, samples
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter burns numbers in. The file has the tensors for inputs, and is right for this number only."""
     return export("dynamo", Summed(), SAMPLES[0], dynamic_shapes=ROWS), Summed(), SAMPLES
 

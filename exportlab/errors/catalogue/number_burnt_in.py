@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Scaled(nn.Module):
@@ -21,16 +21,16 @@ SAMPLES = [(torch.ones(4, 3), 2.0), (torch.ones(7, 3), 5.0), (torch.ones(1, 3), 
 IN_TENSORS = [(x, torch.tensor(factor)) for x, factor in SAMPLES]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None)), Scaled(), SAMPLES
 
 
-def tensor() -> Tried:
+def tensor() -> Claim:
     """Give the number as a tensor without axes, at export and afterwards: most models take one without a change."""
     return export("dynamo", Scaled(), IN_TENSORS[0], dynamic_shapes=({0: "rows"}, {})), Scaled(), IN_TENSORS
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter, `dynamo=False`, makes an input of the number."""
     return export("torchscript", Scaled(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None)), Scaled(), SAMPLES
 

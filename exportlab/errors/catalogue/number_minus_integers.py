@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Masked(nn.Module):
@@ -25,7 +25,7 @@ SAMPLES = [sample(4), sample(7), sample(1), sample(0)]
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Masked(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
 
@@ -34,7 +34,7 @@ class Converted(nn.Module):
         return scores + (1.0 - mask.to(scores.dtype)) * -1e4
 
 
-def converted() -> Tried:
+def converted() -> Claim:
     """Convert the mask to the dtype of the scores yourself."""
     return export("dynamo", Converted(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
@@ -44,12 +44,12 @@ class Turned(nn.Module):
         return scores + (mask - 1.0) * 1e4
 
 
-def turned() -> Tried:
+def turned() -> Claim:
     """Turn the difference round: a tensor minus a number has an overload."""
     return export("dynamo", Turned(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` converts the number."""
     return export("to_onnx", Masked(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 

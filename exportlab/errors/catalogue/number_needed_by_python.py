@@ -10,7 +10,7 @@ from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class LayerByNumber(nn.Module):
@@ -27,7 +27,7 @@ SAMPLES = [(torch.ones(4, 3), torch.tensor(2)), (torch.ones(7, 3) / 2, torch.ten
 ROWS = ({0: "rows"}, None)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", LayerByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
 
@@ -38,7 +38,7 @@ class WeightByNumber(LayerByNumber):
         return nn.functional.linear(x, weights[number], biases[number])
 
 
-def stacked() -> Tried:
+def stacked() -> Claim:
     """Stack what the list holds, and index the tensor: a run computes one layer. The layers have to be alike."""
     return export("dynamo", WeightByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
@@ -48,7 +48,7 @@ class AllThenOne(LayerByNumber):
         return torch.stack([layer(x) for layer in self.layers])[number]
 
 
-def all_then_one() -> Tried:
+def all_then_one() -> Claim:
     """Where the layers differ too much to be stacked, compute all and pick one. It costs all of them."""
     return export("dynamo", AllThenOne(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
@@ -66,7 +66,7 @@ class RepeatedByOperator(nn.Module):
         return while_loop(lambda i, x: i < times, lambda i, x: (i + 1, x / 2 + 1), start)[1]
 
 
-def loop_operator() -> Tried:
+def loop_operator() -> Claim:
     """Where it was `for … in range(n.item())`: `while_loop` asks at run time, and becomes a `Loop`."""
     return export("dynamo", RepeatedByOperator(), SAMPLES[0], dynamic_shapes=ROWS), Repeated(), SAMPLES
 

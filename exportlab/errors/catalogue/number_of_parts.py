@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class SumOfPairs(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3),) for rows in (4, 8, 6, 2)
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", SumOfPairs(), SAMPLES[0], dynamic_shapes=ROWS), SumOfPairs(), SAMPLES
 
 
@@ -29,7 +29,7 @@ class ByAxis(nn.Module):
         return x.reshape(-1, 2, 3).sum(1)
 
 
-def by_axis() -> Tried:
+def by_axis() -> Claim:
     """Make the parts an axis, with `reshape`, and compute them all at once. A last part that is smaller has to be padded first."""
     return export("dynamo", ByAxis(), SAMPLES[0], dynamic_shapes=ROWS), SumOfPairs(), SAMPLES
 
@@ -39,7 +39,7 @@ class ByMap(nn.Module):
         return torch.vmap(lambda pair: pair.sum(0))(x.reshape(-1, 2, 3))
 
 
-def by_map() -> Tried:
+def by_map() -> Claim:
     """Where one part needs more than an operator that takes an axis, `torch.vmap` writes the model of one part for all of them."""
     return export("dynamo", ByMap(), SAMPLES[0], dynamic_shapes=ROWS), SumOfPairs(), SAMPLES
 

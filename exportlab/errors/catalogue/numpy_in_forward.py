@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Positive(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Positive(), SAMPLES[0], dynamic_shapes=ROWS), Positive(), SAMPLES
 
 
@@ -30,17 +30,17 @@ class PositiveInTorch(nn.Module):
         return x.clamp(min=0) + 1
 
 
-def in_torch() -> Tried:
+def in_torch() -> Claim:
     """Say it with torch. What numpy does before or after the model can stay outside of it."""
     return export("torch.export", PositiveInTorch(), SAMPLES[0], dynamic_shapes=ROWS), Positive(), SAMPLES
 
 
-def strict() -> Tried:
+def strict() -> Claim:
     """Pass `strict=True`."""
     return export("torch.export", Positive(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Positive(), SAMPLES
 
 
-def torch_onnx() -> Tried:
+def torch_onnx() -> Claim:
     """`torch.onnx.export` tries strict mode by itself when the default mode fails."""
     return export("dynamo", Positive(), SAMPLES[0], dynamic_shapes=ROWS), Positive(), SAMPLES
 

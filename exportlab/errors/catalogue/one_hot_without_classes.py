@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class AsManyAsSeen(nn.Module):
@@ -22,7 +22,7 @@ OTHER_CLASSES = [*SAMPLES, (torch.tensor([1, 0]),)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", AsManyAsSeen(), SAMPLES[0], dynamic_shapes=ROWS), AsManyAsSeen(), SAMPLES
 
 
@@ -31,7 +31,7 @@ class Four(nn.Module):
         return F.one_hot(labels, num_classes=4)
 
 
-def number_given() -> Tried:
+def number_given() -> Claim:
     """Say how many classes there are. The same answer wherever the largest class occurs, and one width for all calls."""
     return export("dynamo", Four(), SAMPLES[0], dynamic_shapes=ROWS), AsManyAsSeen(), SAMPLES
 
@@ -42,7 +42,7 @@ class Compared(nn.Module):
         return (labels[:, None] == classes).long()
 
 
-def compared() -> Tried:
+def compared() -> Claim:
     """Where the width has to follow the values: compare with `arange`, which takes a number that is not known yet."""
     return export("dynamo", Compared(), SAMPLES[0], dynamic_shapes=ROWS), AsManyAsSeen(), OTHER_CLASSES
 

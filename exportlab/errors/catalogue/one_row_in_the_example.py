@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -21,16 +21,16 @@ ONE, TWO, SEVEN, NONE = ((torch.ones(rows, 3),) for rows in (1, 2, 7, 0))
 ROWS = ({0: torch.export.Dim.DYNAMIC},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return torch.export.export(Doubled(), ONE, dynamic_shapes=ROWS), Doubled(), [ONE, SEVEN]
 
 
-def two_rows() -> Tried:
+def two_rows() -> Claim:
     """Give an example of two rows or more, and of another number than any other axis has. The program then takes one row as well."""
     return torch.export.export(Doubled(), TWO, dynamic_shapes=ROWS), Doubled(), [TWO, SEVEN, ONE, NONE]
 
 
-def torch_onnx() -> Tried:
+def torch_onnx() -> Claim:
     """`torch.onnx.export` captures with a setting of torch's under which 1 is a size like any other. Verify at other sizes all the same."""
     return export("dynamo", Doubled(), ONE, dynamic_shapes=({0: "rows"},)), Doubled(), [ONE, TWO, SEVEN]
 

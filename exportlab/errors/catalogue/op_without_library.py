@@ -11,7 +11,7 @@ from onnxscript import FLOAT, opset18
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Tripled(nn.Module):
@@ -25,7 +25,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Tripled(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 
@@ -34,7 +34,7 @@ def definition(x: FLOAT[...]) -> FLOAT[...]:
     return x + x + x
 
 
-def defined() -> Tried:
+def defined() -> Claim:
     """Put the definition into the file, as a function of ONNX: a runtime that has no such operator uses the definition."""
     exported = export("dynamo", Tripled(), SAMPLES[0], dynamic_shapes=ROWS)
     function = ir.from_proto(definition.to_function_proto())
@@ -48,7 +48,7 @@ class Written(nn.Module):
         return x * 3
 
 
-def written() -> Tried:
+def written() -> Claim:
     """Export what the operator computes, in operators that ONNX has."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 def bounded(x: torch.Tensor) -> torch.Tensor:
@@ -35,7 +35,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 3
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("executorch", Bounded(), SAMPLES[0], dynamic_shapes=ROWS), Bounded(), SAMPLES
 
 
@@ -45,12 +45,12 @@ class SpeltOut(nn.Module):
         return function(x) * 2
 
 
-def spelt_out() -> Tried:
+def spelt_out() -> Claim:
     """Call the function that it is made of during the export. (A kernel of your own is linked into the runtime, in C++.)"""
     return export("executorch", SpeltOut(), SAMPLES[0], dynamic_shapes=ROWS), Bounded(), SAMPLES
 
 
-def torch_export() -> Tried:
+def torch_export() -> Claim:
     """Where Python is at hand, an exported program calls the operator itself, and plans no memory."""
     return export("torch.export", Bounded(), SAMPLES[0], dynamic_shapes=ROWS), Bounded(), SAMPLES
 

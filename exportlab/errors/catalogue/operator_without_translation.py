@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Distances(nn.Module):
@@ -27,7 +27,7 @@ SAMPLES = [(points(rows, 0.0), points(others, 2.0)) for rows, others in ((4, 5),
 COUNTS = ({0: "rows"}, {0: "others"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 
@@ -36,7 +36,7 @@ class ByHand(nn.Module):
         return (x[:, None] - y[None]).pow(2).sum(-1).sqrt()
 
 
-def by_hand() -> Tried:
+def by_hand() -> Claim:
     """Write it with operators that have a translation. This one holds all differences at once, which costs memory."""
     return export("dynamo", ByHand(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
@@ -48,19 +48,19 @@ def distances(x: Any, y: Any, p: float, compute_mode: int | None = None) -> Any:
     return op.Sqrt(squares)
 
 
-def translated() -> Tried:
+def translated() -> Claim:
     """Say it in ONNX, and hand that over for the name in the message. That it is right (here: for `p=2` only) is yours to know."""
     table = {torch.ops.aten._cdist_forward.default: distances}
     made = export("dynamo", Distances(), SAMPLES[0], dynamic_shapes=COUNTS, custom_translation_table=table)
     return made, Distances(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` has a translation for `cdist`."""
     return export("to_onnx", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter has translations that the newer lacks: `cdist`, `masked_select` and others."""
     return export("torchscript", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 

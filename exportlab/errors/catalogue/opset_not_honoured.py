@@ -9,22 +9,22 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", nn.LayerNorm(3), SAMPLES[0], dynamic_shapes=ROWS, opset_version=13), nn.LayerNorm(3), SAMPLES
 
 
-def later() -> Tried:
+def later() -> Claim:
     """Ask for an opset that has the operators of the model, and read `.model.opset_imports` afterwards."""
     return export("dynamo", nn.LayerNorm(3), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), nn.LayerNorm(3), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter, `dynamo=False`, writes old opsets itself, with what they have."""
     return export("torchscript", nn.LayerNorm(3), SAMPLES[0], dynamic_shapes=ROWS, opset_version=13), nn.LayerNorm(3), SAMPLES
 

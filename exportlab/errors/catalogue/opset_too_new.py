@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -22,14 +22,14 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     newest = [onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version() + 1)]
     exported.model = ir.from_proto(onnx.helper.make_model(ir.to_proto(exported.model).graph, opset_imports=newest, ir_version=10))
     return exported, Doubled(), SAMPLES
 
 
-def same_opset() -> Tried:
+def same_opset() -> Claim:
     """Pass on the opsets of the model that you rebuild: `opset_imports=file.opset_import`."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     file = ir.to_proto(exported.model)
@@ -37,7 +37,7 @@ def same_opset() -> Tried:
     return exported, Doubled(), SAMPLES
 
 
-def asked() -> Tried:
+def asked() -> Claim:
     """Export with the `opset_version` that the runtime of your users has; 18 is read by most of them."""
     return export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=18), Doubled(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Flipped(nn.Module):
@@ -20,16 +20,16 @@ SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Flipped(), SAMPLES[0], dynamic_shapes=ROWS, output_names=["softmax"]), Flipped(), SAMPLES
 
 
-def another_name() -> Tried:
+def another_name() -> Claim:
     """Ask for a name that no operator, input or weight has. One with a capital letter or a dot in it is safe."""
     return export("dynamo", Flipped(), SAMPLES[0], dynamic_shapes=ROWS, output_names=["Probabilities"]), Flipped(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` gives the name to the output, and another one to the value inside."""
     return export("to_onnx", Flipped(), SAMPLES[0], dynamic_shapes=ROWS, output_names=["softmax"]), Flipped(), SAMPLES
 

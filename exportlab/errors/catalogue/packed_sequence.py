@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Packed(nn.Module):
@@ -37,7 +37,7 @@ SAMPLES = [
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Packed(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 
 
@@ -48,12 +48,12 @@ class Masked(Packed):
         return output * alive[:, :, None]
 
 
-def masked() -> Tried:
+def masked() -> Claim:
     """Run the padding through and blank it out afterwards. Only where one direction is read: backwards, the padding would come first."""
     return export("dynamo", Masked(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter knows packing: it hands the lengths to ONNX's own `LSTM`, which stops at them. Both directions are right."""
     return export("torchscript", Packed(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 

@@ -13,7 +13,7 @@ from onnxruntime.quantization import quantize_dynamic
 from torch import nn
 
 from ...exporters import export, from_file
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Layer(nn.Module):
@@ -36,11 +36,11 @@ def packed() -> nn.Module:
     return torch.ao.quantization.quantize_dynamic(Layer().eval(), {nn.Linear})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", packed(), SAMPLES[0], dynamic_shapes=ROWS), packed(), SAMPLES
 
 
-def unpacked() -> Tried:
+def unpacked() -> Claim:
     """Put the rounded weights into plain layers, and export those. The answers stay; the file is as large as it was, and not faster."""
     model, small = Layer(), packed().layer
     model.layer.weight = nn.Parameter(small.weight().dequantize())
@@ -48,7 +48,7 @@ def unpacked() -> Tried:
     return export("dynamo", model, SAMPLES[0], dynamic_shapes=ROWS), packed(), SAMPLES
 
 
-def quantized_afterwards() -> Tried:
+def quantized_afterwards() -> Claim:
     """Export the model as it was, and have ONNX Runtime quantise the file. It rounds in its own way: compare with the plain model."""
     with tempfile.TemporaryDirectory() as folder:
         large, small = Path(folder) / "large.onnx", Path(folder) / "small.onnx"

@@ -10,7 +10,7 @@ import io
 import torch
 from torch import nn
 
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -25,14 +25,14 @@ def exported() -> torch.export.ExportedProgram:
     return torch.export.export(Doubled(), SAMPLES[0], dynamic_shapes=({0: torch.export.Dim.AUTO},))
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     file = io.BytesIO()
     torch.save(exported(), file)
     file.seek(0)
     return torch.load(file), Doubled(), SAMPLES
 
 
-def saved() -> Tried:
+def saved() -> Claim:
     """Write it with `torch.export.save` and read it with `torch.export.load`: these belong together, and keep a format between versions."""
     file = io.BytesIO()
     torch.export.save(exported(), file)

@@ -15,7 +15,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 from torch import nn
 
 from ...exporters import export, from_file
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Layer(nn.Module):
@@ -38,14 +38,14 @@ def exported(module: nn.Module) -> onnx.ModelProto:
         return onnx.load(export("dynamo", module, SAMPLES[0], dynamic_shapes=ROWS).save(Path(folder) / "model.onnx"))
 
 
-def quantized(model: onnx.ModelProto) -> Tried:
+def quantized(model: onnx.ModelProto) -> Claim:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.onnx"
         quantize_dynamic(model, path)
         return from_file(path, SAMPLES[0], {}, Layer()(*SAMPLES[0])), Layer(), SAMPLES
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return quantized(exported(Layer()))
 
 
@@ -54,19 +54,19 @@ class AsProduct(Layer):
         return x @ self.weight.T + self.bias
 
 
-def product() -> Tried:
+def product() -> Claim:
     """Write the layer as a product and a sum, which export as `MatMul` and `Add`: nothing has to be turned."""
     return quantized(exported(AsProduct()))
 
 
-def forgetful() -> Tried:
+def forgetful() -> Claim:
     """Drop the shapes that the exporter wrote. They can be inferred, and the quantiser infers them."""
     model = exported(Layer())
     del model.graph.value_info[:]
     return quantized(model)
 
 
-def prepared() -> Tried:
+def prepared() -> Claim:
     """Prepare the file by `quant_pre_process`, as ONNX Runtime advises: it infers all shapes anew. On a large model that takes a while."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "prepared.onnx"

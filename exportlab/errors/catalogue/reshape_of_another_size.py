@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class PairSums(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3),) for rows in (4, 7, 6, 1)
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", PairSums(), SAMPLES[0], dynamic_shapes=ROWS), PairSums(), SAMPLES
 
 
@@ -33,7 +33,7 @@ class PaddedAlways(nn.Module):
         return padded.reshape((x.shape[0] + 1) // 2, 2, 3).sum(1)
 
 
-def padded_always() -> Tried:
+def padded_always() -> Claim:
     """Pad always, by what is missing: none is a number like another, and the size stays a formula."""
     return export("dynamo", PaddedAlways(), SAMPLES[0], dynamic_shapes=ROWS), PairSums(), SAMPLES
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Scaled(nn.Module):
@@ -24,7 +24,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * width).reshape(rows, width),) for rows,
 BOTH = ({0: "rows", 1: "width"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=BOTH), Scaled(), SAMPLES
 
 
@@ -33,7 +33,7 @@ class ByPower(nn.Module):
         return x / x.shape[1] ** 0.5
 
 
-def power() -> Tried:
+def power() -> Claim:
     """Write the root as a power. For `round(size / 2)` write `(size + 1) // 2`, if halves may go up."""
     return export("dynamo", ByPower(), SAMPLES[0], dynamic_shapes=BOTH), Scaled(), SAMPLES
 
@@ -44,7 +44,7 @@ def root(size: Any) -> Any:
     return op.Sqrt(size)
 
 
-def translated() -> Tried:
+def translated() -> Claim:
     """Hand over a translation for the function that the message names."""
     table = {torch._sym_sqrt: root}
     made = export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=BOTH, custom_translation_table=table)

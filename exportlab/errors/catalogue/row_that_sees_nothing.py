@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Attention(nn.Module):
@@ -30,7 +30,7 @@ SAMPLES = [sample(length) for length in (5, 8, 1)]
 LENGTHS = ({2: "length"}, {2: "length", 3: "length"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Attention(), SAMPLES[0], dynamic_shapes=LENGTHS), Attention(), SAMPLES
 
 
@@ -40,12 +40,12 @@ class Zeroed(nn.Module):
         return torch.where(seen.any(-1, keepdim=True), found, 0.0)
 
 
-def zeroed() -> Tried:
+def zeroed() -> Claim:
     """Write the zeros yourself. Or ignore these rows in the comparison, as whoever uses a padded batch does anyway."""
     return export("dynamo", Zeroed(), SAMPLES[0], dynamic_shapes=LENGTHS), Attention(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes the zeros itself."""
     return export("to_onnx", Attention(), SAMPLES[0], dynamic_shapes=LENGTHS), Attention(), SAMPLES
 

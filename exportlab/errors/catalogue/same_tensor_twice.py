@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Weighted(nn.Module):
@@ -21,16 +21,16 @@ LONGER = (torch.randn(7, 3), torch.randn(7, 3))
 ROWS = ({0: "rows"}, {0: "rows"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Weighted(), (X, X), dynamic_shapes=ROWS), Weighted(), [(X, X)]
 
 
-def separate() -> Tried:
+def separate() -> Claim:
     """Give every argument of the example a tensor of its own."""
     return export("dynamo", Weighted(), (X, Y), dynamic_shapes=ROWS), Weighted(), [(X, Y), LONGER]
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` copies what is given twice before it captures."""
     return export("to_onnx", Weighted(), (X, X), dynamic_shapes=ROWS), Weighted(), [(X, X), LONGER]
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch._higher_order_ops.scan import scan
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Faded(nn.Module):
@@ -35,7 +35,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", ByScan(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
@@ -45,7 +45,7 @@ class ByScanOfClones(ByScan):
         return new, same.clone()
 
 
-def clone() -> Tried:
+def clone() -> Claim:
     """Return a clone of what is the same, and of what is passed on unchanged."""
     return export("dynamo", ByScanOfClones(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
@@ -57,7 +57,7 @@ class AtOnce(nn.Module):
         return torch.where(age >= 0, 0.5**age, 0.0) @ x
 
 
-def at_once() -> Tried:
+def at_once() -> Claim:
     """Where algebra allows, do without the loop: one product with a triangle of weights says it for all rows."""
     return export("dynamo", AtOnce(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -20,18 +20,18 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", torch.jit.script(Doubled()), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
-def from_source() -> Tried:
+def from_source() -> Claim:
     """Export the module of Python, with the weights that the scripted one holds: their names are the same."""
     module = Doubled()
     module.load_state_dict(torch.jit.script(Doubled()).state_dict())
     return export("dynamo", module, SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """Where the source is lost: `dynamo=False` reads scripted programs, their branches and loops included."""
     return export("torchscript", torch.jit.script(Doubled()), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Summed(nn.Module):
@@ -25,17 +25,17 @@ def inputs(rows: int) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
 SAMPLES = [inputs(4), inputs(7), inputs(1)]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Summed(), SAMPLES[0], dynamic_shapes=(None, {0: "rows"})), Summed(), SAMPLES
 
 
-def alike() -> Tried:
+def alike() -> Claim:
     """Build the shapes like the arguments, one entry for each tensor."""
     rows = {0: "rows"}
     return export("dynamo", Summed(), SAMPLES[0], dynamic_shapes=({"scale": None}, [rows, rows])), Summed(), SAMPLES
 
 
-def by_tensor() -> Tried:
+def by_tensor() -> Claim:
     """Or let torch build them: a `ShapesCollection` holds the axes by tensor, wherever in the arguments that may be."""
     _, (x, y) = given = inputs(4)
     shapes = torch.export.ShapesCollection()

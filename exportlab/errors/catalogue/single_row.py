@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Centred(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3) + 5,) for rows in (4, 7, 2
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Centred(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
@@ -31,7 +31,7 @@ class CentredByCount(nn.Module):
         return torch.where(rows == 1, x, x - x.mean(0))
 
 
-def counted() -> Tried:
+def counted() -> Claim:
     """Count the rows in a tensor, and pick with `torch.where`."""
     return export("dynamo", CentredByCount(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
@@ -42,7 +42,7 @@ class Weighted(nn.Module):
         return x - x.mean(0) * (rows > 1)
 
 
-def weighted() -> Tried:
+def weighted() -> Claim:
     """Where the branches differ by a term, multiply the term with the answer: nothing is computed twice."""
     return export("dynamo", Weighted(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 SAMPLES = [(torch.ones(rows, 3),) for rows in (2, 4, 1, 0)]
 
@@ -17,16 +17,16 @@ class Doubled(nn.Module):
         return x * 2
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Doubled(), SAMPLES[0]), Doubled(), SAMPLES
 
 
-def dynamic() -> Tried:
+def dynamic() -> Claim:
     """Name the axes that move: `dynamic_shapes=({0: "rows"},)`, one entry for each argument. Export with a size of 2 or more."""
     return export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Doubled(), SAMPLES
 
 
-def dynamic_axes() -> Tried:
+def dynamic_axes() -> Claim:
     """The older exporter calls them `dynamic_axes={"x": {0: "rows"}}`, by the names of the inputs."""
     return export("torchscript", Doubled(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Doubled(), SAMPLES
 

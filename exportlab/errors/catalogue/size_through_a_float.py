@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class FirstHalf(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.arange(1.0, rows + 1),) for rows in (6, 9, 12, 2)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", FirstHalf(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
 
 
@@ -30,7 +30,7 @@ class InIntegers(nn.Module):
         return x[: x.shape[0] // 2] * 2
 
 
-def integers() -> Tried:
+def integers() -> Claim:
     """Stay with integers: `// 2` for `* 0.5`, `* 3 // 4` for `* 0.75`."""
     return export("dynamo", InIntegers(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
 

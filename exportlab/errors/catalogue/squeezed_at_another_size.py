@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Squeezed(nn.Module):
@@ -20,7 +20,7 @@ SAMPLES = [(torch.ones(4, columns, 3),) for columns in (5, 8, 2, 0)]
 COLUMNS = ({1: "columns"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Squeezed(), SAMPLES[0], dynamic_shapes=COLUMNS), Squeezed(), SAMPLES
 
 
@@ -29,12 +29,12 @@ class Kept(nn.Module):
         return x * 2
 
 
-def kept() -> Tried:
+def kept() -> Claim:
     """Leave `squeeze` out where the axis moves. Size 1 then keeps its axis, since the number of axes depends on no size in a file."""
     return export("dynamo", Kept(), SAMPLES[0], dynamic_shapes=COLUMNS), Squeezed(), SAMPLES
 
 
-def static() -> Tried:
+def static() -> Claim:
     """Or let the axis be static, of size 1, if that is what it is: then `Squeeze` is right. Other axes may move."""
     samples = [(torch.ones(rows, 1, 3),) for rows in (4, 7, 1, 0)]
     return export("dynamo", Squeezed(), samples[0], dynamic_shapes=({0: "rows"},)), Squeezed(), samples

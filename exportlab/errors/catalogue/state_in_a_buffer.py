@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Summing(nn.Module):
@@ -26,7 +26,7 @@ SAMPLES = [(torch.linspace(-1, 2, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("to_onnx", Summing(), SAMPLES[0], dynamic_shapes=ROWS), Summing(), SAMPLES
 
 
@@ -36,13 +36,13 @@ class StateGiven(nn.Module):
         return x + seen, seen
 
 
-def given_and_returned() -> Tried:
+def given_and_returned() -> Claim:
     """Write the state as an argument and a result, and keep it outside. It works with every exporter and every runtime."""
     samples = [(x, torch.arange(3.0)) for (x,) in SAMPLES]
     return export("dynamo", StateGiven(), samples[0], dynamic_shapes=(*ROWS, None)), StateGiven(), samples
 
 
-def further_output() -> Tried:
+def further_output() -> Claim:
     """`mutations="outputs"` does so with the model as it is: the buffer becomes an input with a default, its new value an output."""
     return export("to_onnx", Summing(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Summing(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Remembering(nn.Module):
@@ -25,7 +25,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Remembering(), SAMPLES[0], dynamic_shapes=ROWS), Remembering(), SAMPLES
 
 
@@ -41,7 +41,7 @@ class InAndOut(nn.Module):
         return found
 
 
-def in_and_out() -> Tried:
+def in_and_out() -> Claim:
     """Make the cache an argument and a result: wrapped like this, the model is left as it is. An empty one has size 0."""
     samples = [(x, torch.zeros(rows, 3)) for rows, (x,) in zip((2, 4, 0), SAMPLES, strict=True)]
     shapes = ({0: "rows"}, {0: "seen"})

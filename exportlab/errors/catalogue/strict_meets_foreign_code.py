@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Timed(nn.Module):
@@ -24,11 +24,11 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Timed(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Timed(), SAMPLES
 
 
-def not_strict() -> Tried:
+def not_strict() -> Claim:
     """Leave `strict` at its default, `False`. Side effects then happen once, during the export, and are not in the file."""
     return export("torch.export", Timed(), SAMPLES[0], dynamic_shapes=ROWS), Timed(), SAMPLES
 
@@ -40,7 +40,7 @@ class Untimed(nn.Module):
         return x * 2
 
 
-def unless_exporting() -> Tried:
+def unless_exporting() -> Claim:
     """Where strict has to stay: leave the call out while exporting, if no tensor comes of it."""
     return export("torch.export", Untimed(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Timed(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Heads(nn.Module):
@@ -26,16 +26,16 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Heads(*MODEL), SAMPLES[0], dynamic_shapes=ROWS), Heads(*MODEL), SAMPLES
 
 
-def renamed() -> Tried:
+def renamed() -> Claim:
     """Rename the submodule, here to `class_`. Weights that were saved under the old name need their keys renamed."""
     return export("dynamo", Heads("class_", "box"), SAMPLES[0], dynamic_shapes=ROWS), Heads(*MODEL), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` reads the graph, and never its Python code."""
     return export("to_onnx", Heads(*MODEL), SAMPLES[0], dynamic_shapes=ROWS), Heads(*MODEL), SAMPLES
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class RowSums(nn.Module):
@@ -21,7 +21,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", RowSums(), SAMPLES[0], dynamic_shapes=ROWS), RowSums(), SAMPLES
 
 
@@ -30,12 +30,12 @@ class RowSumsForwards(nn.Module):
         return x.sum(1)
 
 
-def forwards() -> Tried:
+def forwards() -> Claim:
     """Count the axis from the front: `sum(1)`. The reductions that ONNX Runtime gets wrong are those by a negative number."""
     return export("dynamo", RowSumsForwards(), SAMPLES[0], dynamic_shapes=ROWS), RowSums(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` writes every axis counted from the front."""
     return export("to_onnx", RowSums(), SAMPLES[0], dynamic_shapes=ROWS), RowSums(), SAMPLES
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Positions(nn.Module):
@@ -38,7 +38,7 @@ def called_before() -> nn.Module:
     return model
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", called_before(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 
@@ -47,7 +47,7 @@ class PositionsOfThisCall(nn.Module):
         return x + torch.arange(x.shape[0]).float()[:, None]
 
 
-def made_in_each_call() -> Tried:
+def made_in_each_call() -> Claim:
     """Make it of the sizes of this call. What depends on nothing but sizes costs little, and the graph computes it for any."""
     return export("torch.export", PositionsOfThisCall(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
@@ -61,12 +61,12 @@ class PositionsOfALongTable(nn.Module):
         return x + self.table[: x.shape[0]]
 
 
-def long_enough() -> Tried:
+def long_enough() -> Claim:
     """Make it once, in `__init__`, as long as it will ever be needed, and cut it. The file holds it, and its length is the limit."""
     return export("torch.export", PositionsOfALongTable(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 
-def new_module() -> Tried:
+def new_module() -> Claim:
     """Export a module that was never called: the table is then made during the capture, for any size."""
     return export("torch.export", Positions(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -20,20 +20,20 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1, 0)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0]})
     return exported, Doubled(), SAMPLES
 
 
-def numpy() -> Tried:
+def numpy() -> Claim:
     """Feed `x.detach().cpu().numpy()`; `torch.from_numpy` makes tensors of what comes back. On the processor neither copies."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0].detach().cpu().numpy()})
     return exported, Doubled(), SAMPLES
 
 
-def program() -> Tried:
+def program() -> Claim:
     """Or call what `torch.onnx.export` returned: an `ONNXProgram` takes tensors and gives tensors."""
     exported = torch.onnx.export(Doubled(), SAMPLES[0], dynamic_shapes=ROWS, verbose=False)
     exported(*SAMPLES[0])

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Past:
@@ -52,16 +52,16 @@ def samples(kind: type[Past | Lean]) -> list[tuple[torch.Tensor, Past | Lean]]:
 MOVING = ({0: "rows"}, [{0: "seen"}])
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Appended(), samples(Past)[0], dynamic_shapes=MOVING), Appended(), samples(Past)
 
 
-def lean() -> Tried:
+def lean() -> Claim:
     """Let the container only hold what it is given. Where the class is not yours, pass a list of tensors and build it in `forward`."""
     return export("dynamo", Appended(), samples(Lean)[0], dynamic_shapes=MOVING), Appended(), samples(Lean)
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` decomposes nothing before it translates, so nothing is captured twice."""
     return export("to_onnx", Appended(), samples(Past)[0], dynamic_shapes=MOVING), Appended(), samples(Past)
 

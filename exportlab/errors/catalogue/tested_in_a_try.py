@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Cautious(nn.Module):
@@ -24,7 +24,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Cautious(), SAMPLES[0], dynamic_shapes=ROWS), Cautious(), SAMPLES
 
 
@@ -33,7 +33,7 @@ class ByWhere(nn.Module):
         return x * torch.where(x.sum() > 0, 2, 3)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """Take the test out of the `try` and pick with `torch.where`."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Cautious(), SAMPLES
 
@@ -43,7 +43,7 @@ class ByCond(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """`torch.cond` keeps both branches, as an `If`. Best where a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), Cautious(), SAMPLES
 

@@ -11,7 +11,7 @@ from torch._higher_order_ops.scan import scan
 from torch.nn.functional import linear
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Recurrent(nn.Module):
@@ -28,7 +28,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * time * 3).reshape(rows, time, 3),) for 
 MOVING = ({0: "rows", 1: "time"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
@@ -48,12 +48,12 @@ class Scanned(Recurrent):
         return outputs.transpose(0, 1)
 
 
-def scanned() -> Tried:
+def scanned() -> Claim:
     """Write the step and let `scan` repeat it, with the weights of the LSTM: it becomes a `Scan` or a `Loop` for any length."""
     return export("to_onnx", Scanned(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
-def torchscript() -> Tried:
+def torchscript() -> Claim:
     """The older exporter keeps the LSTM whole, as the operator of that name, which runtimes do fast."""
     return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Axes(nn.Module):
@@ -27,7 +27,7 @@ SAMPLES = [(squares(rows),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("to_onnx", Axes(), SAMPLES[0], dynamic_shapes=ROWS), Axes(), SAMPLES
 
 
@@ -38,7 +38,7 @@ class ByFormula(nn.Module):
         return torch.stack([middle - half, middle + half], 1)
 
 
-def by_formula() -> Tried:
+def by_formula() -> Claim:
     """Write it with operators that there is a translation for. Two by two, eigenvalues have a formula."""
     return export("to_onnx", ByFormula(), SAMPLES[0], dynamic_shapes=ROWS), Axes(), SAMPLES
 
@@ -50,14 +50,14 @@ def eigenvalues(g: Any, x: Any) -> Any:
     return g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=1)
 
 
-def translated() -> Tried:
+def translated() -> Claim:
     """Hand over a translation, a function of the graph and of the arguments. That it is right, here two by two only, is yours to know."""
     table = {torch.ops.aten.linalg_eigvalsh.default: eigenvalues}
     made = export("to_onnx", Axes(), SAMPLES[0], dynamic_shapes=ROWS, custom_translation_table=table)
     return made, Axes(), SAMPLES
 
 
-def torch_export() -> Tried:
+def torch_export() -> Claim:
     """Where it need not be ONNX: an exported program calls the operator of torch."""
     return export("torch.export", Axes(), SAMPLES[0], dynamic_shapes=ROWS), Axes(), SAMPLES
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class ByValue(nn.Module):
@@ -22,7 +22,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -31,12 +31,12 @@ class ByWhere(nn.Module):
         return torch.where(x.sum() > 0, x * 2, x * 3)
 
 
-def where() -> Tried:
+def where() -> Claim:
     """`torch.where` computes both and picks. Best where both are cheap and neither can fail."""
     return export("torchscript", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
-def scripted() -> Tried:
+def scripted() -> Claim:
     """`torch.jit.script` reads the source instead of running it, and makes an `If` of the `if`. It takes a part of Python only."""
     return export("torchscript", torch.jit.script(ByValue()), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
@@ -46,7 +46,7 @@ class ByCond(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
 
 
-def cond() -> Tried:
+def cond() -> Claim:
     """The newer exporter refuses the `if` and takes `torch.cond` in its place."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 @dataclass
@@ -29,12 +29,12 @@ def tensors(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.linspace(-1, 1, rows * 3).reshape(rows, 3), torch.arange(1.0, rows + 1)[:, None]
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     samples = [(Batch(*tensors(rows)),) for rows in (4, 7, 1)]
     return export("dynamo", Weighted(), samples[0]), Weighted(), samples
 
 
-def registered() -> Tried:
+def registered() -> Claim:
     """Register the class once, before the export and before every call. Its fields are one entry each in `dynamic_shapes`."""
 
     @dataclass
@@ -56,7 +56,7 @@ class ByTensors(nn.Module):
         return self.module(Batch(pixels, weights))
 
 
-def taken_apart() -> Tried:
+def taken_apart() -> Claim:
     """Or export a module around yours that takes tensors and makes the object: nothing to register, and plain names in the file."""
     samples = [tensors(rows) for rows in (4, 7, 1)]
     program = export("dynamo", ByTensors(Weighted()), samples[0], dynamic_shapes=({0: "rows"}, {0: "rows"}))

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ SAMPLES = [(torch.ones(rows, 3),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Logged(), SAMPLES[0], dynamic_shapes=ROWS), Logged(), SAMPLES
 
 
@@ -36,12 +36,12 @@ class LoggedUnlessExporting(nn.Module):
         return x * 2
 
 
-def unless_exporting() -> Tried:
+def unless_exporting() -> Claim:
     """Put the line under `if not torch.compiler.is_exporting()`. Be sparing with it: what runs otherwise is then not what is exported."""
     return export("torch.export", LoggedUnlessExporting(), SAMPLES[0], dynamic_shapes=ROWS), Logged(), SAMPLES
 
 
-def strict() -> Tried:
+def strict() -> Claim:
     """Pass `strict=True`: then the line is read, not run, and left out. `torch.onnx.export` tries this by itself."""
     return export("torch.export", Logged(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Logged(), SAMPLES
 

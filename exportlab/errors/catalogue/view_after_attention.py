@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Attention(nn.Module):
@@ -34,7 +34,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * tokens * 8).reshape(rows, tokens, 8),) 
 BOTH = ({0: "rows", 1: "tokens"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("dynamo", Attention(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
@@ -43,23 +43,23 @@ class Copied(Attention):
         return self.attended(x).clone(memory_format=torch.contiguous_format).view(*x.shape[:2], 8)
 
 
-def copied() -> Tried:
+def copied() -> Claim:
     """Ask for a copy, which leaves a node in every case. (`reshape` does not help: here it is captured as the same `view`.)"""
     return export("dynamo", Copied(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
-def without_gradients() -> Tried:
+def without_gradients() -> Claim:
     """Export with the weights frozen: without gradients both steps see the same layout. Thaw them before you train again."""
     return export("dynamo", Attention().requires_grad_(False), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
-def as_products() -> Tried:
+def as_products() -> Claim:
     """Capture attention as the matrix products that it is decomposed to later, so that both steps see the same layout."""
     with sdpa_kernel(SDPBackend.MATH):
         return export("dynamo", Attention(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
-def to_onnx() -> Tried:
+def to_onnx() -> Claim:
     """`to_onnx` translates attention as it was captured, without this decomposition."""
     return export("to_onnx", Attention(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from ...exporters import export
 from ...patches import indices_in_vmap
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Masked(nn.Module):
@@ -28,7 +28,7 @@ SAMPLES = [inputs(4), inputs(7), inputs(2)]
 SIZES = ({0: "seq", 1: "seq"}, {0: "seq"})
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Masked(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 
@@ -38,18 +38,18 @@ class MaskedByAxes(nn.Module):
         return scores.masked_fill(~((k <= q) & padding[k]), -100.0).softmax(1)
 
 
-def broadcast() -> Tried:
+def broadcast() -> Claim:
     """Give each index an axis of its own and let torch broadcast. Transformers does so since version 5."""
     return export("torch.export", MaskedByAxes(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 
-def patched() -> Tried:
+def patched() -> Claim:
     """`indices_in_vmap` turns such an index into a gather while it lasts. The model stays as it is."""
     with indices_in_vmap():
         return export("torch.export", Masked(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 
-def torch_onnx() -> Tried:
+def torch_onnx() -> Claim:
     """`torch.onnx.export` tries the other mode when this one fails, `strict=True`, and there it works."""
     return export("dynamo", Masked(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ...exporters import from_file
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Product(nn.Module):
@@ -30,7 +30,7 @@ SAMPLES = [(torch.linspace(-1, 1, 300).expand(rows, 300).contiguous(),) for rows
 ROWS = ({0: "rows"},)
 
 
-def moved(files: str, **options: bool) -> Tried:
+def moved(files: str, **options: bool) -> Claim:
     """Exports to one folder, moves these files to another, and loads the model there."""
     with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there:
         torch.onnx.export(Product(), SAMPLES[0], Path(here) / "model.onnx", dynamic_shapes=ROWS, verbose=False, **options)
@@ -40,16 +40,16 @@ def moved(files: str, **options: bool) -> Tried:
         return from_file(Path(there) / "model.onnx", SAMPLES[0], {}, Product()(*SAMPLES[0])), Product(), SAMPLES
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return moved("*.onnx")
 
 
-def in_one_file() -> Tried:
+def in_one_file() -> Claim:
     """Write one file, with `external_data=False`. One file holds 2 GiB at most."""
     return moved("*.onnx", external_data=False)
 
 
-def both() -> Tried:
+def both() -> Claim:
     """Move both, and do not rename the second: its name stands in the first. A folder for each model is the safest."""
     return moved("*")
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class HalfActivated(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.arange(6.0 * rows).reshape(rows, 6) - 3.5,) for rows in (4, 7,
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torchscript", HalfActivated(), SAMPLES[0], dynamic_shapes=ROWS), HalfActivated(), SAMPLES
 
 
@@ -33,12 +33,12 @@ class Joined(nn.Module):
         return torch.cat([first.sigmoid(), second], dim=1)
 
 
-def joined() -> Tried:
+def joined() -> Claim:
     """Compute new parts and join them, in place of writing into a part."""
     return export("torchscript", Joined(), SAMPLES[0], dynamic_shapes=ROWS), HalfActivated(), SAMPLES
 
 
-def dynamo() -> Tried:
+def dynamo() -> Claim:
     """The newer exporter turns writes into values first, through views as well."""
     return export("dynamo", HalfActivated(), SAMPLES[0], dynamic_shapes=ROWS), HalfActivated(), SAMPLES
 

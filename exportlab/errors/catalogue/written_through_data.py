@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ...exporters import export
-from ..known import Fix, KnownError, Tried
+from ..known import Claim, Fix, KnownError
 
 
 class Doubled(nn.Module):
@@ -23,7 +23,7 @@ SAMPLES = [(torch.linspace(-1, 1, rows * 3).reshape(rows, 3),) for rows in (4, 7
 ROWS = ({0: "rows"},)
 
 
-def breaks() -> Tried:
+def breaks() -> Claim:
     return export("torch.export", Doubled(), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
@@ -35,7 +35,7 @@ class DoubledOpenly(nn.Module):
         return result + 1
 
 
-def no_grad() -> Tried:
+def no_grad() -> Claim:
     """Write to the tensor itself, under `torch.no_grad()` where autograd must not see it: that is what `.data` stood for."""
     return export("torch.export", DoubledOpenly(), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
@@ -45,7 +45,7 @@ class DoubledAnew(nn.Module):
         return x * 2 + 1
 
 
-def without_writing() -> Tried:
+def without_writing() -> Claim:
     """In a model for inference nothing has to be hidden: compute a new tensor."""
     return export("torch.export", DoubledAnew(), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 

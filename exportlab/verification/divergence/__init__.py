@@ -12,7 +12,7 @@ from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
 from ...exporters.to_onnx import NAMESPACE
 from ...show.text import ir_model
-from ..difference import TOLERANCES, Difference, Tolerances, compare
+from ..difference import TOLERANCES, Difference, Tolerances, difference_of
 from .alignment import Alignment
 from .beside import Beside
 from .observed import Observed
@@ -69,7 +69,7 @@ def compared(
     if divergence.first:
         return divergence
     alone = Observed(model, calling, ()).values(args, kwargs or {})
-    return replace(divergence, alone=compare([found[name] for name in alone], list(alone.values()), tolerances))
+    return replace(divergence, alone=difference_of([found[name] for name in alone], list(alone.values()), tolerances))
 
 
 def _check_whole(captured: torch.export.ExportedProgram) -> None:

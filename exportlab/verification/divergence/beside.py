@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind, InputSpec
 from ... import show
 from ...exporters.to_onnx import returns_its_argument, users_line
 from ...show.text import op_name
-from ..difference import Tolerances, compare
+from ..difference import Tolerances, difference_of
 from .alignment import Alignment
 from .rows import Row
 
@@ -83,7 +83,7 @@ class Beside(torch.fx.Interpreter):
             through=self.alignment.through(node, self.same),
             expected=_described(expected),
             actual=_described(actual),
-            difference=compare(expected, actual, self.tolerances),
+            difference=difference_of(expected, actual, self.tolerances),
         )
 
     def outputs(self, results: Mapping[str, Any]) -> Iterator[Row]:
