@@ -14,11 +14,11 @@ import onnx_ir as ir
 import onnxruntime
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from exportlab import compare, exporters
 from exportlab.exporters import Artifact, OnnxArtifact
 from exportlab.measure import benchmark, figures, timing
+from exportlab.measure.models import Block
 from exportlab.messages import muffled
 
 page = benchmark.page(
@@ -114,22 +114,6 @@ page.open(finding, draw)
 # The models
 # ----------
 # An MLP, where the call itself counts, and four blocks of a transformer, where the arithmetic does.
-
-
-class Block(nn.Module):
-    def __init__(self, width: int = 128) -> None:
-        super().__init__()
-        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        wide = 4 * width
-        self.mlp = nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        chunks = self.qkv(self.before(x)).chunk(3, -1)
-        q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2) for t in chunks)
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
-        return x + self.mlp(self.between(x))
-
 
 torch.manual_seed(0)
 layers = (nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))

@@ -22,10 +22,10 @@ import onnx_ir as ir
 import torch
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions, quantization
 from torch import nn
-from torch.nn import functional as F
 
 from exportlab import show, to_onnx
 from exportlab.measure import benchmark, figures, timing
+from exportlab.measure.models import Block
 from exportlab.messages import first_line, muffled
 
 page = benchmark.page(
@@ -98,21 +98,6 @@ page.open(finding, draw)
 # The models
 # ----------
 # Convolutions with batch norm, which an optimiser can fold away, and blocks of a transformer, which it can fuse. The weights are random.
-
-
-class Block(nn.Module):
-    def __init__(self, width: int = 128) -> None:
-        super().__init__()
-        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        wide = 4 * width
-        self.mlp = nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        chunks = self.qkv(self.before(x)).chunk(3, -1)
-        q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2) for t in chunks)
-        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
-        return x + self.mlp(self.between(x))
 
 
 def convolution(start: int, end: int) -> nn.Sequential:
