@@ -27,7 +27,7 @@ from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
-from fx2onnx.capture.by_export import Capture, captured
+from fx2onnx.capture.by_export import Capture, capture_by_export
 from fx2onnx.ops import own_translations
 from fx2onnx.translate.sources import dispatch_of
 
@@ -210,7 +210,7 @@ def steps(args: tuple[torch.Tensor], file: Path) -> dict[str, dict[str, Step]]:
             "saving": lambda program: program.save(file),
         },
         "to_onnx": {
-            "capture": lambda module: captured(module, args, {}, dynamic_shapes=moving),
+            "capture": lambda module: capture_by_export(module, args, {}, dynamic_shapes=moving),
             "translation": translated,
             "tidying": passes_applied,
             "saving": lambda model: ir.save(model, file),

@@ -25,7 +25,7 @@ from exportlab.verification.difference import difference_of
 from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
-from fx2onnx.capture.by_export import Capture, captured
+from fx2onnx.capture.by_export import Capture, capture_by_export
 from fx2onnx.ops import own_translations
 from fx2onnx.translate.sources import dispatch_of
 
@@ -220,7 +220,9 @@ times |= measured(files, rounds=7 if page.quick else 21, discard=1)
 def capture(layers: int) -> Capture:
     """A Llama, captured as `to_onnx` captures it."""
     made = llama(layers)
-    return captured(made.module, made.samples[0].args, {}, dynamic_shapes=made.dynamic_shapes)
+    return capture_by_export(
+        made.module, made.samples[0].args, {}, dynamic_shapes=made.dynamic_shapes
+    )
 
 
 def converted(found: Capture) -> object:

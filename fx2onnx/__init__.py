@@ -10,7 +10,7 @@ import torch
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
-from .capture.by_export import captured
+from .capture.by_export import capture_by_export
 from .errors import ToOnnxError, op_title
 from .ops import own_translations
 from .program import ConversionReport, Program
@@ -60,7 +60,7 @@ def to_onnx(
             are `ToOnnxError`, and say where in the model and what to do.
     """
     _check_arguments(model, args, opset_version, strict, functions, mutations)
-    capture = captured(
+    capture = capture_by_export(
         model, args, kwargs or {}, dynamic_shapes=dynamic_shapes, strict=strict, accept_ranges=accept_ranges, functions=functions
     )
     dispatch = dispatch_of(custom_translation_table or {}, own_translations(), opset_version, fallback)

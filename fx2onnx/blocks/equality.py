@@ -1,4 +1,4 @@
-"""Whether two modules are provably the same code over weights of the same shapes. Not here: what is done with that."""
+"""Whether two modules are provably the same code over weights of the same shapes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
 )  # fmt: skip
 SIMPLE = (int, float, bool, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
-Reads = set[tuple[int, str]]
+MARKS_A_BLOCK = "marks_a_block"  # what the forward of a marked module is told by
+Reads = set[tuple[int, str]]  # the id of a module, and an attribute of it
 
 
 def weights(module: nn.Module) -> dict[str, torch.Tensor]:
-    """All parameters and buffers by name, tied ones under each of their names."""
+    """Return all parameters and buffers by name, tied ones under each of their names."""
     return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
 
 
 def difference(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
-    """Why `other` cannot stand in for `first`; None when it is proven that it can.
+    """Return why `other` cannot stand in for `first`; None when it is proven that it can.
 
     Args:
         reads: the attributes that the forward of `first` was seen to read; the others may differ.
@@ -45,17 +46,17 @@ def _structure(first: nn.Module, other: nn.Module) -> str | None:
 
 
 def peculiarity(module: nn.Module) -> str | None:
-    """A hook or a `forward` of its own, which no other module shares."""
+    """Return the hook or the `forward` of its own, which no other module shares."""
     for path, child in module.named_modules():
         if any(getattr(child, hooks, None) for hooks in HOOKS):
             return f"{path or 'it'} has a hook"
-        if "forward" in vars(child) and not getattr(vars(child)["forward"], "marks_a_block", False):
+        if "forward" in vars(child) and not getattr(vars(child)["forward"], MARKS_A_BLOCK, False):
             return f"{path or 'it'} has a forward of its own"
     return None
 
 
 def class_of(module: nn.Module) -> type:
-    """The class, seen through a watching one."""
+    """Return the class, seen through a watching one."""
     return getattr(type(module), "watched_class", type(module))
 
 
@@ -90,17 +91,17 @@ def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str 
 
 
 def attributes(module: nn.Module) -> dict[str, Any]:
-    """The Python attributes of a module, without what nn.Module itself keeps."""
+    """Return the Python attributes of a module, without what nn.Module itself keeps."""
     return {k: v for k, v in vars(module).items() if k not in PLUMBING and k != "forward" and "_hooks" not in k}
 
 
 def all_attributes(module: nn.Module) -> Reads:
-    """Every Python attribute of a module and its submodules, as if all had been read."""
+    """Return every Python attribute of a module and its submodules, as if all had been read."""
     return {(id(child), name) for child in module.modules() for name in attributes(child)}
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality that is never guessed: of simple values and of plain containers of them; for anything else, identity."""
+    """Return an equality that is never guessed: of simple values and of plain containers of them; for anything else, identity."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -115,26 +116,26 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def snapshot(module: nn.Module) -> dict[tuple[int, str], Any]:
-    """What can be seen to change while a forward runs: attributes, and the versions of the weights."""
+    """Return what can be seen to change while a forward runs: attributes, and the versions of the weights."""
     found: dict[tuple[int, str], Any] = {(0, name): weight._version for name, weight in weights(module).items()}
     for child in module.modules():
-        found |= {(id(child), name): _frozen(value) for name, value in attributes(child).items()}
+        found |= {(id(child), name): _remembered(value) for name, value in attributes(child).items()}
     return found
 
 
-def _frozen(value: Any) -> Any:
+def _remembered(value: Any) -> Any:
     if isinstance(value, SIMPLE):
         return value
     if isinstance(value, (list, tuple)):
-        return tuple(map(_frozen, value))
+        return tuple(map(_remembered, value))
     if isinstance(value, dict):
-        return tuple((str(key), _frozen(item)) for key, item in value.items())
+        return tuple((str(key), _remembered(item)) for key, item in value.items())
     return id(value)
 
 
 @contextmanager
 def watched(module: nn.Module) -> Iterator[Reads]:
-    """While it lasts, the Python attributes that are read of a module and its submodules are noted."""
+    """Note, while it lasts, the Python attributes that are read of a module and its submodules."""
     reads: Reads = set()
     with ExitStack() as stack:
         for child in module.modules():
@@ -152,8 +153,8 @@ def _watched_one(module: nn.Module, reads: Reads) -> Iterator[None]:
         module.__class__ = kind
 
 
-def _watching(kind: type, reads: Reads) -> type:
-    """A subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
+def _watching(kind: type[nn.Module], reads: Reads) -> type[nn.Module]:
+    """Return a subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__dict__" and sys._getframe(1).f_code.co_filename != nn.modules.module.__file__:

@@ -1,10 +1,11 @@
-"""Marked blocks as ONNX local functions: one per class and sequence of operators, weights as inputs. Not here: marking them."""
+"""Marked blocks as ONNX local functions: one per class and sequence of operators, weights as inputs. Not here: the marks (sharing.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import onnx_ir as ir
 import sympy
@@ -12,27 +13,25 @@ import torch
 
 from ..build.dtypes import INT64, onnx_dtype
 from ..build.graph import TRANSPOSED, Graph, Tensor
-from ..build.values import SYMBOLIC, expression, sizes_of
+from ..build.interpreter import Interpreter
+from ..build.values import SYMBOLIC, Size, expression, sizes_of
 from .equality import class_of
+from .sharing import NAMESPACE, Sharing
 
-if TYPE_CHECKING:
-    from ..build.interpreter import Interpreter
-    from .sharing import Sharing
-
-DOMAIN = "fx2onnx"
+DOMAIN = "fx2onnx"  # of the functions in the file
 Node = torch.fx.Node
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a block: the graph it stands in, its tensors and its weights there."""
+    """One call of a block: who translates the graph that it stands in, its tensors and its weights there."""
 
-    walk: Interpreter
+    interpreter: Interpreter
     inputs: Sequence[Tensor]
     weights: Sequence[Tensor]
 
 
-Recipe = Callable[[Call], Tensor]
+Recipe = Callable[[Call], Tensor]  # makes the actual input of a call
 
 
 @dataclass
@@ -42,11 +41,12 @@ class Body:
     g: Graph
     formals: list[Tensor] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
-    extras: dict[Any, Tensor] = field(default_factory=dict)
+    numbers: dict[sympy.Expr, Tensor] = field(default_factory=dict)
+    transposes: dict[int, Tensor] = field(default_factory=dict)
     weight_at: dict[int, Recipe] = field(default_factory=dict)
 
-    def formal(self, name: str, sizes: Sequence[Any], dtype: ir.DataType, recipe: Recipe) -> Tensor:
-        """A further input."""
+    def formal(self, name: str, sizes: Sequence[Size], dtype: ir.DataType, recipe: Recipe) -> Tensor:
+        """Return a further input of these sizes, and keep how a call makes the actual one."""
         shared = self.g.shared
         made = Tensor(name=shared.names.unique(name), sizes=tuple(sizes), type=ir.TensorType(dtype), shape=shared.onnx_shape(sizes))
         self.formals.append(made)
@@ -54,28 +54,27 @@ class Body:
         return made
 
     def keep(self, read: set[int]) -> None:
-        """Leaves out the inputs that nothing reads."""
+        """Leave out the inputs that nothing reads."""
         kept = [i for i, formal in enumerate(self.formals) if id(formal) in read]
         self.formals, self.recipes = [self.formals[i] for i in kept], [self.recipes[i] for i in kept]
 
     def number(self, number: sympy.Expr) -> Tensor:
-        """A symbolic integer that no tensor here tells: the call passes it."""
-        if number not in self.extras:
-            self.extras[number] = self.formal("size", (1,), INT64, lambda call: call.walk.g.ints([number]))
-        return self.extras[number]
+        """Return the input, int64 (1,), for a symbolic integer that no tensor here tells: the call passes it."""
+        if number not in self.numbers:
+            self.numbers[number] = self.formal("size", (1,), INT64, lambda call: call.interpreter.g.ints([number]))
+        return self.numbers[number]
 
     def transposed(self, weight: Tensor) -> Tensor | None:
-        """A weight, transposed: the call passes it so. None when it is no weight of the block."""
+        """Return the input for a weight (m, n), transposed (n, m): the call passes it so. None when it is no weight of the block."""
         recipe = self.weight_at.get(id(weight))
         if recipe is None:
             return None
-        key = ("transposed", id(weight))
-        if key not in self.extras:
+        if id(weight) not in self.transposes:
             rows, columns = weight.sizes
-            self.extras[key] = self.formal(
-                f"{weight.name}{TRANSPOSED}", (columns, rows), weight.dtype, lambda call: call.walk.g.transposed(recipe(call))
+            self.transposes[id(weight)] = self.formal(
+                f"{weight.name}{TRANSPOSED}", (columns, rows), weight.dtype, lambda call: call.interpreter.g.transposed(recipe(call))
             )
-        return self.extras[key]
+        return self.transposes[id(weight)]
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,22 @@ class Definition:
     results: tuple[torch.Tensor, ...]
 
 
+class Mark(NamedTuple):
+    """What the marks at the start of a block, and in place of one, pass: tensors, weights, and the number of the block."""
+
+    inputs: Sequence[Node]
+    weights: Sequence[Node]
+    number: int
+
+    @classmethod
+    def of(cls, node: Node) -> Mark:
+        """Return what a node passes that is such a mark."""
+        arguments: tuple[Any, ...] = node.args
+        return cls(*arguments)
+
+
 class Blocks:
-    """The functions of one conversion, and the calls of them."""
+    """Functions of one conversion, and the calls of them."""
 
     def __init__(self, sharing: Sharing) -> None:
         self.sharing = sharing
@@ -96,82 +109,96 @@ class Blocks:
         self.calls: dict[str, list[str]] = {}
 
     def opens(self, node: Node) -> bool:
-        """Whether a traced block starts here."""
+        """Return whether a traced block starts here."""
         return _is_mark(node, "enter")
 
     def repeats(self, node: Node) -> bool:
-        """Whether this is a call of a block that stands elsewhere."""
+        """Return whether this is a call of a block that stands elsewhere."""
         return _is_mark(node, "repeat")
 
-    def define_and_call(self, walk: Interpreter, enter: Node, rest: Iterator[Node]) -> None:
-        """Turns the nodes up to the end of the block into a function, and calls it."""
-        number = enter.args[2]
-        inside, leave = _up_to_the_end(rest, number)
-        self.definitions[number] = self._defined(walk, enter, inside, leave)
-        if walk.failures:
-            walk.give_up(leave)
+    def define_and_call(self, interpreter: Interpreter, enter: Node, rest: Iterator[Node]) -> None:
+        """Turn the nodes up to the end of the block into a function, and call it."""
+        mark = Mark.of(enter)
+        inside, leave = _up_to_the_end(rest, mark.number)
+        self.definitions[mark.number] = self._defined(interpreter, enter, mark, inside, _results_of(leave))
+        if interpreter.failures:
+            interpreter.give_up(leave)
         else:
-            self._call(walk, enter, leave, number)
+            self._call(interpreter, enter, leave, mark)
 
-    def call(self, walk: Interpreter, node: Node) -> None:
-        """Calls the function of a block that was captured elsewhere."""
-        self._call(walk, node, node, node.args[2])
+    def call(self, interpreter: Interpreter, node: Node) -> None:
+        """Call the function of a block that was captured elsewhere."""
+        self._call(interpreter, node, node, Mark.of(node))
 
-    def _defined(self, walk: Interpreter, enter: Node, inside: list[Node], leave: Node) -> Definition:
-        body = Body(Graph(walk.g.shared, parent=walk.g, isolated=True))
+    def _defined(self, interpreter: Interpreter, enter: Node, mark: Mark, inside: list[Node], returned: Sequence[Node]) -> Definition:
+        body = Body(Graph(interpreter.g.shared, parent=interpreter.g, isolated=True))
         body.g.body = body
-        inner = walk.within(body.g)
-        for position, node in enumerate(enter.args[0]):
-            _bind_formal(inner, body, node, lambda call, i=position: call.inputs[i])
-        for position, node in enumerate(enter.args[1]):
-            _bind_weight(inner, body, node, inside, lambda call, i=position: call.weights[i])
-        inner.memory.link(enter, list(enter.args[0]))
+        inner = interpreter.within(body.g)
+        for position, node in enumerate(mark.inputs):
+            _bind_formal(inner, body, node, partial(_input_at, position))
+        for position, node in enumerate(mark.weights):
+            _bind_weight(inner, body, node, inside, partial(_weight_at, position))
+        inner.memory.link(enter, list(mark.inputs))
         for node in _free(inside, inner):
-            _bind_free(walk, inner, body, node)
+            _bind_free(interpreter, inner, body, node)
         inner.run(inside)
-        walk.failures += inner.failures
-        results = tuple(node.meta["val"] for node in leave.args[0])
+        interpreter.failures += inner.failures
+        results = tuple(node.meta["val"] for node in returned)
         if inner.failures:
             return Definition(ir.Function(DOMAIN, "failed", graph=ir.Graph([], [], nodes=[]), attributes=[]), (), results)
-        outputs = _distinct(body, [inner.memory.read(node) for node in leave.args[0]])
+        outputs = _distinct(body, [inner.memory.read(node) for node in returned])
         nodes = _needed(body.g.nodes, outputs)
         body.keep({id(value) for node in nodes for value in _read_by(node)})
-        return Definition(self._function(walk, enter, body, nodes, outputs), tuple(body.recipes), results)
+        name = class_of(self.sharing.block(mark.number).module).__name__
+        return Definition(_function(interpreter, name, body, nodes, outputs), tuple(body.recipes), results)
 
-    def _function(self, walk: Interpreter, enter: Node, body: Body, nodes: list[ir.Node], outputs: list[Tensor]) -> ir.Function:
-        """The function of this body: one that is there already when it does the same under the same class."""
-        block = self.sharing.block(enter.args[2])
-        name = class_of(block.module).__name__
-        functions = walk.g.shared.functions
-        graph = ir.Graph(body.formals, outputs, nodes=nodes, opset_imports=dict(walk.g.shared.domains))
-        key = (name, structure(graph))
-        if key not in functions:
-            variants = sum(other == name for other, _ in functions)
-            title = name if not variants else f"{name}_{variants + 1}"
-            functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
-        return functions[key]
-
-    def _call(self, walk: Interpreter, node: Node, binds: Node, number: int) -> None:
-        definition = self.definitions[number]
-        read = walk.memory.read
-        call = Call(walk, [read(n) for n in node.args[0]], [read(n) for n in node.args[1]])
+    def _call(self, interpreter: Interpreter, node: Node, binds: Node, mark: Mark) -> None:
+        definition = self.definitions[mark.number]
+        read = interpreter.memory.read
+        call = Call(interpreter, [read(n) for n in mark.inputs], [read(n) for n in mark.weights])
         actual = [recipe(call) for recipe in definition.recipes]
         name = definition.function.name
-        made = walk.g.op(name, *actual, domain=DOMAIN, outputs=len(definition.results), merged=False)
+        made = interpreter.g.op(name, *actual, domain=DOMAIN, outputs=len(definition.results), merged=False)
         outputs = made if isinstance(made, tuple) else (made,)
         for output, fake in zip(outputs, definition.results, strict=True):
             output.type = ir.TensorType(onnx_dtype(fake.dtype))
-            walk.describe(output, fake)
-        walk.memory.bind(binds, list(outputs))
+            interpreter.describe(output, fake)
+        interpreter.memory.bind(binds, list(outputs))
         self.calls.setdefault(name, []).append(node.name)
 
 
+def _function(interpreter: Interpreter, name: str, body: Body, nodes: list[ir.Node], outputs: list[Tensor]) -> ir.Function:
+    """Return the function of this body: one that is there already when it does the same under the same class."""
+    functions = interpreter.g.shared.functions
+    graph = ir.Graph(body.formals, outputs, nodes=nodes, opset_imports=dict(interpreter.g.shared.domains))
+    key = (name, structure(graph))
+    if key not in functions:
+        variants = sum(other == name for other, _ in functions)
+        title = name if not variants else f"{name}_{variants + 1}"
+        functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
+    return functions[key]
+
+
 def _is_mark(node: Node, name: str) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target.name() == f"{DOMAIN}::{name}"
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.name() == f"{NAMESPACE}::{name}"
+
+
+def _input_at(position: int, call: Call) -> Tensor:
+    return call.inputs[position]
+
+
+def _weight_at(position: int, call: Call) -> Tensor:
+    return call.weights[position]
+
+
+def _results_of(leave: Node) -> Sequence[Node]:
+    """Return the nodes of what a block returns."""
+    arguments: tuple[Any, ...] = leave.args
+    return arguments[0]
 
 
 def _up_to_the_end(rest: Iterator[Node], number: int) -> tuple[list[Node], Node]:
-    inside = []
+    inside: list[Node] = []
     for node in rest:
         if _is_mark(node, "leave") and node.args[1] == number:
             return inside, node
@@ -196,26 +223,26 @@ def _bind_weight(inner: Interpreter, body: Body, node: Node, inside: list[Node],
 
 
 def _free(inside: list[Node], inner: Interpreter) -> list[Node]:
-    """The nodes outside that the block reads, besides its tensors and weights."""
+    """Return the nodes outside that the block reads, besides its tensors and weights."""
     own = set(inside)
     found = dict.fromkeys(n for node in inside for n in node.all_input_nodes if n not in own and n not in inner.memory)
     return list(found)
 
 
-def _bind_free(walk: Interpreter, inner: Interpreter, body: Body, node: Node) -> None:
-    """A value of the graph around: a number or a sub-graph as it is, a tensor as a further input."""
+def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, node: Node) -> None:
+    """Bind a value of the graph around: a number or a sub-graph as it is, a tensor as a further input."""
     if isinstance(node.meta.get("val"), SYMBOLIC):
         inner.memory.bind(node, expression(node.meta["val"]))
         return
-    value = walk.memory.read(node)
+    value = interpreter.memory.read(node)
     if isinstance(value, ir.Value):
-        _bind_formal(inner, body, node, lambda call: call.walk.memory.read(node))
+        _bind_formal(inner, body, node, lambda call: call.interpreter.memory.read(node))
     else:
         inner.memory.bind(node, value)
 
 
 def _distinct(body: Body, values: list[Tensor]) -> list[Tensor]:
-    """Outputs that are neither inputs of the function nor equal."""
+    """Return outputs that are neither inputs of the function nor equal."""
     seen: set[int] = set(map(id, body.formals))
     found = []
     for value in values:
@@ -227,7 +254,7 @@ def _distinct(body: Body, values: list[Tensor]) -> list[Tensor]:
 
 
 def _needed(nodes: Sequence[ir.Node], outputs: Sequence[Tensor]) -> list[ir.Node]:
-    """The nodes that the outputs need, in their order."""
+    """Return the nodes that the outputs need, in their order."""
     needed = {value.producer() for value in outputs}
     for node in reversed(nodes):
         if node in needed:
@@ -245,7 +272,7 @@ def _read_by(node: ir.Node) -> Iterator[ir.Value]:
 
 
 def structure(graph: ir.Graph) -> tuple[Any, ...]:
-    """What a graph does, whatever its values are called; two functions of equal structure are one."""
+    """Return what a graph does, whatever its values are called; two functions of equal structure are one."""
     number: dict[int, int] = {}
 
     def of(value: ir.Value | None) -> int | None:

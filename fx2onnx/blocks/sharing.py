@@ -1,4 +1,4 @@
-"""Equal blocks captured once: the first one is traced between two marks, each further one is a single opaque call. Not here: the proof."""
+"""Equal blocks captured once: the first is traced between marks, each further one is an opaque call. Not here: the proof (equality.py)."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .equality import Reads, all_attributes, difference, peculiarity, snapshot, watched, weights
+from .equality import MARKS_A_BLOCK, Reads, all_attributes, difference, peculiarity, snapshot, watched, weights
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.SymInt, torch.SymFloat, torch.SymBool)
-Leaves = list[Any]
+Leaves = list[Any]  # of the arguments or results of a forward: tensors, and whatever else it takes
+Classes = Literal[True] | Sequence[type]  # those of the blocks; True stands for every class that torch.nn does not define
+Forward = Callable[..., Any]
 NAMESPACE = "fx2onnx"  # of the marks, among the operators of torch
-CURRENT: ContextVar[Any] = ContextVar("the sharing of the capture that is going on")
+CURRENT: ContextVar[Sharing] = ContextVar("the sharing of the capture that is going on")
 
 
 @dataclass
 class Block:
-    """One call of a block that was traced: its place, what it read, took and gave."""
+    """One call of a block that was traced: where it is, in which modes of torch, what it read, took and gave."""
 
     number: int
     path: str
     module: nn.Module
     arguments: Leaves
     spec: pytree.TreeSpec
-    state: tuple[Any, ...]
+    modes: tuple[bool, bool, bool]
     repetition: list[int]
-    out_spec: Any = None
+    out_spec: pytree.TreeSpec = field(init=False)
     results: Leaves = field(default_factory=list)
     reads: Reads = field(default_factory=set)
     shareable: str | None = None  # why no other call may stand on this one
@@ -49,7 +50,7 @@ class NotABlock(Exception):
 
 @dataclass
 class Sharing:
-    """The blocks of one capture: those that were traced, those that stand on one, and why others do not."""
+    """Blocks of one capture: those that were traced, those that stand on one, and why others do not."""
 
     traced: list[Block] = field(default_factory=list)
     repeated: dict[str, str] = field(default_factory=dict)
@@ -57,13 +58,13 @@ class Sharing:
     watches: bool = True
 
     def block(self, number: int) -> Block:
-        """The traced block of this number."""
+        """Return the traced block of this number."""
         return self.traced[number]
 
 
 @contextmanager
-def marked(root: nn.Module, classes: Any, left_out: dict[str, str], watches: bool = True) -> Iterator[Sharing]:
-    """While it lasts, each call of a submodule of these classes is either traced between marks or an opaque call of an equal one.
+def marked(root: nn.Module, classes: Classes, left_out: dict[str, str], watches: bool = True) -> Iterator[Sharing]:
+    """Mark, while it lasts, each call of a submodule of these classes: traced between marks, or an opaque call of an equal one.
 
     Args:
         classes: the classes, or True for every submodule that torch.nn does not define.
@@ -80,15 +81,15 @@ def marked(root: nn.Module, classes: Any, left_out: dict[str, str], watches: boo
         yield sharing
 
 
-def is_of(module: nn.Module, classes: Any) -> bool:
-    """Whether a module is one of these classes; True stands for every class that torch.nn does not define."""
+def is_of(module: nn.Module, classes: Classes) -> bool:
+    """Return whether a module is one of these classes; True stands for every class that torch.nn does not define."""
     if classes is True:
         return not type(module).__module__.startswith("torch.nn.")
     return isinstance(module, tuple(classes))
 
 
 @contextmanager
-def _replaced(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+def _replaced(module: nn.Module, forward: Forward) -> Iterator[None]:
     if "forward" in vars(module):
         yield
         return
@@ -99,7 +100,7 @@ def _replaced(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
         del module.forward
 
 
-def _marking(path: str, module: nn.Module, sharing: Sharing) -> Callable[..., Any]:
+def _marking(path: str, module: nn.Module, sharing: Sharing) -> Forward:
     forward = module.forward
 
     def block(*args: Any, **kwargs: Any) -> Any:
@@ -114,18 +115,18 @@ def _marking(path: str, module: nn.Module, sharing: Sharing) -> Callable[..., An
             return _repeat(first, module, leaves)
         return _trace(path, module, forward, leaves, spec, sharing)
 
-    block.marks_a_block = True
+    vars(block)[MARKS_A_BLOCK] = True
     return block
 
 
 def _foreign(leaves: Leaves) -> str | None:
-    """An argument that is neither a tensor nor a plain value may be changed by the block: a cache."""
+    """Return why an argument may be changed by the block, being neither a tensor nor a plain value: a cache."""
     strange = [leaf for leaf in leaves if not isinstance(leaf, (torch.Tensor, *PLAIN))]
     return f"it takes a {type(strange[0]).__name__}, which it may change" if strange else None
 
 
-def _equal(path: str, module: nn.Module, leaves: Leaves, spec: Any, sharing: Sharing) -> Block | None:
-    """A traced block that this call provably repeats; else the reason against the last candidate is noted."""
+def _equal(path: str, module: nn.Module, leaves: Leaves, spec: pytree.TreeSpec, sharing: Sharing) -> Block | None:
+    """Return a traced block that this call provably repeats; else note the reason against the last candidate."""
     for first in sharing.traced:
         if type(first.module) is not type(module):
             continue
@@ -138,22 +139,22 @@ def _equal(path: str, module: nn.Module, leaves: Leaves, spec: Any, sharing: Sha
     return None
 
 
-def _call_differs(first: Block, leaves: Leaves, spec: Any) -> str | None:
+def _call_differs(first: Block, leaves: Leaves, spec: pytree.TreeSpec) -> str | None:
     if first.spec != spec:
         return "it is called with other arguments"
-    if first.state != _global_state():
+    if first.modes != _modes():
         return "it is called in another gradient or autocast mode"
     if any(a is not b and _seen(a) != _seen(b) for a, b in zip(first.arguments, leaves, strict=True)):
         return "an argument has another shape, dtype or value"
     return None if first.repetition == _repetition(leaves) else "tensors repeat among its arguments in another way"
 
 
-def _global_state() -> tuple[Any, ...]:
+def _modes() -> tuple[bool, bool, bool]:
     return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.is_inference_mode_enabled()
 
 
 def _seen(leaf: Any) -> tuple[Any, ...]:
-    """What a trace sees of an argument: everything of a number, of a tensor its kind. Sizes are compared as known by now."""
+    """Return what a trace sees of an argument: everything of a number, of a tensor its kind. Sizes are compared as known by now."""
     if isinstance(leaf, torch.Tensor):
         sizes = tuple(map(_exact, (*leaf.shape, *leaf.stride())))
         return torch.Tensor, sizes, leaf.dtype, leaf.device, leaf.requires_grad
@@ -180,12 +181,12 @@ def _repeat(first: Block, module: nn.Module, leaves: Leaves) -> Any:
 
 
 def _as_live(copy: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """A result of one of the marks, with gradients where the block's own result has them."""
+    """Return a result of one of the marks, with gradients where the block's own result has them."""
     return copy.requires_grad_() if result.requires_grad and not copy.requires_grad else copy
 
 
-def _trace(path: str, module: nn.Module, forward: Callable[..., Any], leaves: Leaves, spec: Any, sharing: Sharing) -> Any:
-    block = Block(len(sharing.traced), path, module, leaves, spec, _global_state(), _repetition(leaves))
+def _trace(path: str, module: nn.Module, forward: Forward, leaves: Leaves, spec: pytree.TreeSpec, sharing: Sharing) -> Any:
+    block = Block(len(sharing.traced), path, module, leaves, spec, _modes(), _repetition(leaves))
     sharing.traced.append(block)
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     entered = operators().enter(tensors, list(weights(module).values()), block.number)
@@ -230,7 +231,7 @@ def _unbacked(tensor: torch.Tensor) -> bool:
 
 
 def check_free_values(program: torch.export.ExportedProgram, sharing: Sharing) -> None:
-    """A block that others stand on reads nothing that was computed outside, other than its arguments.
+    """Check that blocks which others stand on read nothing that was computed outside, other than their arguments.
 
     Raises:
         NotABlock: one does.
@@ -264,9 +265,18 @@ def _computed_outside(program: torch.export.ExportedProgram, number: int, consta
     return None
 
 
+class Marks(NamedTuple):
+    """The operators that mark blocks, and the library that they live in as long as it is kept."""
+
+    library: torch.library.Library
+    enter: torch._ops.OpOverload
+    leave: torch._ops.OpOverload
+    repeat: torch._ops.OpOverload
+
+
 @cache
-def operators() -> SimpleNamespace:
-    """The three marks, as operators of torch: `enter`, `leave` and `repeat`. They can be traced, not run."""
+def operators() -> Marks:
+    """Return the three marks, as operators of torch: `enter`, `leave` and `repeat`. They can be traced, not run."""
     library = torch.library.Library(NAMESPACE, "DEF")
     library.define("enter(Tensor[] inputs, Tensor[] weights, int block) -> Tensor[]")
     library.define("leave(Tensor[] results, int block) -> Tensor[]")
@@ -275,9 +285,9 @@ def operators() -> SimpleNamespace:
     torch.library.register_fake(f"{NAMESPACE}::leave", lambda results, block: [t.clone() for t in results], lib=library)
     torch.library.register_fake(f"{NAMESPACE}::repeat", _like_the_first, lib=library)
     space = getattr(torch.ops, NAMESPACE)
-    return SimpleNamespace(library=library, enter=space.enter.default, leave=space.leave.default, repeat=space.repeat.default)
+    return Marks(library, space.enter.default, space.leave.default, space.repeat.default)
 
 
-def _like_the_first(inputs: Any, weights: Any, block: int) -> list[torch.Tensor]:
+def _like_the_first(inputs: list[torch.Tensor], weights: list[torch.Tensor], block: int) -> list[torch.Tensor]:
     given = [r for r in CURRENT.get().block(block).results if isinstance(r, torch.Tensor)]
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in given]

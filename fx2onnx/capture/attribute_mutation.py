@@ -1,4 +1,4 @@
-"""Python attributes that a forward changes: harmless, or found by the next call, which a file cannot do. Not here: buffers, inputs."""
+"""Python attributes that a forward changes, which a file cannot do. Not here: buffers and inputs (build/conversion.py)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 import torch
@@ -18,8 +19,10 @@ from ..errors import MutationError, first_sentence, shown_path
 NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
 DEEP = 3  # how far an attribute of an attribute is followed
-State = dict[tuple[str, str], Any]
-Places = dict[tuple[str, str], str]
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+Key = tuple[str, str]  # the path of a module, and an attribute of it
+Values = dict[Key, Any]
+Lines = dict[Key, str]
 
 
 class Same:
@@ -31,24 +34,25 @@ class Same:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and self.value is other.value
 
-    __hash__ = None
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 @contextmanager
-def no_memory(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool = False) -> Iterator[None]:
-    """While it lasts, the module is captured; what a call changes of its attributes must make no difference to the next call.
+def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool = False) -> Iterator[None]:
+    """Hold the module, while it is captured, to this: what a call changes of its attributes makes no difference to the next call.
 
     Args:
         strict: whether TorchDynamo captures, which would trace the looking as well; then a call in eager is looked at instead.
 
     Raises:
-        MutationError: it does.
+        MutationError: it makes one.
     """
     if strict:
         yield
         changed = _changed_in_eager(module, (args, dict(kwargs)))
     else:
-        kept = _values(module)
+        kept = _held(module)
         try:
             with _changes(module) as changed:
                 yield
@@ -59,13 +63,13 @@ def no_memory(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 @contextmanager
-def _changes(module: nn.Module) -> Iterator[dict[tuple[str, str], None]]:
-    """While it lasts, the attributes that calls of the module change are noted."""
-    before: list[State] = []
-    changed: dict[tuple[str, str], None] = {}
+def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
+    """Note, while it lasts, the attributes that calls of the module change."""
+    before: list[Values] = []
+    changed: dict[Key, None] = {}
     handles = (
-        module.register_forward_pre_hook(lambda module, args: before.append(state(module))),
-        module.register_forward_hook(lambda module, args, output: changed.update(dict.fromkeys(_changed(before[-1], state(module))))),
+        module.register_forward_pre_hook(lambda module, args: before.append(attribute_values(module))),
+        module.register_forward_hook(lambda module, args, output: changed.update(_changed(before[-1], attribute_values(module)))),
     )
     try:
         yield changed
@@ -74,8 +78,8 @@ def _changes(module: nn.Module) -> Iterator[dict[tuple[str, str], None]]:
             handle.remove()
 
 
-def _changed_in_eager(module: nn.Module, call: Any) -> dict[tuple[str, str], None]:
-    """What one call changes of a copy; nothing is known where that cannot be called."""
+def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
+    """Return what one call changes of a copy; nothing is known where that cannot be called."""
     with suppress(Exception):
         copied = _copied(module)
         with _changes(copied) as changed:
@@ -84,8 +88,8 @@ def _changed_in_eager(module: nn.Module, call: Any) -> dict[tuple[str, str], Non
     return {}
 
 
-def state(module: nn.Module) -> State:
-    """What can be told apart later of all attributes: numbers, and what lists, dictionaries and objects hold; tensors by identity."""
+def attribute_values(module: nn.Module) -> Values:
+    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity."""
     known: dict[int, Any] = {}
     children = module.named_modules()
     return {(path, name): _told(value, known, DEEP) for path, child in children for name, value in attributes(child).items()}
@@ -109,11 +113,11 @@ def _inside(value: Any, known: dict[int, Any], deep: int) -> Any:
     return Same(value) if held is None else tuple((str(key), _told(item, known, deep)) for key, item in held.items())
 
 
-def _changed(before: State, after: State) -> list[tuple[str, str]]:
-    return [key for key, value in after.items() if before.get(key, ()) != value]
+def _changed(before: Values, after: Values) -> dict[Key, None]:
+    return {key: None for key, value in after.items() if before.get(key, ()) != value}
 
 
-def _values(module: nn.Module) -> dict[str, dict[str, Any]]:
+def _held(module: nn.Module) -> dict[str, dict[str, Any]]:
     return {path: {name: (value, _content(value)) for name, value in attributes(child).items()} for path, child in module.named_modules()}
 
 
@@ -122,7 +126,7 @@ def _content(value: Any) -> Any:
 
 
 def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]]) -> None:
-    """torch.export leaves what is new, and puts back a copy for a list: what holds values of the trace goes, what was there comes back."""
+    """Undo what torch.export leaves, new attributes and copies of lists: what holds values of the trace goes, what was there comes back."""
     for path, child in module.named_modules():
         for name in attributes(child).keys() - kept.get(path, {}).keys():
             vars(child).pop(name)
@@ -133,51 +137,51 @@ def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]]) -> None:
                 vars(child)[name] = value
 
 
-def _check_harmless(module: nn.Module, call: Any, changed: list[tuple[str, str]]) -> None:
-    """Calls copies in eager: what the attributes are after one call must make no difference to the next.
+def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> None:
+    """Call copies in eager: what the attributes are after one call must make no difference to the next.
 
     Raises:
         MutationError: it does, or the copies cannot be called.
     """
-    places: Places = {}
+    lines: Lines = {}
     try:
-        why = _difference(module, call, changed, places)
+        why = _next_call_differs(module, call, changed, lines)
     except Exception as error:  # noqa: BLE001 - whatever eager raises, nothing was shown then
         why = f"whether the next call finds it could not be tried: {first_sentence(error)}"
     if why:
-        listed = ", ".join(".".join(filter(None, key)) + (f" at {places[key]}" if key in places else "") for key in changed)
+        listed = ", ".join(".".join(filter(None, key)) + (f" at {lines[key]}" if key in lines else "") for key in changed)
         raise MutationError(
             f"the model changes {listed}, and a file keeps no state between calls: {why}. "
             'Make it an argument and a result, or a buffer and pass mutations="outputs".'
         )
 
 
-def _difference(module: nn.Module, call: Any, changed: list[tuple[str, str]], places: Places) -> str | None:
-    """What another call does differently because of the first; None when nothing."""
+def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> str | None:
+    """Return what another call does differently because of the first; None when nothing."""
     used = _copied(module)
-    first = _called(used, call, changed, places)
+    first = _called(used, call, changed, lines)
     left = _extent(used, changed)
-    if not _equal(first, _called(used, call, changed, places)):
+    if not _equal(first, _called(used, call, changed, lines)):
         return "the second call returns something else"
     if _extent(used, changed) != left:
         return "each call changes it further"
-    other = pytree.tree_map_only(torch.Tensor, _other, call)
+    other = pytree.tree_map_only(torch.Tensor, _other_values, call)
     try:
-        fresh = _called(_copied(module), other, changed, places)
+        fresh = _called(_copied(module), other, changed, lines)
     except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
         return None
-    return None if _equal(fresh, _called(used, other, changed, places)) else "it is made of the values of the first call"
+    return None if _equal(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
 
 
 def _copied(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
 
-def _called(module: nn.Module, call: Any, changed: list[tuple[str, str]], places: Places) -> Any:
-    """What a call returns; buffers are put back, since those are looked at elsewhere."""
+def _called(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
+    """Return what a call returns; buffers are put back, since those are looked at elsewhere."""
     held = {child: dict(child._buffers) for child in module.modules()}
     args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
-    with torch.no_grad(), torch.random.fork_rng(), _places_noted(module, changed, places):
+    with torch.no_grad(), torch.random.fork_rng(), _lines_noted(module, changed, lines):
         torch.manual_seed(0)
         for child, buffers in held.items():
             child._buffers.update({name: copy.deepcopy(buffer) for name, buffer in buffers.items()})
@@ -188,8 +192,8 @@ def _called(module: nn.Module, call: Any, changed: list[tuple[str, str]], places
                 child._buffers.update(buffers)
 
 
-def _extent(module: nn.Module, changed: list[tuple[str, str]]) -> Any:
-    """How much the changed attributes hold, and the numbers among it: a list that grows, a count. Tensors count by their shape."""
+def _extent(module: nn.Module, changed: list[Key]) -> Any:
+    """Return how much the changed attributes hold, and the numbers among it: a list that grows, a count. Tensors count by their shape."""
     leaves = {key: pytree.tree_flatten(getattr(module.get_submodule(key[0]), key[1], None)) for key in changed}
     return {key: ([_kind(leaf) for leaf in found], spec) for key, (found, spec) in leaves.items()}
 
@@ -205,8 +209,8 @@ def _told_by_content(leaf: Any) -> Any:
     return type(leaf), tuple((key, value) for key, value in held.items() if isinstance(value, NUMBERS))
 
 
-def _other(tensor: torch.Tensor) -> torch.Tensor:
-    """Other values that such a tensor may well have: its own, backwards, and smaller where they are no integers."""
+def _other_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return other values that such a tensor may well have: its own, backwards, and smaller where they are no integers."""
     turned = tensor.flatten().flip(0).reshape(tensor.shape)
     return turned / 2 if tensor.is_floating_point() else turned
 
@@ -225,27 +229,27 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 @contextmanager
-def _places_noted(module: nn.Module, changed: list[tuple[str, str]], places: Places) -> Iterator[None]:
-    """While it lasts, the line that sets one of these attributes, or reads it to change what it holds, is noted."""
+def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
+    """Note, while it lasts, the line that sets one of these attributes, or reads it to change what it holds."""
     with ExitStack() as stack:
         for path, child in module.named_modules():
             if names := {name for at, name in changed if at == path}:
-                stack.enter_context(_watched(child, path, names, places))
+                stack.enter_context(_lines_noted_of(child, path, names, lines))
         yield
 
 
 @contextmanager
-def _watched(module: nn.Module, path: str, names: set[str], places: Places) -> Iterator[None]:
+def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
     kind = type(module)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if self is module and name in names:
-            places[path, name] = _line(sys._getframe(1))
+            lines[path, name] = _line(sys._getframe(1))
         kind.__setattr__(self, name, value)
 
     def __getattribute__(self: Any, name: str) -> Any:
         if self is module and name in names:
-            places.setdefault((path, name), _line(sys._getframe(1)))
+            lines.setdefault((path, name), _line(sys._getframe(1)))
         return kind.__getattribute__(self, name)
 
     module.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__, "__getattribute__": __getattribute__})
@@ -255,5 +259,5 @@ def _watched(module: nn.Module, path: str, names: set[str], places: Places) -> I
         module.__class__ = kind
 
 
-def _line(frame: Any) -> str:
+def _line(frame: FrameType) -> str:
     return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"

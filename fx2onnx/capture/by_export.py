@@ -1,4 +1,4 @@
-"""The capture: torch.export.export with dynamic axes by name, inputs kept apart, blocks marked. Not here: what became of the axes."""
+"""Capturing by torch.export: axes by name, inputs kept apart, blocks marked. Not here: what became of the axes (dynamic_shapes.py)."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ from torch import nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-from ..blocks.sharing import NotABlock, Sharing, check_free_values, is_of, marked
+from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_of, marked
 from ..errors import CaptureError, FrozenDimension, first_sentence
-from .attribute_mutation import no_memory
-from .caught_errors import nothing_swallowed
-from .dynamic_shapes import ADVICE, DynamicDim, check_ranges, dynamic_dims, in_quotes, moves, symbol_of, what_became_constant
+from .attribute_mutation import only_harmless_mutations
+from .caught_errors import no_error_caught
+from .dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moves, symbol_of, what_became_constant
 from .keywords import keywords_named
+
+Export = Callable[[], torch.export.ExportedProgram]
 
 
 @dataclass(frozen=True)
 class Capture:
-    """What was captured, and the names of its symbols."""
+    """A captured program, the names of its symbols, and its blocks where any were marked."""
 
     program: torch.export.ExportedProgram
     dim_names: dict[sympy.Expr, str] = field(default_factory=dict)
     sharing: Sharing | None = None
 
 
-def captured(
-    model: Any,
+def capture_by_export(
+    model: nn.Module | torch.export.ExportedProgram,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     *,
     dynamic_shapes: Any = None,
     strict: bool = False,
     accept_ranges: Sequence[str] = (),
-    functions: Any = (),
+    functions: Classes = (),
 ) -> Capture:
-    """Captures a module; an `ExportedProgram` is taken as it is.
+    """Capture a module; an `ExportedProgram` is taken as it is.
 
     Raises:
         CaptureError: torch.export refuses the module. FrozenDimension: an axis asked to be dynamic is not.
@@ -54,17 +56,17 @@ def captured(
     if unknown := set(accept_ranges) - {dim.name for dim in asked}:
         raise ValueError(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
     export = partial(_exported, model, args, kwargs, _as_dims(dynamic_shapes, accept_ranges), strict, asked)
-    with no_memory(model, args, kwargs, strict):
+    with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
-    check_ranges(program, symbols, accept_ranges)
+    check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
     return Capture(program, names, sharing)
 
 
-def _with_blocks(model: nn.Module, classes: Any, export: Callable[[], Any]) -> tuple[torch.export.ExportedProgram, Sharing]:
-    """Captures with the blocks of these classes marked.
+def _with_blocks(model: nn.Module, classes: Classes, export: Export) -> tuple[torch.export.ExportedProgram, Sharing]:
+    """Capture with the blocks of these classes marked.
 
     Where the capture does not get through the watching of attributes (TorchDynamo, inside a `cond`), they all count as read; where it
     does not get through the marks, nothing is marked.
@@ -79,8 +81,8 @@ def _with_blocks(model: nn.Module, classes: Any, export: Callable[[], Any]) -> t
     return program, Sharing(alone=dict.fromkeys(paths, f"marked, it could not be captured: {reason}"))
 
 
-def _with_marks(model: nn.Module, classes: Any, export: Callable[[], Any], watches: bool) -> tuple[torch.export.ExportedProgram, Sharing]:
-    """A module that turns out to be no block is left out, and all is captured again."""
+def _with_marks(model: nn.Module, classes: Classes, export: Export, watches: bool) -> tuple[torch.export.ExportedProgram, Sharing]:
+    """Capture with marks; a module that turns out to be no block is left out, and all is captured again."""
     left_out: dict[str, str] = {}
     while True:
         try:
@@ -88,12 +90,12 @@ def _with_marks(model: nn.Module, classes: Any, export: Callable[[], Any], watch
                 program = export()
             check_free_values(program, sharing)
             return program, sharing
-        except NotABlock as doubt:
-            left_out[doubt.path] = str(doubt)
+        except NotABlock as error:
+            left_out[error.path] = str(error)
 
 
 def _kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same arguments, in which a tensor that is given twice is two tensors: torch.export would make one input of them, silently."""
+    """Return the arguments, a tensor that is given twice as two tensors: torch.export would silently make one input of them."""
     seen: set[int] = set()
 
     def separate(tensor: torch.Tensor) -> torch.Tensor:
@@ -108,7 +110,7 @@ def _kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[An
 
 
 def _exported(
-    module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
 ) -> torch.export.ExportedProgram:
     try:
         return _export_once(module, args, kwargs, dynamic_shapes, strict)
@@ -124,14 +126,16 @@ def _exported(
         raise FrozenDimension(f"{told or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
 
 
-def _export_once(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool) -> torch.export.ExportedProgram:
+def _export_once(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool
+) -> torch.export.ExportedProgram:
     torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    with size_one_stays_dynamic(), nothing_swallowed(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+    with size_one_stays_dynamic(), no_error_caught(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
 
 
 def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program without `vmap`: torch.export keeps the calls that it consists of, and only tracing them once more resolves them."""
+    """Return the program without `vmap`: torch.export keeps the calls that it consists of; only tracing them once more resolves them."""
     graphs = (m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule))
     calls = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
     has_vmap = any("_functorch" in str(getattr(target, "__module__", "")) for target in calls)
@@ -140,10 +144,10 @@ def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedPro
 
 @contextmanager
 def size_one_stays_dynamic() -> Iterator[None]:
-    """While it lasts, an axis whose example has one element may be dynamic; torch's ONNX exporter does the same."""
+    """Let an axis be dynamic, while it lasts, whose example has one element; torch's ONNX exporter does the same."""
     import torch.fx.experimental._config as config
 
-    with config.patch(backed_size_oblivious=True):
+    with config.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]  # torch puts a ConfigModule in place of this module
         yield
 
 
@@ -153,7 +157,7 @@ def _violation(error: Exception) -> str:
 
 
 def _as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
-    """What torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for a name whose range is accepted as it comes."""
+    """Return what torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for a name whose range is accepted as it comes."""
 
     def as_dim(dim: Any) -> Any:
         name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)

@@ -1,4 +1,4 @@
-"""The axes that were asked to be dynamic, held against what the capture made of them. Not here: the capture."""
+"""The axes that were asked to be dynamic, held against what the capture made of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from traceback import FrameSummary
 from typing import Any
 
 import sympy
 import torch
 from torch import nn
+from torch._guards import SLoc
 from torch.export import Dim
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.values import expression
+from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
@@ -54,19 +57,24 @@ class DynamicDim:
     derived: bool = False  # from another, `2 * batch`
 
 
+DimSize = tuple[DynamicDim, Size]
+DimOf = dict[sympy.Symbol, DynamicDim]
+SizeOf = dict[sympy.Symbol, int]
+
+
 def moves(dim: Any) -> bool:
-    """Whether this entry of `dynamic_shapes` asks for a dynamic axis."""
+    """Return whether this entry of `dynamic_shapes` asks for a dynamic axis."""
     return isinstance(dim, (str, Dim)) or dim is Dim.DYNAMIC
 
 
 def in_quotes(names: Iterable[str]) -> str:
-    """A tuple of names, as one would write it."""
+    """Return a tuple of names, as one would write it."""
     listed = [f'"{name}"' for name in names]
     return f"({', '.join(listed)}{',' * (len(listed) == 1)})"
 
 
-def dynamic_dims(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any) -> list[DynamicDim]:
-    """Every axis of a tensor that `dynamic_shapes` asks to be dynamic."""
+def dynamic_dims(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[DynamicDim]:
+    """Return every axis of a tensor that `dynamic_shapes` asks to be dynamic."""
     if not dynamic_shapes:
         return []
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
@@ -78,9 +86,9 @@ def dynamic_dims(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any)
         dynamic_shapes = dict(zip(combined, dynamic_shapes, strict=True))
     found: list[DynamicDim] = []
 
-    def look(path: Any, leaf: Any, asked: Any) -> None:
+    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
         axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
-        found.extend(_asked(leaf, axis, dim, path) for axis, dim in axes if moves(dim))
+        found.extend(_dynamic_dim(leaf, axis, dim, path) for axis, dim in axes if moves(dim))
 
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
@@ -89,7 +97,7 @@ def dynamic_dims(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any)
     return found
 
 
-def _asked(leaf: torch.Tensor, axis: int, dim: Any, path: Any) -> DynamicDim:
+def _dynamic_dim(leaf: torch.Tensor, axis: int, dim: Any, path: pytree.KeyPath) -> DynamicDim:
     if isinstance(dim, str):
         return DynamicDim(id(leaf), axis, dim)
     if isinstance(dim, Dim):
@@ -98,8 +106,8 @@ def _asked(leaf: torch.Tensor, axis: int, dim: Any, path: Any) -> DynamicDim:
     return DynamicDim(id(leaf), axis, f"axis {axis} of {pytree.keystr(path).strip('[]').strip(chr(39))}", named=False)
 
 
-def symbol_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: DynamicDim) -> Any:
-    """The size that the capture has for this axis: an integer or an expression; None when the tensor is no input."""
+def symbol_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: DynamicDim) -> Size | None:
+    """Return the size that the capture has for this axis: an integer or an expression; None when the tensor is no input."""
     node = _input_of(program, given, dim)
     value = node.meta.get("val") if node is not None else None
     return expression(value.shape[dim.axis]) if isinstance(value, torch.Tensor) else None
@@ -114,26 +122,27 @@ def _input_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: 
 
 
 def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], asked: Sequence[DynamicDim]) -> tuple[str, list[str]]:
-    """Of a capture in which every axis may become constant: which did and at which line, and their names."""
-    lines = {str(number): _place(sloc) for sloc, number in _specialised(program)}
+    """Return of a capture in which every axis may become constant: which did and at which line, and their names."""
+    lines = {str(number): _source_line(sloc) for sloc, number in _specialised(program)}
     told: dict[str, None] = {}
     names: list[str] = []
     for dim in asked:
         size = symbol_of(program, given, dim)
         if isinstance(size, int):
-            line = lines.get(str(size)) or users_line(next(iter(_input_of(program, given, dim).users)))
+            reader = next(user for node in [_input_of(program, given, dim)] if node is not None for user in node.users)
+            line = lines.get(str(size)) or users_line(reader)
             told[f'"{dim.name}" was asked to be dynamic but is the constant {size} after {line}.'] = None
             names.append(dim.name)
     return " ".join(told), list(dict.fromkeys(names))
 
 
-def _specialised(program: torch.export.ExportedProgram) -> list[tuple[Any, Any]]:
+def _specialised(program: torch.export.ExportedProgram) -> list[tuple[SLoc, sympy.Expr]]:
     environment = shape_environment(program)
     return [(sloc, environment.replacements[symbol]) for symbol, sloc in environment.replacements_slocs.items()] if environment else []
 
 
-def check_ranges(program: torch.export.ExportedProgram, symbols: Sequence[tuple[DynamicDim, Any]], accepted: Sequence[str]) -> None:
-    """Holds every axis that was asked to be dynamic against what the capture made of it.
+def check_dynamic_dims(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+    """Hold every axis that was asked to be dynamic against what the capture made of it.
 
     A test in the caller's own code must hold at every size from one on. One in an installed library need only hold from two on, which is
     what torch.export promises: libraries ask `size > 1` where nothing depends on it.
@@ -147,7 +156,7 @@ def check_ranges(program: torch.export.ExportedProgram, symbols: Sequence[tuple[
         asked = f'"{dim.name}" was asked to be dynamic but '
         if isinstance(found, int):
             raise FrozenDimension(f"{asked}is exported as the constant {found}. {ADVICE} accept_ranges={in_quotes([dim.name])}.")
-        if other := _forced(dim, found, symbols):
+        if other := _equal_to(dim, found, symbols):
             raise FrozenDimension(
                 f'{asked}the capture made it equal to "{other}": their tensors are combined, element by element. '
                 f"Give both axes one name, or accept it: accept_ranges={in_quotes([dim.name, other])}."
@@ -157,29 +166,31 @@ def check_ranges(program: torch.export.ExportedProgram, symbols: Sequence[tuple[
     _check_tests(program, symbols, accepted)
 
 
-def _check_tests(program: Any, symbols: Sequence[tuple[DynamicDim, Any]], accepted: Sequence[str]) -> None:
-    """Each test in Python code outside torch, of one axis or comparing several, must hold at every size that is promised.
+def _check_tests(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+    """Hold each test in Python code outside torch, of one axis or comparing several, to every size that is promised.
 
     Raises:
-        FrozenDimension: one does not.
+        FrozenDimension: one does not hold.
     """
     environment = shape_environment(program)
-    for guard in environment.guards if environment else ():
+    if environment is None:
+        return
+    for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
         names = list(dict.fromkeys(dim.name for dim in dims.values()))
-        place, own = _place(guard.sloc), _is_own(guard.sloc)
-        if not dims or len(dims) < len(test.free_symbols) or set(names) <= set(accepted) or not (own or (place and len(dims) == 1)):
+        line, own = _source_line(guard.sloc), _is_own(guard.sloc)
+        if not dims or len(dims) < len(test.free_symbols) or set(names) <= set(accepted) or not (own or (line and len(dims) == 1)):
             continue
-        if not all(_holds(test, sizes, own) for sizes in _sizes(dims)):
+        if not all(_holds(test, sizes, own) for sizes in _sizes_to_try(dims)):
             asked = " and ".join(f'"{name}"' for name in names)
             raise FrozenDimension(
                 f"{asked} {'was' if len(names) == 1 else 'were'} asked to be dynamic but {_range_text(dims, test)} is exported: "
-                f"the test at {place} chose one branch. {ADVICE} accept_ranges={in_quotes(names)}."
+                f"the test at {line} chose one branch. {ADVICE} accept_ranges={in_quotes(names)}."
             )
 
 
-def _about(environment: Any, test: Any, symbols: Sequence[tuple[DynamicDim, Any]]) -> tuple[Any, dict[Any, DynamicDim]]:
-    """A test, and the axes that its symbols are.
+def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize]) -> tuple[sympy.Basic, DimOf]:
+    """Return a test, and the axes that its symbols are.
 
     A symbol that became equal to another since is that one. One that became a multiple of another, say, is still an axis of its own:
     that may be what the test chose.
@@ -193,22 +204,23 @@ def _about(environment: Any, test: Any, symbols: Sequence[tuple[DynamicDim, Any]
     return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))
 
 
-def _sizes(dims: dict[Any, DynamicDim]) -> Iterator[dict[Any, int]]:
-    """Sizes to try a test at, as many as there is time for."""
+def _sizes_to_try(dims: DimOf) -> Iterator[SizeOf]:
+    """Return sizes to try a test at, as many as there is time for."""
     probes = PROBES if len(dims) == 1 else FEW_PROBES
     each = ([n for n in probes if dim.least <= n <= (dim.most or n)] for dim in dims.values())
     return (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
 
 
-def _forced(dim: DynamicDim, found: Any, symbols: Sequence[tuple[DynamicDim, Any]]) -> str | None:
+def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str | None:
     others = (o.name for o, size in symbols if size == found and o.named and dim.named and o.name != dim.name)
     return next(others, None)
 
 
-def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, found: Any) -> str | None:
-    """The first `split` or `chunk` of this axis that has another number of parts at another size: the file has those of the example."""
+def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, found: sympy.Expr) -> str | None:
+    """Return the first `split` or `chunk` of this axis with another number of parts at another size: the file has those of the example."""
     for node in _calls(program, SPLITS + CHUNKS):
-        x, number, axis = (*node.args, node.kwargs.get("dim", 0))[:3]
+        arguments: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
+        x, number, axis = arguments[:3]
         number = number.meta["val"] if isinstance(number, torch.fx.Node) else number
         size, length = (sympy.sympify(expression(value)) for value in (x.meta["val"].shape[axis], number))
         length = FloorDiv(size + length - 1, length) if node.target in CHUNKS else length
@@ -217,43 +229,44 @@ def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, fou
     return None
 
 
-def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: Any) -> str | None:
-    """The first `squeeze` that takes an axis away at some size and keeps it at others: a value of a file has as many axes at all sizes."""
+def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: sympy.Expr) -> str | None:
+    """Return the first `squeeze` that takes an axis away at some size only: a value of a file has as many axes at all sizes."""
     for node in _calls(program, SQUEEZES):
-        shape = node.args[0].meta["val"].shape
-        axes = node.args[1] if len(node.args) > 1 else range(len(shape))
+        arguments: tuple[Any, ...] = node.args
+        shape = arguments[0].meta["val"].shape
+        axes = arguments[1] if len(arguments) > 1 else range(len(shape))
         for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes)):
             if size.free_symbols == found.free_symbols and any(size.subs(at) == 1 for at in _probes(dim, size.free_symbols)):
                 return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
     return None
 
 
-def _calls(program: torch.export.ExportedProgram, targets: Sequence[Any]) -> Iterator[torch.fx.Node]:
-    """The calls of these operators, those inside `cond` and the like among them."""
+def _calls(program: torch.export.ExportedProgram, targets: Sequence[torch._ops.OpOverload]) -> Iterator[torch.fx.Node]:
+    """Return the calls of these operators, those inside `cond` and the like among them."""
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     nodes = (node for graph in graphs for target in targets for node in graph.find_nodes(op="call_function", target=target))
-    return (node for node in nodes if isinstance(node.args[0].meta.get("val"), torch.Tensor))
+    return (node for node in nodes if isinstance(node.all_input_nodes[0].meta.get("val"), torch.Tensor))
 
 
-def _probes(dim: DynamicDim, symbols: Iterable[Any], least: int = 1) -> Iterator[dict[Any, int]]:
-    """Sizes of this axis to try, for all of these symbols alike."""
+def _probes(dim: DynamicDim, symbols: Iterable[sympy.Symbol], least: int = 1) -> Iterator[SizeOf]:
+    """Return sizes of this axis to try, for all of these symbols alike."""
     return (dict.fromkeys(symbols, n) for n in PROBES if max(dim.least, least) <= n <= (dim.most or n))
 
 
-def _parts_differ(dim: DynamicDim, size: Any, length: Any, count: int) -> bool:
-    """Whether the whole is ever cut into another number of parts; below two, torch.export promises nothing."""
+def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: int) -> bool:
+    """Return whether the whole is ever cut into another number of parts; below two, torch.export promises nothing."""
     symbols = size.free_symbols | length.free_symbols
     pairs = ((int(size.subs(at)), int(length.subs(at))) for at in _probes(dim, symbols, least=2)) if len(symbols) == 1 else ()
     return any(-(-whole // part) != count for whole, part in pairs if whole > 0 and part > 0)
 
 
-def _is_own(sloc: Any) -> bool:
-    """Whether a guard was caused by the caller's own code, not by an installed library."""
-    place = _place(sloc)
-    return place is not None and ("site-packages" not in _file(sloc) or place.startswith("a forward"))
+def _is_own(sloc: SLoc) -> bool:
+    """Return whether a guard was caused by the caller's own code, not by an installed library."""
+    line = _source_line(sloc)
+    return line is not None and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
 
 
-def _range_text(dims: dict[Any, DynamicDim], test: Any) -> str:
+def _range_text(dims: DimOf, test: sympy.Basic) -> str:
     from torch.utils._sympy.printers import PythonPrinter
 
     names = {symbol: sympy.Symbol(dim.name, integer=True, nonnegative=True) for symbol, dim in dims.items()}
@@ -261,41 +274,47 @@ def _range_text(dims: dict[Any, DynamicDim], test: Any) -> str:
     return "only " + re.sub(r"(\.\d*?)0+\b", r"\1", text.replace("torch.sym_float", "float"))
 
 
-def _holds(test: Any, sizes: dict[Any, int], own: bool) -> bool:
-    """Whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
+def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:
+    """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
     compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
     small = any(side.subs(sizes) <= 1 for side in compared)
     return (small and not own) or bool(test.subs(sizes))
 
 
-def _file(sloc: Any) -> str:
+def _file(sloc: SLoc) -> str:
     if noted := _noted_by_dynamo(sloc):
         installed = INSTALLED / noted["file"]
         return str(installed if installed.exists() else noted["file"])
-    return str(getattr(getattr(sloc, "framework_loc", None), "filename", None) or sloc)
+    frame = _frame(sloc)
+    return frame.filename if frame else str(sloc)
 
 
-def _noted_by_dynamo(sloc: Any) -> re.Match[str] | None:
-    """In a strict capture torch's own interpreter asks, and notes the line of Python that it was at, by a path without its beginning."""
-    asked_in = str(getattr(getattr(sloc, "framework_loc", None), "filename", ""))
-    return NOTED.search(getattr(sloc, "maybe_user_loc", None) or "") if "/torch/_dynamo/" in asked_in else None
+def _frame(sloc: SLoc) -> FrameSummary | None:
+    """Return the frame of Python that asked; torch may know only a text."""
+    return sloc.framework_loc if isinstance(sloc.framework_loc, FrameSummary) else None
 
 
-def _place(sloc: Any) -> str | None:
-    """`file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
+def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
+    """Return the line of Python that torch's own interpreter, which asks in a strict capture, was at: a path without its beginning."""
+    frame = _frame(sloc)
+    return NOTED.search(sloc.maybe_user_loc or "") if frame and "/torch/_dynamo/" in frame.filename else None
+
+
+def _source_line(sloc: SLoc) -> str | None:
+    """Return `file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
     if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
         return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
-    frame = getattr(sloc, "framework_loc", None)
+    frame = _frame(sloc)
     text = str(sloc).strip("()")
     if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
         return "a forward without a file"
     if "/torch/" in _file(sloc) or text.startswith(TORCH_FILES):
         return None
-    return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if hasattr(frame, "filename") else text
+    return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text
 
 
-def shape_environment(program: torch.export.ExportedProgram) -> Any:
-    """The `ShapeEnv` of the capture; None when it has none."""
+def shape_environment(program: torch.export.ExportedProgram) -> ShapeEnv | None:
+    """Return the `ShapeEnv` of the capture; None when it has none."""
     for node in program.graph.nodes:
         mode = getattr(node.meta.get("val"), "fake_mode", None)
         if mode is not None and mode.shape_env is not None:

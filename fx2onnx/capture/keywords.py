@@ -1,9 +1,9 @@
-"""Keywords that a `forward` takes by its `**`, given parameters of their own for the capture. Not here: the capture."""
+"""Keywords that a `forward` takes by its `**`, given parameters of their own for the capture."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from keyword import iskeyword
 from typing import Any
@@ -15,7 +15,7 @@ from ..errors import CaptureError
 
 @contextmanager
 def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Iterator[Any]:
-    """While it lasts, `forward` has a parameter for each keyword that its `**` takes; gives the `dynamic_shapes` that go with it.
+    """Give `forward`, while it lasts, a parameter for each keyword that its `**` takes; yields the `dynamic_shapes` that go with it.
 
     torch.export refuses any `dynamic_shapes` of a model with such keywords once it has traced it (pytorch#150371).
 
@@ -39,24 +39,25 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
 
 
 def _taken(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of the `**`, and what it takes of these arguments."""
+    """Return the name of the `**`, and what it takes of these arguments."""
     signature = inspect.signature(module.forward)
     rest = next((p.name for p in signature.parameters.values() if p.kind == p.VAR_KEYWORD), "")
     return rest, signature.bind(*args, **kwargs).arguments.get(rest, {}) if rest else {}
 
 
-def _with_parameters(forward: Any, rest: str, taken: Mapping[str, Any]) -> Any:
+def _with_parameters(forward: Callable[..., Any], rest: str, taken: Mapping[str, Any]) -> Callable[..., Any]:
     def named(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)
 
     signature = inspect.signature(forward)
     kept = [p for p in signature.parameters.values() if p.name != rest]
-    named.__signature__ = signature.replace(parameters=kept + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken])
+    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken]
+    vars(named)["__signature__"] = signature.replace(parameters=kept + own)  # where inspect looks first
     return named
 
 
 def _spread(dynamic_shapes: Any, rest: str, taken: Mapping[str, Any]) -> Any:
-    """The entry of the `**`, which is the last one, replaced by those of its keywords."""
+    """Return `dynamic_shapes` with the entry of the `**`, which is the last one, replaced by those of its keywords."""
     if not isinstance(dynamic_shapes, dict):
         *others, last = dynamic_shapes
         return (*others, *((last or {}).get(name) for name in taken))
