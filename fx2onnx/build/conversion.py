@@ -13,8 +13,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 from ..errors import MutationError, NameCollision, unsupported
 from .aliasing import writes
 from .dtypes import BOOL, FLOAT, INT64, onnx_dtype
-from .graph import Graph, Shared
+from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
+from .shared import Shared
 from .subgraphs import subgraph_translator
 from .tensor import Tensor
 from .translation import TranslationOf

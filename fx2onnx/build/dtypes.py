@@ -1,9 +1,8 @@
-"""Which ONNX type a torch dtype is, and which dtype torch does an operation in."""
+"""Which ONNX type a torch dtype is, and which of them are computed with."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import onnx_ir as ir
 import torch
@@ -34,19 +33,3 @@ def onnx_dtype(dtype: torch.dtype | ir.DataType) -> ir.DataType:
     if dtype not in TORCH.values():
         raise Unrunnable(f"{dtype} is no type that ONNX Runtime computes with")
     return from_torch_dtype(dtype)
-
-
-@cache
-def result_dtype(*operands: tuple[Any, bool]) -> ir.DataType:
-    """Return the dtype that torch computes in, for `(dtype or Python type, has no axes)` of each operand: numbers and 0-d tensors yield."""
-    examples = [_example(*operand) for operand in operands]
-    dtype = torch.result_type(examples[0], examples[-1])
-    for example in examples[1:-1]:
-        dtype = torch.promote_types(dtype, torch.result_type(examples[0], example))
-    return onnx_dtype(dtype)
-
-
-def _example(kind: Any, scalar: bool) -> Any:
-    if isinstance(kind, type):
-        return kind(1)
-    return torch.empty(() if scalar else (1,), dtype=TORCH[kind], device="cpu")

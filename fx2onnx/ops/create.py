@@ -153,5 +153,5 @@ def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
     """one_hot(x, classes) → OneHot with the number of classes that the capture says."""
     classes, values = g.scalar(g.sizes[-1], INT64), g.const([0, 1], INT64)
     if x.rank == 0:
-        return g.Squeeze(g.OneHot(g.Unsqueeze(x, [0]), classes, values, dtype=INT64), [0])
-    return g.OneHot(x, classes, values, dtype=INT64)
+        return g.Squeeze(g.OneHot(g.Unsqueeze(x, [0]), classes, values), [0])
+    return g.OneHot(x, classes, values)

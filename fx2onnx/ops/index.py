@@ -95,7 +95,7 @@ class Positions:
 def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
     """The positions along each axis at which a mask is true."""
     found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
-    return [g.sized(g.Gather(found, g.const(i, INT64), axis=0, dtype=INT64), (count,)) for i in range(mask.rank)]
+    return [g.sized(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
 
 
 def _broadcast_to(g: Graph, x: Tensor, other: Tensor) -> Tensor:

@@ -292,7 +292,7 @@ def signbit(g: Graph, x: Tensor) -> Tensor:
         return g.And(x, False)
     if x.dtype in FLOATS and g.opset >= 26:
         same_size = ir.DataType[f"INT{x.dtype.bitwidth}"]
-        return g.Less(g.op("BitCast", x, to=same_size, dtype=same_size), 0)
+        return g.Less(g.op("BitCast", x, to=same_size), 0)
     negative = g.Less(x, 0)
     return g.Or(negative, g.Less(g.Reciprocal(x), 0)) if x.dtype in FLOATS else negative
 

@@ -9,7 +9,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT32, INT64
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
@@ -22,8 +22,8 @@ UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **attributes: float) -> Tensor:
     """RandomUniform or RandomNormal of these sizes, where they move like a ConstantOfShape: float32 for all but float64."""
     if sizes and dtype != DOUBLE and all(isinstance(size, int) for size in sizes):
-        return g.sized(g.op(kind, shape=list(sizes), dtype=FLOAT, **attributes), sizes)
-    like = g.op("ConstantOfShape", g.ints(sizes), dtype=FLOAT)
+        return g.sized(g.op(kind, shape=list(sizes), **attributes), sizes)
+    like = g.op("ConstantOfShape", g.ints(sizes))
     return g.sized(g.op(f"{kind}Like", g.cast(like, DOUBLE) if dtype == DOUBLE else like, **attributes), sizes)
 
 
@@ -120,7 +120,7 @@ def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, g
     if not isinstance(samples, int):
         raise Untranslated("the number of samples depends on the input")
     rows = logs if p.rank == 2 else g.Unsqueeze(logs, [0])
-    made = g.Multinomial(g.cast(rows, FLOAT), dtype=INT32, sample_size=samples)
+    made = g.Multinomial(g.cast(rows, FLOAT), sample_size=samples)
     return made if p.rank == 2 else g.Squeeze(made, [0])
 
 

@@ -115,7 +115,7 @@ def _packed(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[in
 
 
 def _data(g: Graph, weight: Tensor) -> torch.Tensor | None:
-    known = g.home().body is None and weight.const_value is not None and weight.name in g.shared.initializers
+    known = g.body is None and weight.const_value is not None and weight.name in g.shared.initializers
     return weight.const_value.raw if known else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import onnx
@@ -12,15 +11,10 @@ import torch
 
 from ..build.dtypes import TORCH, onnx_dtype
 from ..build.graph import Graph, Tensor
-from ..build.kernels import widening
+from ..build.output_types import output_types
 from ..build.schemas import schema_of, type_name
 from ..errors import Untranslated
 
-TYPED_BY_ATTRIBUTE = {"Cast": "to", "EyeLike": "dtype", "RandomNormal": "dtype", "RandomUniform": "dtype", "RandomNormalLike": "dtype",
-                      "RandomUniformLike": "dtype", "Bernoulli": "dtype", "Multinomial": "dtype", "SequenceEmpty": "dtype",
-                      "HannWindow": "output_datatype", "HammingWindow": "output_datatype", "BlackmanWindow": "output_datatype"}  # fmt: skip
-DEFAULT_TYPE = dict.fromkeys(("RandomNormal", "RandomUniform", "HannWindow", "HammingWindow", "BlackmanWindow"), ir.DataType.FLOAT)
-TYPED_BY_SECOND = {"CastLike"}
 SEQUENCES = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SplitToSequence"}
 OF_SEQUENCES = SEQUENCES | {"SequenceAt", "SequenceLength", "ConcatFromSequence"}
 RENAMED_MODES = {"bilinear": "linear", "bicubic": "cubic"}
@@ -28,36 +22,37 @@ CHANGED_MEANING = {"GroupNormalization": 21, "DFT": 20}  # operators whose input
 WRITTEN_IN = 18
 
 
-def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> list[Tensor]:
-    """A node as somebody wrote it for opset 18, in the opset of the graph, with the types that its schema says."""
+def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> Sequence[Tensor]:
+    """Append a node as somebody wrote it for opset 18, in the opset of the graph, with the types that its schema says.
+
+    Raises:
+        Untranslated: it is written for another opset or for other types, or the type of its first output is open.
+    """
     given = {name: value for name, value in attributes.items() if value is not None}
     if domain == "" and op_type == "Constant":
         return [constant(g, given)]
     if any(isinstance(value, (ir.Graph, onnx.GraphProto)) for value in given.values()):
         raise Untranslated(f"the onnxscript function has a graph inside a {op_type}")
     if domain:
-        made = g._emit(domain, op_type, list(operands), outputs, given, None)
-        return list(made)
+        return g.node(domain, op_type, operands, given, outputs)
     given = _in_opset(g.opset, op_type, given)
     if op_type == "Cast":
         return [g.cast(operands[0], ir.DataType(given["to"]))]
     if op_type in OF_SEQUENCES:
         return [_of_sequence(g, op_type, operands, given)]
     _check_types(op_type, g.opset, operands)
-    wide, narrow = widening(op_type, g.opset, tuple(value and value.dtype for value in operands))
-    values = [g.cast(value, to) if to else value for value, to in zip_longest(operands, wide)]
-    types = output_dtypes(op_type, g.opset, values, given, outputs)
-    made = g._emit(domain, op_type, values, outputs, given, types[0])
-    for value, dtype in zip(made, types, strict=True):
-        value.type = ir.TensorType(dtype) if dtype else value.type
-    return [g.cast(value, to) if to else value for value, to in zip_longest(made, narrow[:outputs])]
+    if output_types("", op_type, g.opset, operands, given, outputs)[0] is None:
+        raise Untranslated(f"the onnxscript function calls {op_type}, whose type is not known before it runs")
+    return g.runnable_node(op_type, operands, given, outputs)
 
 
 def _of_sequence(g: Graph, op_type: str, operands: Sequence[Any], given: dict[str, Any]) -> Tensor:
+    """The one output of an operator that takes or gives a sequence, whose type the schema says of no element."""
     first = next((value.dtype for value in operands if value is not None), ir.DataType(given.get("dtype", ir.DataType.FLOAT)))
-    made = g._emit("", op_type, list(operands), 1, given, ir.DataType.INT64 if op_type == "SequenceLength" else first)[0]
+    [made] = g.node("", op_type, operands, given)
+    made.type = ir.TensorType(ir.DataType.INT64 if op_type == "SequenceLength" else first)
     if op_type in SEQUENCES:
-        made.type = ir.SequenceType(ir.TensorType(first))
+        made.type = ir.SequenceType(made.type)
     return made
 
 
@@ -111,39 +106,6 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
             raise Untranslated(f"the onnxscript function calls {op_type} with {operand.dtype.name}, which it does not take there")
 
 
-def output_dtypes(op_type: str, opset: int, operands: Sequence[Any], given: Mapping[str, Any], outputs: int) -> list[Any]:
-    """The dtype of each output, from an attribute or from the schema's type constraints; None for a further one that they leave open.
-
-    Raises:
-        Untranslated: the type of the first output is open.
-    """
-    if op_type == "ConstantOfShape":
-        return [given["value"].dtype if "value" in given else ir.DataType.FLOAT]
-    if (name := TYPED_BY_ATTRIBUTE.get(op_type)) and name in given:
-        return [ir.DataType(given[name])]
-    if op_type in TYPED_BY_SECOND:
-        return [operands[1].dtype]
-    schema = schema_of(op_type, opset)
-    inputs = list(schema.inputs)
-    bound = {inputs[min(i, len(inputs) - 1)].type_str: o.dtype for i, o in reversed(list(enumerate(operands))) if o is not None}
-    declared = [schema.outputs[min(i, len(schema.outputs) - 1)] for i in range(outputs)]
-    found = [bound.get(output.type_str) or _only_type(output) for output in declared]
-    if op_type in TYPED_BY_ATTRIBUTE and operands:
-        found[0] = found[0] or operands[0].dtype
-    found[0] = found[0] or DEFAULT_TYPE.get(op_type)
-    if found[0] is None:
-        raise Untranslated(f"the onnxscript function calls {op_type}, whose type is not known before it runs")
-    return found
-
-
-def _only_type(output: Any) -> Any:
-    types = [text for text in output.types if text.startswith("tensor(")]
-    return ir.DataType[_NAMES.get(types[0][7:-1], types[0][7:-1].upper())] if len(types) == 1 else None
-
-
-_NAMES = {"float": "FLOAT", "double": "DOUBLE"}
-
-
 def inlined(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
     """The nodes of an onnxscript function's body; one that has graphs inside becomes a function of the model.
 
@@ -178,8 +140,7 @@ def local_call(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[
         g.shared.domains.setdefault(body.domain, 1)
         body.opset_imports[""] = g.opset
         g.shared.functions.setdefault(body.identifier(), body)
-    given = {name: value for name, value in given.items() if value is not None}
-    made = g._emit(main.domain, main.name, list(operands), len(main.outputs), given, None)
+    made = g.node(main.domain, main.name, list(operands), given, len(main.outputs))
     for value, fake in zip(made, captured, strict=True):
         value.type = ir.TensorType(onnx_dtype(fake.dtype)) if isinstance(fake, torch.Tensor) else None
     return list(made)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from operators import check, check_both
 from torch.utils._sympy import functions as f
 
-from fx2onnx.build.graph import Graph, Shared, Tensor
+from fx2onnx.build.graph import Graph, Tensor
+from fx2onnx.build.shared import Shared
 from fx2onnx.build.symbols import UnknownSymbol
 
 A, B = sympy.symbols("a b", integer=True)
@@ -31,7 +32,7 @@ def session_of(number: Any, kind: str, dtypes: dict[Any, Any] | None = None, ops
     for symbol, dtype in {A: ir.DataType.INT64, B: ir.DataType.INT64, X: ir.DataType.DOUBLE, **(dtypes or {})}.items():
         inputs.append(Tensor(name=str(symbol), sizes=(), type=ir.TensorType(dtype), shape=ir.Shape([])))
         g.symbols.learn_number(symbol, inputs[-1])
-    made = g._append("", "Identity", [g.scalar(number, KINDS[kind])], 1, {}, KINDS[kind])[0]
+    made = g.copied(g.scalar(number, KINDS[kind]))
     initializers = [value for value in g.shared.initializers.values() if value.uses()]
     graph = ir.Graph(inputs, [made], nodes=g.nodes, initializers=initializers, opset_imports={"": opset}, name="main")
     return onnxruntime.InferenceSession(ir.to_proto(ir.Model(graph, ir_version=10)).SerializeToString())

@@ -1,0 +1,61 @@
+"""The node of the capture that is being translated, and what the capture says of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from .dtypes import onnx_dtype
+from .values import Size, sizes_of
+
+
+class AtNode:
+    """Something that is at one node of the capture at a time."""
+
+    def __init__(self) -> None:
+        self._at: torch.fx.Node | None = None
+        self.metadata: dict[str, str] = {}
+
+    @contextmanager
+    def on(self, node: torch.fx.Node, metadata: dict[str, str]) -> Iterator[None]:
+        """While it lasts, what is appended belongs to this node of the capture, and gets this metadata."""
+        before = self._at, self.metadata
+        self._at, self.metadata = node, metadata
+        try:
+            yield
+        finally:
+            self._at, self.metadata = before
+
+    @property
+    def at(self) -> torch.fx.Node:
+        """The node of the capture that is being translated."""
+        if self._at is None:
+            raise LookupError("no node is being translated")
+        return self._at
+
+    @property
+    def overload(self) -> torch._ops.OpOverload:
+        """The operator that is being translated."""
+        target = self.at.target
+        if not isinstance(target, torch._ops.OpOverload):
+            raise TypeError(f"{target} is no operator of torch's library")
+        return target
+
+    def result(self, index: int = 0) -> Any:
+        """Return what the capture says of the node being translated: the fake tensor that it returns."""
+        found = self.at.meta["val"]
+        return found[index] if isinstance(found, (tuple, list)) else found
+
+    @property
+    def dtype(self) -> ir.DataType:
+        """The dtype of the (first) result of the node being translated."""
+        return onnx_dtype(self.result().dtype)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes of the (first) result of the node being translated."""
+        return sizes_of(self.result())
