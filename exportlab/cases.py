@@ -23,6 +23,7 @@ from .entry_points import listed
 from .specs import Maker
 
 GROUP = "exportlab.cases"
+DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # the axes that move, of each input, as torch.onnx.export takes them
 Declaration = tuple[nn.Module, tuple[Any, ...]] | tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
 
 
@@ -34,7 +35,7 @@ class Sample:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, inputs: Any) -> Sample:
+    def of(cls, inputs: Inputs) -> Sample:
         """`inputs` as a sample: a sample, a tuple of positional or a dict of keyword arguments, or one tensor.
 
         Raises:
@@ -55,13 +56,16 @@ class Sample:
         return pytree.tree_leaves((self.args, dict(self.kwargs)))
 
 
+Inputs = Sample | tuple[Any, ...] | dict[str, Any] | torch.Tensor  # what `Sample.of` takes
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """What one call of a case's factory gives: the module, a sample for each row of sizes, and the axes that move."""
 
     module: nn.Module
     samples: list[Sample]
-    dynamic_shapes: dict[str, Any] | tuple[Any, ...] | None
+    dynamic_shapes: DynamicShapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +106,14 @@ class Case:
         """One sample for each row of `sizes()`, always with the same values."""
         return self._samples(*self._declared()[1:])
 
-    def dynamic_shapes(self) -> dict[str, Any] | tuple[Any, ...] | None:
+    def dynamic_shapes(self) -> DynamicShapes:
         """The named axes of the inputs, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when no dimension moves."""
         return self._dynamic_shapes(*self._declared())
 
     def _samples(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sample]:
         return [Sample(*Maker(sizes, seed).make((args, kwargs))) for seed, sizes in enumerate(self.sizes())]
 
-    def _dynamic_shapes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | tuple[Any, ...] | None:
+    def _dynamic_shapes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DynamicShapes:
         if not self.dims:
             return None
         maker = Maker(self.sizes()[0], 0)

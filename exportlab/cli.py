@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -118,7 +119,7 @@ def compare_files(
     after: Annotated[Path, typer.Argument(metavar="B.jsonl", help="Those of another.")],
 ) -> None:
     """Hold two sweeps against each other: what got better, what broke, what is only noise."""
-    found = changes(*(_read(lambda path=path: read(path), path) for path in (before, after)))
+    found = changes(*(_read(partial(read, path), path) for path in (before, after)))
     print(found)
     if any(change.kind == "broke" for change in found.outcomes):
         raise NotRight(f"{after} is worse than {before}")

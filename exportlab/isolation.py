@@ -113,7 +113,7 @@ def _watched(
     child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
 ) -> Iterator[Any]:
     """What the child says, unless it dies or goes beyond a limit."""
-    sources = [answers] if until is None else [answers, until]
+    sources: list[Connection | int] = [answers] if until is None else [answers, until]
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         ready = wait(sources, min(OFTEN, left))
@@ -157,7 +157,7 @@ def memory_of(child: BaseProcess, whole: bool = True) -> int:
 
 def end(child: BaseProcess) -> None:
     """Ends the child and whatever it started."""
-    if child.is_alive():
+    if child.pid is not None and child.is_alive():
         for process in _started_by(child):
             with suppress(ProcessLookupError):  # it ended by itself
                 os.kill(process, signal.SIGKILL)

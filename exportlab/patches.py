@@ -97,6 +97,7 @@ def caches_as_containers() -> Iterator[None]:
 
 
 def _subclasses(kind: type) -> Iterator[type]:
+    one: type
     for one in kind.__subclasses__():
         yield one
         yield from _subclasses(one)
@@ -168,14 +169,14 @@ def _checks_of(code: CodeType) -> dict[int, bool]:
 @cache
 def _checks_in(source: str) -> dict[int, bool]:
     """The lines of a file that check one value, each with the value that passes."""
-    found = {}
+    found: dict[int, bool] = {}
     for node in ast.walk(_parsed(source)):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _only_raises(node)):
             value, passes = node.test, isinstance(node, ast.Assert)
             while isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
                 value, passes = value.operand, not passes
             if not any(isinstance(part, ast.BoolOp | ast.IfExp) for part in ast.walk(value)):
-                found |= dict.fromkeys(range(value.lineno, value.end_lineno + 1), passes)
+                found |= dict.fromkeys(range(value.lineno, (value.end_lineno or value.lineno) + 1), passes)
     return found
 
 

@@ -87,8 +87,9 @@ def _module(path: Path) -> ModuleType:
         raise BadInput(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
     assert spec is not None
-    assert spec.loader is not None
+    loader = spec.loader
+    assert loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look their module up
-    guarded(lambda: spec.loader.exec_module(module), str(path), path)
+    guarded(lambda: loader.exec_module(module), str(path), path)
     return module

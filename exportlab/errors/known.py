@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from torch import nn
 
+from ..cases import Inputs
 from ..entry_points import listed
+from ..exporters import Exported
 from ..messages import ANSI, chain, muffled, native_output_dropped
 from ..outcomes import Outcome
 from ..verification.verify import Report, verify
@@ -32,7 +33,7 @@ STAGES = {
     "run": "the runtime runs it",
 }
 WAYS = ("change the model", "change the call", "patch", "another exporter")
-Claim = tuple[Any, nn.Module, Sequence[Any]]
+Claim = tuple[Exported, nn.Module, Sequence[Inputs]]
 """What was exported, the module it has to agree with, and samples: that of the export first, then sizes it never saw."""
 
 

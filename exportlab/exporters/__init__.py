@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..cases import DynamicShapes
 from .aot_inductor import Inductor
 from .artifact import Artifact, Interface, Stats
 from .calling import by_example
@@ -22,8 +23,11 @@ from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 from .transformers_onnx import TransformersOnnx
 
-__all__ = ["Artifact", "Exporter", "Interface", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get"]
+__all__ = [
+    "Artifact", "Exported", "Exporter", "Interface", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get",
+]  # fmt: skip  # fmt: skip
 
+Exported = Artifact | torch.onnx.ONNXProgram | torch.export.ExportedProgram  # what `artifact_of` takes
 RUNTIMES: tuple[Exporter, ...] = (OpenVino(), ExecuTorch(), Inductor(), TransformersOnnx())
 BUILT_IN: tuple[Exporter, ...] = (TorchExport(), ToOnnx(), Dynamo(), TorchScript(), *RUNTIMES)
 
@@ -54,7 +58,7 @@ def export(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
     **options: Any,
 ) -> Artifact:
     """Exports `module`, called with `args` and `kwargs`, by the exporter of this name.
@@ -69,7 +73,7 @@ def export(
     return get(exporter).export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 
-def artifact_of(exported: Any) -> Artifact:
+def artifact_of(exported: Exported) -> Artifact:
     """`exported` as an artifact: one already, a `torch.onnx.ONNXProgram`, or a `torch.export.ExportedProgram`.
 
     Raises:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..files import written_whole
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
@@ -98,7 +99,7 @@ class Inductor:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         strict: bool = False,
         **options: Any,
     ) -> InductorArtifact:

@@ -29,7 +29,11 @@ class Interface:
         opset_version: int | None = None,
     ) -> Interface:
         """The same from any sequences."""
-        return cls(input_names and tuple(input_names), output_names and tuple(output_names), opset_version)
+        return cls(_tuple(input_names), _tuple(output_names), opset_version)
+
+
+def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    return tuple(names) if names else None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..cases import DynamicShapes
 from ..messages import first_line
 from ..outcomes import Outcome
 
@@ -18,16 +19,26 @@ class CaptureFailed(Exception):
 
 
 def exported_program(
-    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any, strict: bool = False
+    module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: DynamicShapes,
+    strict: bool = False,
+    **options: Any,
 ) -> torch.export.ExportedProgram:
     """Return the program that torch.export makes of `module`; an axis named by a string is `Dim.DYNAMIC`. Raises what that raises."""
     forget_earlier_captures()
     shapes = dims_from_names(dynamic_shapes)
-    return torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict)
+    return torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict, **options)
 
 
 def marked_program(
-    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any, strict: bool
+    module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: DynamicShapes,
+    strict: bool = False,
+    **options: Any,
 ) -> torch.export.ExportedProgram:
     """Return the same for an exporter that converts it next, whose errors are to be told from those of the capture.
 
@@ -35,7 +46,7 @@ def marked_program(
         CaptureFailed: torch.export refuses the module.
     """
     try:
-        return exported_program(module, args, kwargs, dynamic_shapes, strict)
+        return exported_program(module, args, kwargs, dynamic_shapes, strict, **options)
     except Exception as error:
         raise CaptureFailed(f"torch.export refuses the model: {first_line(error)}") from error
 
@@ -50,6 +61,6 @@ def forget_earlier_captures() -> None:
     torch._dynamo.reset()
 
 
-def dims_from_names(dynamic_shapes: Any) -> Any:
+def dims_from_names(dynamic_shapes: DynamicShapes) -> DynamicShapes:
     """Return `dynamic_shapes` with every string replaced by `Dim.DYNAMIC`."""
     return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim, dynamic_shapes)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import by_signature
@@ -36,7 +37,7 @@ class Dynamo:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
@@ -56,6 +57,7 @@ class Dynamo:
             verbose=False,
             **options,
         )
+        assert program is not None  # as it is with dynamo=True
         return from_program(program, self.name, Interface.of(input_names, output_names, opset_version))
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..cases import DynamicShapes
 from ..files import written_whole
 from ..messages import muffled, native_output_dropped
 from ..outcomes import Outcome
@@ -109,12 +110,13 @@ class ExecuTorch:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         strict: bool = False,
         largest: int = LARGEST,
+        **options: Any,
     ) -> ExecuTorchArtifact:
         """Captures and lowers; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
-        program = marked_program(module, args, kwargs, _bounded(dynamic_shapes, largest), strict)
+        program = marked_program(module, args, kwargs, _bounded(dynamic_shapes, largest), strict, **options)
         calling = by_signature(program)
         with muffled(), native_output_dropped():
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
@@ -125,7 +127,7 @@ class ExecuTorch:
             return ExecuTorchArtifact(lowered.to_executorch(), calling, written)
 
 
-def _bounded(dynamic_shapes: Any, largest: int) -> Any:
+def _bounded(dynamic_shapes: DynamicShapes, largest: int) -> Any:
     """Memory is planned ahead: without a bound it is planned for the example's sizes, and larger ones are refused."""
     return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC(max=largest) if isinstance(dim, str) else dim, dynamic_shapes)
 

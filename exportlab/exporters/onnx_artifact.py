@@ -67,7 +67,7 @@ class OnnxArtifact(Artifact):
         names = [value.name for value in self.session.get_outputs()]
         found = self.session.run_with_ort_values(names, {name: _ort_value(value) for name, value in feeds.items()})
         return [
-            torch.from_dlpack(value) if declared[name] == "tensor(bfloat16)" else value.numpy()
+            torch.utils.dlpack.from_dlpack(value) if declared[name] == "tensor(bfloat16)" else value.numpy()
             for name, value in zip(names, found, strict=True)
         ]
 
@@ -88,8 +88,8 @@ class OnnxArtifact(Artifact):
     def got(self) -> Interface:
         """Names and opset as they stand in the model."""
         main = self.model.graph
-        names = (tuple(str(value.name) for value in values) for values in (main.inputs, main.outputs))
-        return Interface(*names, self.model.opset_imports.get(""))
+        inputs, outputs = (tuple(str(value.name) for value in values) for values in (main.inputs, main.outputs))
+        return Interface(inputs, outputs, self.model.opset_imports.get(""))
 
 
 def _fed(leaf: Any, declared: str) -> Any:

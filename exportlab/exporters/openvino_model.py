@@ -16,6 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..files import written_whole
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
@@ -96,7 +97,7 @@ class OpenVino:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         through: Literal["onnx", "program"] = "onnx",
         **options: Any,
     ) -> OpenVinoArtifact:
@@ -109,13 +110,13 @@ class OpenVino:
         return make(module, args, kwargs, dynamic_shapes, **options)
 
 
-def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, **options: Any) -> OpenVinoArtifact:
+def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: DynamicShapes, **options: Any) -> OpenVinoArtifact:
     made = ToOnnx().export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
     with tempfile.TemporaryDirectory() as folder, native_output_dropped():
         return OpenVinoArtifact(openvino().convert_model(made.save(Path(folder) / "model.onnx")), made.calling)
 
 
-def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: Any, strict: bool = False) -> OpenVinoArtifact:
+def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: DynamicShapes, strict: bool = False) -> OpenVinoArtifact:
     program = marked_program(module, args, kwargs, dynamic_shapes, strict)
     with native_output_dropped():
         model = openvino().convert_model(program)
@@ -127,7 +128,7 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
 def openvino() -> ModuleType:
     """The package. Its first import and each conversion would report to its maker over the network: that part is kept from being found."""
     if "openvino" not in sys.modules:
-        sys.modules.setdefault("openvino_telemetry", None)
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     return importlib.import_module("openvino")
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..entry_points import BrokenEntryPoint, loaded
 from ..outcomes import Outcome
 from .artifact import Artifact
@@ -32,7 +33,7 @@ class Exporter(Protocol):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         **options: Any,
     ) -> Artifact:
         """Exports; `dynamic_shapes` may name its axes by strings, as `torch.onnx.export` allows. Raises what the exporter raises."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import onnx_ir as ir
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import Calling, by_signature
@@ -33,7 +35,7 @@ class ToOnnx:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
@@ -46,6 +48,7 @@ class ToOnnx:
             module, args, kwargs, dynamic_shapes=dynamic_shapes, input_names=input_names, output_names=output_names, **options
         )
         asked = Interface.of(input_names, output_names, opset_version)
+        assert program.exported_program is not None
         calling = by_signature(program.exported_program)
         if program.report.mutations:
             return StatefulArtifact(program.model, calling, self.name, asked, program.report.mutations)
@@ -58,7 +61,7 @@ class StatefulArtifact(OnnxArtifact):
     The last outputs are the new values of `state`, names of inputs that have a default; those of the caller's own inputs are dropped.
     """
 
-    def __init__(self, model: Any, calling: Calling, exporter: str, asked: Interface, state: tuple[str, ...]) -> None:
+    def __init__(self, model: ir.Model, calling: Calling, exporter: str, asked: Interface, state: tuple[str, ...]) -> None:
         super().__init__(model, calling, exporter, asked)
         self.state = state
         self._held: dict[str, Any] = {}

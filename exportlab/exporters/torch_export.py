@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..cases import DynamicShapes
 from ..files import written_whole
 from ..outcomes import Outcome
 from ..show.text import op_name
@@ -70,8 +71,9 @@ class TorchExport:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         strict: bool = False,
+        **options: Any,
     ) -> ProgramArtifact:
-        """Captures the module; an axis named by a string is `Dim.DYNAMIC`, as it is for `torch.onnx.export`."""
-        return ProgramArtifact(exported_program(module, args, kwargs, dynamic_shapes, strict))
+        """Capture the module; `options` go to torch.export as they are, and an axis named by a string is `Dim.DYNAMIC`."""
+        return ProgramArtifact(exported_program(module, args, kwargs, dynamic_shapes, strict, **options))

@@ -14,7 +14,7 @@ from torch import nn
 from torch.export.dynamic_shapes import _tree_map_with_path
 from torch.utils import _pytree as pytree
 
-from ..cases import Sample, bound
+from ..cases import DynamicShapes, Sample, bound
 from ..eager import called_once
 from ..outcomes import Outcome
 from .artifact import Interface
@@ -41,7 +41,7 @@ class TorchScript:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
@@ -54,7 +54,7 @@ class TorchScript:
         torch.onnx.export(
             module,
             copy.deepcopy(args),
-            file,
+            file,  # type: ignore[arg-type]  # a buffer will do, which its types do not say
             kwargs=copy.deepcopy(kwargs) or None,  # it takes {} for a further argument
             input_names=names,
             output_names=output_names and list(output_names),
@@ -83,7 +83,7 @@ def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 
 def dynamic_axes(
-    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, names: Sequence[str]
+    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: DynamicShapes, names: Sequence[str]
 ) -> dict[str, dict[int, str]]:
     """`dynamic_shapes` as `dynamic_axes`: axis names by input name. Axes that are not named are called after input and axis."""
     if dynamic_shapes is None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from ..cases import Sample
+from ..cases import DynamicShapes, Sample
 from ..eager import called_once
 from ..messages import first_line, muffled, native_output_dropped
 from ..outcomes import Outcome
@@ -71,7 +71,7 @@ class TransformersOnnx:
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
         *,
-        dynamic_shapes: Any = None,
+        dynamic_shapes: DynamicShapes = None,
         opset_version: int | None = None,
         **options: Any,
     ) -> TransformersArtifact:
@@ -98,8 +98,8 @@ def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mappin
     return dict(named) | dict(kwargs)
 
 
-def _config(given: Mapping[str, Any], dynamic_shapes: Any, opset_version: int | None, options: Mapping[str, Any]) -> Any:
-    from transformers.exporters import OnnxConfig
+def _config(given: Mapping[str, Any], dynamic_shapes: DynamicShapes, opset_version: int | None, options: Mapping[str, Any]) -> Any:
+    from transformers.exporters.configs import OnnxConfig
 
     shapes = dims_from_names(dynamic_shapes)
     if shapes is not None:
@@ -110,7 +110,8 @@ def _config(given: Mapping[str, Any], dynamic_shapes: Any, opset_version: int | 
 
 def _marking_exporter() -> Any:
     """An `OnnxExporter` whose capture marks its errors; in the order of its bases, the mark comes just before the capture."""
-    from transformers.exporters import DynamoExporter, OnnxExporter
+    from transformers.exporters.exporter_dynamo import DynamoExporter
+    from transformers.exporters.exporter_onnx import OnnxExporter
 
     class Marking(DynamoExporter):
         def export_program(self, model: Any, sample_inputs: Any, config: Any) -> Any:
@@ -122,4 +123,5 @@ def _marking_exporter() -> Any:
     class Exporter(OnnxExporter, Marking):
         pass
 
-    return Exporter()
+    made: Any = Exporter  # its initialiser has no types
+    return made()

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from ..cases import Sample
+from ..cases import Inputs, Sample
 from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
 from ..files import written_whole
@@ -200,7 +200,7 @@ def _new_plot(name: str) -> Path:
     return _new_file(name)
 
 
-def in_onnxruntime(artifact: OnnxArtifact, sample: Any, repeats: int = 1) -> Make:
+def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> Make:
     """To be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
     import onnx_ir as ir
 

@@ -109,7 +109,8 @@ def interleaved(
         budget: seconds after which no further round begins, provided that `least` rounds counted.
         tell: takes a line after each round.
     """
-    done, start = [], clock()
+    done: list[dict[Group, Round]] = []
+    start = clock()
     with frozen():
         while len(done) < discard + rounds and (len(done) < discard + least or clock() - start < budget):
             done.append({group: one_round(makers, len(done), clock) for group, makers in groups.items()})

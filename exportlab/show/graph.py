@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import torch
 
 from .drawing import Drawing, Edge, Node
-from .text import CALLS, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
+from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
 
 MOST = 80  # a picture of more boxes than this cannot be read
 
@@ -28,7 +33,7 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
     drawing.draw(title, save)
 
 
-def from_fx(program: Any) -> Drawing:
+def from_fx(program: Program) -> Drawing:
     """The boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
     inputs = fx_inputs(program)
     shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
@@ -41,21 +46,21 @@ def from_fx(program: Any) -> Drawing:
     return Drawing((*nodes, *outputs), (*edges, *answers))
 
 
-def _fx_label(node: Any) -> str:
+def _fx_label(node: torch.fx.Node) -> str:
     shape = fx_annotation(node)
     name = node.name if node.op == "placeholder" else op_name(node)
     bodies = [f"{a.target}: {_fx_body(a)}" for a in node.all_input_nodes if a.op == "get_attr" and _fx_body(a)]
     return "\n".join(filter(None, [name, *bodies, shape]))
 
 
-def _fx_body(node: Any) -> str:
+def _fx_body(node: torch.fx.Node) -> str:
     body = getattr(node.graph.owning_module, str(node.target), None)
-    if not hasattr(body, "graph"):
+    if not isinstance(body, torch.fx.GraphModule):
         return ""
     return _shortened([op_name(n) for n in body.graph.nodes if n.op in CALLS])
 
 
-def from_ir(model: Any) -> Drawing:
+def from_ir(model: ir.Model) -> Drawing:
     """The boxes of an onnx-ir model: its inputs, nodes (constants left out) and outputs."""
     main = model.graph
     shown = [n for n in main if n.op_type != "Constant"]
@@ -69,18 +74,18 @@ def from_ir(model: Any) -> Drawing:
     return Drawing((*inputs, *ops, *outputs), (*edges, *results))
 
 
-def _ir_label(node: Any) -> str:
+def _ir_label(node: ir.Node) -> str:
     bodies = [f"{name}: {_shortened([n.op_type for n in body])}" for name, body in _subgraphs(node)]
     return "\n".join([node.op_type, *bodies])
 
 
-def _subgraphs(node: Any) -> Iterator[tuple[str, Any]]:
+def _subgraphs(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
     for attribute in node.attributes.values():
         if attribute.type.name == "GRAPH":
             yield attribute.name, attribute.value
 
 
-def _read_by(node: Any) -> Iterator[Any]:
+def _read_by(node: ir.Node) -> Iterator[ir.Value]:
     """The values a node reads, those that its subgraphs take from outside included."""
     yield from (v for v in node.inputs if v is not None)
     for _, body in _subgraphs(node):

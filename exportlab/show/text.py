@@ -6,12 +6,16 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
 from .table import WIDTH
 
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+Program = torch.export.ExportedProgram | torch.fx.GraphModule
 SHORT_DTYPE = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "b8", "int64": "i64",
     "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "complex64": "c64", "complex128": "c128",
@@ -19,12 +23,12 @@ SHORT_DTYPE = {
 CALLS = ("call_function", "call_method", "call_module")
 
 
-def is_fx(source: Any) -> bool:
+def is_fx(source: Any) -> TypeGuard[Program]:
     """Whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
     return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
 
 
-def ir_model(source: Any) -> Any:
+def ir_model(source: Any) -> ir.Model:
     """The onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
 
     Raises:
@@ -44,7 +48,7 @@ def ir_model(source: Any) -> Any:
     raise TypeError(f"no graph in a {type(source).__name__}: pass an ExportedProgram, a GraphModule or an ONNX model")
 
 
-def op_name(node: Any) -> str:
+def op_name(node: torch.fx.Node) -> str:
     """The name of what an FX node calls: `aten.add.Tensor` is shown as `add`, anything else in full but for its library."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
@@ -58,7 +62,7 @@ def annotation(dtype: str, dims: Iterable[object]) -> str:
     return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
 
 
-def fx_annotation(node: Any) -> str:
+def fx_annotation(node: torch.fx.Node) -> str:
     """Dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
     value = node.meta.get("val", node.meta.get("example_value"))  # torch.export writes the one, TorchDynamo the other
     if not isinstance(value, torch.Tensor):
@@ -66,7 +70,7 @@ def fx_annotation(node: Any) -> str:
     return annotation(str(value.dtype).removeprefix("torch."), value.shape)
 
 
-def value_annotation(value: Any) -> str:
+def value_annotation(value: ir.Value) -> str:
     """Dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
     if value.shape is None or value.dtype is None:
         return ""
@@ -74,7 +78,7 @@ def value_annotation(value: Any) -> str:
     return annotation(value.dtype.numpy().name, dims)
 
 
-def fx_inputs(program: Any) -> set[str]:
+def fx_inputs(program: Program) -> set[str]:
     """Names of the placeholders that are the user's inputs, not weights."""
     if isinstance(program, torch.export.ExportedProgram):
         return set(program.graph_signature.user_inputs)
@@ -99,7 +103,7 @@ def program(source: Any) -> None:
         print(f"{symbol} in [{values.lower}, {values.upper}]")
 
 
-def _fx_line(node: Any) -> str:
+def _fx_line(node: torch.fx.Node) -> str:
     name = f"{node.name}: {fx_annotation(node)}" if fx_annotation(node) else node.name
     if node.op == "placeholder":
         return f"{name} = input"
@@ -136,12 +140,12 @@ def summary(source: Any) -> None:
     print(f"weights  {len(weights)} tensors, {sum(w.nbytes for w in weights):,} bytes")
 
 
-def _histogram(model: Any) -> str:
+def _histogram(model: ir.Model) -> str:
     counts = op_counts(model)
     return f"{sum(counts.values())}: " + ", ".join(f"{op} {n}" for op, n in counts.most_common())
 
 
-def op_counts(model: Any) -> Counter[str]:
+def op_counts(model: ir.Model) -> Counter[str]:
     """How often each op type occurs in an onnx-ir model, subgraphs and functions included."""
     counts = Counter(node.op_type for node in model.graph.all_nodes())
     for function in model.functions.values():

@@ -18,7 +18,8 @@ def peak_memory() -> Iterator[Callable[[], int | None]]:
         return
     gc.collect()
     (SELF / "clear_refs").write_text("5")  # the highest so far is forgotten (man 5 proc)
-    before, risen = _status("VmRSS"), []
+    before = _status("VmRSS")
+    risen: list[int] = []
     yield lambda: risen[0]
     risen.append(max(0, _status("VmHWM") - before))
 

@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from .. import show
-from ..cases import Sample
+from ..cases import DynamicShapes, Inputs, Sample
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
@@ -77,9 +77,9 @@ class Comparison(show.Tabular):
 
 def compare(
     module: nn.Module,
-    samples: Sequence[Any],
+    samples: Sequence[Inputs],
     *,
-    dynamic_shapes: Any = None,
+    dynamic_shapes: DynamicShapes = None,
     exporters: Sequence[str] = EXPORTERS,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Comparison:
@@ -95,12 +95,14 @@ def compare(
     return Comparison({name: attempt(get(name), module, given, dynamic_shapes, **further.get(name, {})) for name in exporters})
 
 
-def attempt(exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: Any = None, **options: Any) -> Attempt:
+def attempt(
+    exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: DynamicShapes = None, **options: Any
+) -> Attempt:
     """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
     return verified(loaded(exported(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
 
 
-def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: Any = None, **options: Any) -> Attempt:
+def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
     """The first step of an attempt: the artifact, or the error of the exporter."""
     copied, given = fresh(module), copy.deepcopy(sample)
     with muffled() as said, native_output_dropped():

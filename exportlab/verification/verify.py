@@ -12,9 +12,9 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from .. import show
-from ..cases import Sample
+from ..cases import Inputs, Sample
 from ..eager import called_once, fresh, last_returned
-from ..exporters import Artifact, artifact_of
+from ..exporters import Artifact, Exported, artifact_of
 from ..messages import first_line
 from ..outcomes import Outcome
 from .difference import TOLERANCES, Tolerances, difference_of, tolerance_text
@@ -89,7 +89,7 @@ class Report(show.Tabular):
         return show.table(rows, f"{self.exporter}: {self.outcome} ({self.tolerance})")
 
 
-def verify(exported: Any, module: nn.Module, samples: Sequence[Any], *, tolerances: Tolerances = TOLERANCES) -> Report:
+def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, tolerances: Tolerances = TOLERANCES) -> Report:
     """Runs an artifact and the module side by side, in inference mode, and says where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further

@@ -29,8 +29,8 @@ class Alignment:
     def _by_name(self, values: dict[str, ir.Value]) -> dict[str, ir.Value]:
         """By name of the captured node; an output that was renamed may have the name of another one."""
         for name, output in self.outputs:
-            if output.name not in _names(self.nodes[name]):
-                values.pop(output.name, None)
+            if str(output.name) not in _names(self.nodes[name]):
+                values.pop(str(output.name), None)
         pairs = ((node.name, next((n for n in _names(node) if n in values), None)) for node in self.nodes.values())
         return {name: values[found] for name, found in pairs if found is not None}
 
@@ -41,7 +41,7 @@ class Alignment:
 
     def names(self) -> list[str]:
         """The names of all values that are aligned."""
-        return [value.name for value in self.values.values()]
+        return [str(value.name) for value in self.values.values()]
 
     def onnx(self, value: ir.Value) -> tuple[ir.Node, ...]:
         """The nodes that compute a value from inputs, weights and other aligned values, in the order of the file."""
@@ -69,8 +69,8 @@ def _names(node: Node) -> Iterator[str]:
     yield node.name
     if returns_its_argument(node):
         yield from (f"{node.name}/write", f"{node.name}/write/2")
-    if node.target is operator.getitem and isinstance(node.args[0], Node):
-        source, index = node.args
+    source, index = node.args if node.target is operator.getitem else (None, None)
+    if isinstance(source, Node):
         yield from (f"{source.name}/{index}", f"{source.name}__{index}", f"{source.name}_split_{index}")
 
 

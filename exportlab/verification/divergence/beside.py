@@ -72,7 +72,7 @@ class Beside(torch.fx.Interpreter):
         return any(op_name(node) in COPIES or _is_same(value, self.env[source]) for source in sources)
 
     def _row(self, node: Node, value: Any, answer: ir.Value) -> Row:
-        actual = self.found[answer.name]
+        actual = self.found[str(answer.name)]
         expected = _as_in_a_file(value, actual)
         return Row(
             node=node.name,

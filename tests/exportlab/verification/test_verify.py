@@ -234,7 +234,7 @@ def test_the_most_serious_outcome_wins() -> None:
 
 @pytest.mark.parametrize("stored", ["matrix", "matrix-previous"])
 def test_stored_outcomes_follow_from_their_checks(stored: str) -> None:
-    records = read(Path(__file__).parents[1] / f"docs/data/{stored}.jsonl")
+    records = read(Path(__file__).parents[3] / f"docs/data/{stored}.jsonl")
     checked = [record for record in records if record.outcome in (Outcome.WRONG, Outcome.FROZEN, Outcome.RUN)]
     assert len(checked) > 100
     for record in checked:
