@@ -167,7 +167,7 @@ def without_machine(message: str) -> str:
 
 def shown(message: str, pattern: str) -> str:
     """Return the first lines of a message, folded, and those that its pattern is found in."""
-    match = re.search(pattern, message)
+    match = next(re.finditer(pattern, message))
     first, last = (message.count("\n", 0, place) for place in match.span())
     lines = message.splitlines()
     kept = [number for number in range(len(lines)) if number < LINES or first <= number <= last]
@@ -186,7 +186,7 @@ def _fenced(text: str, language: str) -> str:
 
 def snippets(error: KnownError) -> dict[str, str]:
     """Return the code of an error's module as a reader would type it: by function, each with what stands before it and belongs to it."""
-    source = inspect.getsource(inspect.getmodule(error.breaks))
+    source = Path(inspect.getfile(error.breaks)).read_text(encoding="utf-8")
     waiting, found = [], {}
     functions = {"breaks", *(fix.make.__name__ for fix in error.fixes)}
     for statement in ast.parse(source).body[1:-1]:
@@ -212,8 +212,8 @@ def _shown(statement: ast.stmt, source: str) -> str:
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
     if isinstance(statement, ast.FunctionDef):
         if ast.get_docstring(statement) is not None:
-            first = statement.body[0]
-            del lines[first.lineno - _begin(statement) : first.end_lineno - _begin(statement) + 1]
+            said = statement.body[0]
+            del lines[said.lineno - _begin(statement) : (said.end_lineno or said.lineno) - _begin(statement) + 1]
         lines = [line.replace(") -> Claim:", "):") for line in lines]
     return "\n".join(lines)
 

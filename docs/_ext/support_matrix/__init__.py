@@ -116,8 +116,9 @@ def changes(before: Sweep, now: Sweep) -> str:
 def rendered(template: str, **values: Any) -> str:
     """Return a template of this folder with its values, which it escapes."""
     loader = FileSystemLoader(Path(__file__).parent / "templates")
-    spaces = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
-    page = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **spaces)
+    page = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
     page.filters["marked_up"] = lambda text: Markup(marked_up(text))
     return page.get_template(template).render(values)
 

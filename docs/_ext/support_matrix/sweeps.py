@@ -68,11 +68,12 @@ def kinds() -> dict[str, list[Outcome]]:
 
 def choices() -> dict[str, tuple[str, list[Outcome]]]:
     """Return what the filter by outcome offers: a title, and the outcomes that it keeps."""
-    silent = [outcome for outcome in OUTCOMES if outcome.silent]
+    silent: list[Outcome] = [outcome for outcome in OUTCOMES if outcome.silent]
+    not_ok: list[Outcome] = [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]
     return {
         "silent": (" or ".join(silent), silent),
         **{kind: (kind if found == [kind] else f"{kind}: {', '.join(found)}", found) for kind, found in kinds().items()},
-        "not ok": ("anything but ok", [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]),
+        "not ok": ("anything but ok", not_ok),
     }
 
 
