@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 from exportlab import export
 from exportlab.cases import Sample
 from exportlab.verification.verify import Report, verify
+from fx2onnx import to_onnx
 
 FURTHER = 3  # how much longer every axis of two elements or more is at the unseen size
 
@@ -78,3 +79,37 @@ def runs(module: nn.Module, sample: Sample) -> bool:
     except (RuntimeError, IndexError, ValueError, AssertionError):
         return False
     return True
+
+
+def nodes_of(function: Callable[..., Any], *args: torch.Tensor, dynamic: bool = False, **options: Any) -> list[str]:
+    """Return the operators of the ONNX graph that `function(*args)` becomes, in their order."""
+    axes = tuple(dict.fromkeys(range(tensor.ndim), Dim.AUTO) for tensor in args)
+    program = to_onnx(Call(function, args, {}), args, dynamic_shapes=(axes,) if dynamic else None, **options)
+    return [node.op_type for node in program.model.graph]
+
+
+def check_further(
+    function: Callable[..., Any],
+    example: tuple[torch.Tensor, ...],
+    further: tuple[torch.Tensor, ...],
+    axes: tuple[dict[int, Any], ...],
+    *,
+    opset_version: int = 20,
+    **tolerance: float,
+) -> None:
+    """Export with `example` and compare the results of `further`, whose sizes `torch.export` itself would refuse."""
+    program = to_onnx(Call(function, example, {}), example, dynamic_shapes=(axes,), opset_version=opset_version)
+    wanted = function(*further)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    for actual, expected in zip(program(*further), wanted, strict=True):
+        torch.testing.assert_close(torch.as_tensor(actual), expected, equal_nan=True, **tolerance)
+
+
+def each(functions: list[Any]) -> Callable[..., Any]:
+    """Return a function that calls all of these with its arguments, so that one graph holds them."""
+    return lambda *args: [function(*args) for function in functions]
+
+
+def named(function: Any) -> str:
+    """Return the name of a function, for the name of its test."""
+    return getattr(function, "__name__", str(function))

@@ -160,9 +160,6 @@ NUMBERS: dict[str, Callable[[torch.Tensor], Any]] = {
     "a product of sizes": lambda x: torch.ones(x.shape[0] * x.shape[1] - 1),
     "how many are not zero": lambda x: (x > 0.5).nonzero().shape[0] * x,
     "as many ones as are not zero": lambda x: torch.ones((x > 0.5).nonzero().shape[0] * 2),
-    "item of a float": lambda x: x * (x.sum().item() + 1.5),
-    "item of an int32": lambda x: x * (x.sum().to(torch.int32).item() // 2),
-    "item of a bool": lambda x: x * (x.sum() > 0).item(),
 }
 
 

@@ -1,0 +1,75 @@
+"""A block that differs from the first in what `forward` may read is not shared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from stacks import Block, Stack, exported, stack
+from torch import nn
+
+
+def replaced(model: Stack) -> None:
+    model.blocks[2] = Block(width=6)
+
+
+def retuned(model: Stack) -> None:
+    model.blocks[2].factor = 3.0
+
+
+def hooked(model: Stack) -> None:
+    model.blocks[2].register_forward_hook(lambda module, args, result: result + 1)
+
+
+def hooked_inside(model: Stack) -> None:
+    model.blocks[2].second.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+
+
+def rewritten(model: Stack) -> None:
+    model.blocks[2].forward = lambda x: x - 1
+
+
+def reclassed(model: Stack) -> None:
+    class Louder(Block):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x) * 2
+
+    model.blocks[2].__class__ = Louder
+
+
+def without_bias(model: Stack) -> None:
+    model.blocks[2].first = nn.Linear(8, 8, bias=False)
+
+
+def tied_inside(model: Stack) -> None:
+    model.blocks[2].second.weight = model.blocks[2].first.weight
+
+
+def in_another_layout(model: Stack) -> None:
+    block = model.blocks[2]
+    block.first.weight = nn.Parameter(block.first.weight.detach().t().contiguous().t())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (replaced, "first.weight has another shape"),
+        (retuned, "factor differs, and forward reads it"),
+        (hooked, "has a hook"),
+        (hooked_inside, "has a hook"),
+        (rewritten, ""),
+        (without_bias, "other parameters"),
+        (tied_inside, "tied in another way"),
+        (in_another_layout, "another shape, dtype or layout"),
+        (reclassed, ""),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_a_block_that_differs_is_exported_right_and_not_shared(change: Callable[[Stack], None], reason: str) -> None:
+    model = stack()
+    change(model)
+    report = exported(model.eval()).report
+    assert "blocks.2" not in report.shared
+    assert {"blocks.1", "blocks.3"} <= set(report.shared)
+    assert reason in report.not_shared.get("blocks.2", "")

@@ -1,0 +1,120 @@
+"""State in Python that the next call would find is refused; what is the same after every call is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from modules import With
+from torch import Tensor, nn
+
+from exportlab import to_onnx, verify
+from fx2onnx.errors import MutationError
+
+X = torch.randn(4, 3)
+HERE = r"tests/fx2onnx/capture/test_attribute_mutation\.py:\d+ in "
+
+
+class Holder:
+    """Something that is no module."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+def count(self: Any, x: Tensor) -> Tensor:
+    self.calls += 1
+    return x * 2 if self.calls > 5 else x
+
+
+def collect(self: Any, x: Tensor) -> Tensor:
+    self.sums.append(x.sum())
+    return x + torch.stack(self.sums).sum()
+
+
+def compare_with_the_last(self: Any, x: Tensor) -> Tensor:
+    last, self.last = self.last, x.sum(0)
+    return x - last
+
+
+def normalise_by_the_first(self: Any, x: Tensor) -> Tensor:
+    if not hasattr(self, "mean"):
+        self.mean = x.mean(0)
+    return x - self.mean
+
+
+def count_in_an_object(self: Any, x: Tensor) -> Tensor:
+    self.held.calls += 1
+    return x * self.held.calls
+
+
+REMEMBERS = [
+    (count, "calls", {"calls": 0}, "each call changes it further"),
+    (collect, "sums", {"sums": []}, "the second call returns something else"),
+    (compare_with_the_last, "last", {"last": torch.zeros(3)}, "the second call returns something else"),
+    (normalise_by_the_first, "mean", {}, "made of the values of the first call"),
+    (count_in_an_object, "held", {"held": Holder()}, "the second call returns something else"),
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("function", "name", "attributes", "why"), REMEMBERS[:1] + REMEMBERS[2:])
+def test_what_the_next_call_would_find_is_refused(
+    function: Callable[..., Any], name: str, attributes: dict[str, Any], why: str, strict: bool
+) -> None:
+    module = With(function, **attributes)
+    with pytest.raises(MutationError, match=f"the model changes {name} at {HERE}{function.__name__}, .*{why}"):
+        to_onnx(module, (X,), strict=strict)
+
+
+def test_what_a_submodule_collects_is_refused_with_its_path() -> None:
+    module = nn.Sequential(nn.ReLU(), With(collect, sums=[]))
+    for functions in ((), (With,)):
+        with pytest.raises(MutationError, match=f"the model changes 1.sums at {HERE}collect"):
+            to_onnx(module, (X,), functions=functions)
+    assert module[1].sums == []
+
+
+def keep(self: Any, x: Tensor) -> Tensor:
+    self.hidden = x * 2
+    return self.hidden + 1
+
+
+def make_once(self: Any, x: Tensor) -> Tensor:
+    if self.table is None or len(self.table) < x.shape[0]:
+        self.table = torch.arange(x.shape[0]).float()
+    return x + self.table[: x.shape[0], None]
+
+
+def make_for_each_width(self: Any, x: Tensor) -> Tensor:
+    if x.shape[1] not in self.tables:
+        self.tables[x.shape[1]] = torch.arange(x.shape[1]).float()
+    return x + self.tables[x.shape[1]]
+
+
+def note_the_size(self: Any, x: Tensor) -> Tensor:
+    self.size = x.shape[0]
+    return x * self.size
+
+
+EVERY_TIME = [(keep, {}), (make_once, {"table": None}), (make_for_each_width, {"tables": {}}), (note_the_size, {"size": 0})]
+
+
+@pytest.mark.parametrize(("function", "attributes"), EVERY_TIME)
+def test_what_is_the_same_after_every_call_is_exported(function: Callable[..., Any], attributes: dict[str, Any]) -> None:
+    module = With(function, **attributes)
+    names = set(vars(module))
+    program = to_onnx(module, (X,), dynamic_shapes=({0: "batch"},))
+    assert set(vars(module)) == names
+    verify(program, With(function, **attributes), [(X,), (torch.randn(7, 3),), (X[:1],)]).check()
+
+
+def test_a_model_that_cannot_be_called_again_is_refused_when_it_changes_itself() -> None:
+    class Once(With):
+        def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+            raise RuntimeError("there is only one of me")
+
+    with pytest.raises(MutationError, match="could not be tried: there is only one of me"):
+        to_onnx(Once(keep), (X,))

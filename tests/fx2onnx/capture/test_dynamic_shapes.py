@@ -1,0 +1,178 @@
+"""An axis that was asked to move moves, or the export is refused with its name and the line that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from exportlab import to_onnx, verify
+from fx2onnx.errors import CaptureError, FrozenDimension
+
+X = torch.randn(4, 3)
+BOTH = ({0: "batch"}, {0: "batch"})
+BATCH = ({0: "batch"},)
+HERE = r"tests/fx2onnx/capture/test_dynamic_shapes\.py:\d+ in "
+
+
+class Two(nn.Module):
+    """A function of two inputs."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        return self.function(x, y)
+
+
+class With(nn.Module):
+    """A function of the module, which has these attributes, and of one input."""
+
+    def __init__(self, function: Callable[..., Any], **attributes: Any) -> None:
+        super().__init__()
+        self.function = function
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+class Op(nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+def any_batch(count: int = 1) -> dict[str, Any]:
+    return {"args": tuple({0: "batch"} for _ in range(count))}
+
+
+ASKED = '"batch" was asked to be dynamic but '
+FROZEN = {
+    "a loop over the rows": (
+        lambda x: sum(row.sin() for row in x),
+        ASKED + r"is the constant 4 after " + HERE,
+    ),
+    "a branch on the size": (
+        lambda x: x * 2 if x.shape[0] > 3 else x,
+        ASKED + r"only batch > 3 .* " + HERE,
+    ),
+    "a size as a number": (lambda x: x if int(0.5 * x.shape[0]) == 2 else x + 1, ASKED + r"only math\.trunc\(0\.5\*float\(batch\)\) == 2"),
+}
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_a_frozen_dimension_is_refused_with_its_name_and_line(name: str) -> None:
+    function, said = FROZEN[name]
+    with pytest.raises(FrozenDimension, match=said):
+        to_onnx(Op(function), (X,), dynamic_shapes=any_batch())
+
+
+def test_a_test_for_one_row_is_refused_where_the_caller_wrote_it() -> None:
+    with pytest.raises(FrozenDimension, match="only batch != 1 is exported"):
+        to_onnx(Op(lambda x: x * 3 if x.shape[0] == 1 else x), (X,), dynamic_shapes=any_batch())
+
+
+def test_code_without_a_file_is_watched_as_well() -> None:
+    namespace: dict[str, Any] = {"nn": nn}
+    exec("class Branching(nn.Module):\n    def forward(self, x):\n        return x if x.shape[0] > 3 else -x", namespace)
+    with pytest.raises(FrozenDimension, match="only batch > 3 is exported: the test at a forward without a file"):
+        to_onnx(namespace["Branching"](), (X,), dynamic_shapes=BATCH)
+
+
+def test_a_frozen_dimension_can_be_accepted() -> None:
+    function, _ = FROZEN["a branch on the size"]
+    program = to_onnx(Op(function), (X,), dynamic_shapes=any_batch(), accept_ranges=("batch",))
+    verify(program, Op(function), [(X,), (torch.randn(9, 3),)]).check()
+
+
+def test_two_names_for_sizes_that_must_be_equal_are_refused() -> None:
+    shapes = {"args": ({0: "rows"}, {0: "others"})}
+    with pytest.raises(FrozenDimension, match=r'"rows" .* made it equal to "others": .*accept_ranges=\("rows", "others"\)'):
+        to_onnx(Op(torch.add), (X, X + 1), dynamic_shapes=shapes)
+
+
+def test_shapes_that_do_not_fit_the_arguments_are_refused() -> None:
+    with pytest.raises(CaptureError, match="dynamic_shapes does not fit the arguments"):
+        to_onnx(nn.Linear(3, 5), (X,), dynamic_shapes=BOTH)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x, y: x * y if x.shape[0] > 2 else x, "only batch > 2"),
+        (lambda x, y: x * y if y.shape[0] > 2 else x, "only batch > 2"),
+        (lambda x, y: x * y if x.shape[0] + y.shape[0] > 5 else x, r"only 2\*batch > 5"),
+        (lambda x, y: x * y + sum(part.sum() for part in x.split(2)), "only sizes that make 2 parts"),
+    ],
+)
+def test_a_test_of_an_axis_that_becomes_equal_to_another_is_seen(function: Callable[..., Any], said: str) -> None:
+    with pytest.raises(FrozenDimension, match=f'"batch" was asked to be dynamic but {said}.* {HERE}'):
+        to_onnx(Two(function), (X, X + 1), dynamic_shapes=BOTH)
+
+
+def test_a_strict_capture_keeps_no_branch_silently_either() -> None:
+    module = Two(lambda x, y: x * y if x.shape[0] > 2 else x)
+    with pytest.raises(FrozenDimension, match=r'"batch" .* only batch > 2 is exported: the test at test_dynamic_shapes\.py:\d+ in '):
+        to_onnx(module, (X, X + 1), dynamic_shapes=BOTH, strict=True)
+
+
+def test_two_axes_of_one_name_may_be_compared() -> None:
+    module = Two(lambda x, y: x * y if x.shape[0] == y.shape[0] else x)
+    verify(to_onnx(module, (X, X + 1), dynamic_shapes=BOTH), module, [(X, X + 1), (X[:1], X[:1])]).check()
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x, y: x + y.sum() if x.shape[0] > y.shape[0] else x, "batch > other"),
+        (lambda x, y: x * y.repeat(2, 1) if x.shape[0] == 2 * y.shape[0] else x, r"batch == \(2\*other\)"),
+    ],
+)
+def test_a_test_that_compares_axes_is_seen(function: Callable[..., Any], said: str) -> None:
+    with pytest.raises(FrozenDimension, match=f'"batch" and "other" were asked to be dynamic but only {said} is exported: .* {HERE}'):
+        to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}))
+    to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}), accept_ranges=("batch", "other"))
+
+
+def test_an_axis_that_is_twice_another_by_request_may_be() -> None:
+    half = Dim("half")
+    module = Two(lambda x, y: x * y.repeat(2, 1) if x.shape[0] == 2 * y.shape[0] else x)
+    verify(to_onnx(module, (X, X[:2]), dynamic_shapes=({0: 2 * half}, {0: half})), module, [(X, X[:2]), (X[:2], X[:1])]).check()
+    with pytest.raises(FrozenDimension, match=r"only 2\*half > 3"):
+        to_onnx(Two(lambda x, y: x if x.shape[0] > 3 else x + y), (X, X[:2]), dynamic_shapes=({0: 2 * half}, {0: half}))
+
+
+@pytest.mark.parametrize("parts", [lambda x: x.split(2), lambda x: x.chunk(3), lambda x: x.split(x.shape[0] // 2)])
+def test_a_number_of_parts_that_moves_is_refused(parts: Callable[..., Any]) -> None:
+    module = With(lambda _, x: torch.stack([part.sum() for part in parts(x)]))
+    with pytest.raises(FrozenDimension, match=f"only sizes that make . parts are exported: it is cut at {HERE}"):
+        to_onnx(module, (X,), dynamic_shapes=({0: "batch"},))
+
+
+SQUEEZES = [lambda x: x.squeeze(0), lambda x: x.squeeze(), lambda x: x.squeeze((0, 1)), lambda x: (x + 1).squeeze_(0)]
+
+
+@pytest.mark.parametrize("squeeze", SQUEEZES)
+def test_a_squeeze_that_takes_a_moving_axis_away_is_refused(squeeze: Callable[..., Any]) -> None:
+    module = With(lambda _, x: squeeze(x) * 2)
+    with pytest.raises(FrozenDimension, match=f'"batch" .* only sizes at which `squeeze` takes no axis away .* {HERE}'):
+        to_onnx(module, (X,), dynamic_shapes=({0: "batch"},))
+    assert to_onnx(module, (X,), dynamic_shapes=({0: "batch"},), accept_ranges=("batch",))
+    verify(to_onnx(module, (X,), dynamic_shapes=({0: Dim("batch", min=2)},)), module, [(X,), (X[:2],)]).check()
+
+
+def test_a_squeeze_of_other_axes_is_exported() -> None:
+    module = With(lambda _, x: x.sum(1, keepdim=True).squeeze(1))
+    verify(to_onnx(module, (X,), dynamic_shapes=({0: "batch"},)), module, [(X,), (X[:1],)]).check()

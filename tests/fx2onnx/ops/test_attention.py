@@ -1,0 +1,56 @@
+"""Scaled dot product attention, alone and in layers: right in ONNX Runtime at the export's size and at another."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from inputs import OWN, normal
+from operators import check_both
+from torch import nn
+
+from exportlab.cases import Sample
+from exportlab.verification.verify import verify
+from fx2onnx import to_onnx
+
+OPSETS = (18, 26)
+Q, K, V = normal(2, 4, 3, 8), normal(2, 4, 5, 8), normal(2, 4, 5, 6)
+SEEN = normal(2, 1, 3, 5) > 0
+SEEN[0, 0, 1], SEEN[1, 0, 2] = False, True
+ATTENTIONS = {
+    "plain": ((Q, K, V), {}),
+    "causal, fewer queries": ((Q, K, V), {"is_causal": True}),
+    "causal, fewer keys": ((K, Q, Q), {"is_causal": True}),
+    "scale": ((Q, K, V), {"scale": 0.3}),
+    "float mask": ((Q, K, V, normal(3, 5)), {}),
+    "hidden row": ((Q, K, V, SEEN), {}),
+    "hidden row of −inf": ((Q, K, V, torch.where(SEEN, 0.0, -torch.inf)), {}),
+    "mask of rows": ((Q, K, V, torch.tensor([[True], [False], [True]])), {}),
+    "without heads": ((Q[0], K[0], V[0], SEEN[0]), {}),
+    "grouped queries": ((Q, K[:, :2], V[:, :2]), {"enable_gqa": True}),
+    "one key head": ((Q, K[:, :1], V[:, :1], SEEN), {"enable_gqa": True}),
+    "float64": ((Q.double(), K.double(), V.double(), SEEN), {}),
+    "float16": ((Q.half(), K.half(), V.half()), {}),
+    "empty batch": ((Q[:0], K[:0], V[:0]), {}),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_gives_what_eager_gives_and_no_nan(name: str) -> None:
+    args, kwargs = ATTENTIONS[name]
+    check_both(F.scaled_dot_product_attention, *args, options=OWN, **kwargs)
+
+
+LAYERS = {
+    "attention": (nn.MultiheadAttention(8, 2, batch_first=True).eval(), 3),
+    "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), 1),
+    "transformer": (nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval(), 2),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("opset", OPSETS)
+def test_transformer_layers_give_what_eager_gives(name: str, opset: int) -> None:
+    module, inputs = LAYERS[name]
+    args = (normal(2, 3, 8),) * inputs
+    verify(to_onnx(module, args, opset_version=opset, **OWN), module, [Sample(args)]).check()

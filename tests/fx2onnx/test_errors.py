@@ -1,0 +1,32 @@
+"""Refusals name operators and lines of the user's, no folder of the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from modules import Op
+
+from exportlab import to_onnx
+from fx2onnx.errors import UnsupportedOps, shown_path
+
+X = torch.randn(4, 3)
+
+
+def test_unsupported_ops_are_listed_at_once_with_lines() -> None:
+    module = Op(lambda x: torch.linalg.svdvals(x) + torch.linalg.eigvalsh(x.T @ x))
+    with pytest.raises(UnsupportedOps) as caught:
+        to_onnx(module, (X,), fallback=False)
+    text = str(caught.value)
+    assert "aten.linalg_svdvals.default" in text
+    assert "aten.linalg_eigvalsh.default" in text
+    assert "tests/fx2onnx/modules.py:" in text
+    assert "custom_translation_table" in text
+
+
+def test_a_line_of_a_library_is_named_by_its_package() -> None:
+    assert shown_path(str(Path(torch.__file__).parents[1] / "transformers/models/vit.py")) == "transformers/models/vit.py"
+    assert shown_path(str(Path.cwd() / "mymodel.py")) == "mymodel.py"
+    assert shown_path("/elsewhere/site-packages/timm/models/vit.py") == "timm/models/vit.py"
+    assert shown_path("/elsewhere/mymodel.py") == "/elsewhere/mymodel.py"

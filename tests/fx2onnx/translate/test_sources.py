@@ -1,0 +1,81 @@
+"""Where translations come from: the caller's table first, then ours, then the fallbacks that are allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnxscript
+import pytest
+import torch
+from onnxscript import opset18 as op
+from translated import MIX, X, converted, dispatch
+
+from fx2onnx.build.graph import Graph, Tensor
+from fx2onnx.errors import UnsupportedOps, Untranslated
+from fx2onnx.translate.custom import custom_table
+
+custom_domain = onnxscript.values.Opset("exportlab.test", 1)
+
+
+@onnxscript.script(custom_domain)
+def twice_and(x, y, by: float = 3.0):  # noqa: ANN001, ANN201 - onnxscript reads it
+    """2x + by·y."""
+    scaled = op.Mul(y, op.CastLike(op.Constant(value_float=by), y))
+    return op.Add(op.Add(x, x), scaled)
+
+
+def test_no_fallback_asks_neither_torchlib_nor_decompositions() -> None:
+    assert dispatch({}, 20, False).fallbacks == ()
+
+
+def _as_ours(g: Graph, x: Tensor, y: Tensor, by: float) -> Tensor:
+    return g.Add(g.Add(x, x), g.Mul(y, by))
+
+
+def _refusing(g: Graph, x: Tensor, y: Tensor, by: float) -> Tensor:
+    raise Untranslated("not this time")
+
+
+def _as_onnxscript(x: Any, y: Any, by: float) -> Any:
+    return op.Add(op.Add(x, x), op.Mul(y, by))
+
+
+CUSTOM = {
+    "a function of g": _as_ours,
+    "a plain function": _as_onnxscript,
+    "a scripted function": twice_and,
+    "the first that fits": [_refusing, _as_onnxscript],
+}
+
+
+@pytest.mark.parametrize("kind", CUSTOM)
+@pytest.mark.parametrize("opset", [18, 26])
+def test_the_callers_translations_come_first(kind: str, opset: int) -> None:
+    found = dispatch({MIX.default: CUSTOM[kind]}, opset, True)
+    model, report = converted(lambda x, y: MIX(x, y, 2.5), X, X.flip(0), found=found, opset=opset)
+    report.check()
+    assert [node.target for node in found.used["custom"]] == [MIX.default]
+    assert [identifier[:2] for identifier in model.functions] == ([("exportlab.test", "twice_and")] if CUSTOM[kind] is twice_and else [])
+
+
+def test_an_operator_with_one_overload_may_be_named_without_it() -> None:
+    assert list(custom_table({MIX: _as_ours}, 20)) == [MIX.default]
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "text"),
+    [
+        ({"aten::add": _as_ours}, TypeError, "no operator of torch"),
+        ({torch.ops.aten.add: _as_ours}, ValueError, "overloads Tensor"),
+        ({MIX.default: 3}, TypeError, "cannot be called"),
+        ({MIX.default: []}, ValueError, "is empty"),
+    ],
+)
+def test_what_is_wrong_with_the_callers_table_is_said(table: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        dispatch(table)
+
+
+def test_an_error_in_the_callers_function_is_a_reason() -> None:
+    with pytest.raises(UnsupportedOps, match="NameError: name 'nothing' is not defined"):
+        converted(lambda x: MIX(x, x, 2.0), X, found=dispatch({MIX.default: lambda x, y, by: nothing}))  # noqa: F821
