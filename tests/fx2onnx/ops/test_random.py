@@ -13,7 +13,7 @@ from torch.export import Dim
 from fx2onnx import to_onnx
 
 DRAWN = {
-    "rand": lambda x: (torch.normal(x.shape), torch.rand_like(x), torch.randn(x.shape, dtype=torch.float64), torch.randn_like(x).half()),
+    "rand": lambda x: (torch.rand(x.shape), torch.rand_like(x), torch.randn(x.shape, dtype=torch.float64), torch.randn_like(x).half()),
     "normal": lambda x: (torch.normal(x, 2.0), torch.normal(1.0, x), torch.normal(x, x), torch.normal(1.0, 2.0, x.shape)),
     "integers": lambda x: (torch.randint(3, 9, x.shape), torch.randint_like(x, 9), torch.randint(5, x.shape, dtype=torch.int32)),
     "bernoulli": lambda x: (torch.bernoulli(x), torch.bernoulli(x, 0.3), torch.zeros(x.shape).bernoulli_(0.3)),
@@ -28,7 +28,7 @@ DRAWN = {
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_random_numbers_have_the_sizes_dtypes_and_moments_of_torch(name: str, dynamic: bool) -> None:
-    x = torch.normal(40, 50, generator=torch.Generator().manual_seed(0))
+    x = torch.rand(40, 50, generator=torch.Generator().manual_seed(0))
     shapes = (({0: Dim.AUTO, 1: Dim.AUTO},),) if dynamic else None
     expected = DRAWN[name](x)
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -39,7 +39,7 @@ def test_random_numbers_have_the_sizes_dtypes_and_moments_of_torch(name: str, dy
 
 
 def test_a_permutation_is_one_and_samples_without_replacement_differ() -> None:
-    x = torch.normal(3, 30) + 0.1
+    x = torch.rand(3, 30) + 0.1
     order, samples = to_onnx(Call(lambda x: (torch.randperm(30), torch.multinomial(x, 30)), (x,), {}), (x,), **OWN)(x)
     assert order.sort().values.tolist() == list(range(30))
     assert samples.sort(-1).values.tolist() == [list(range(30))] * 3

@@ -1,4 +1,4 @@
-"""Where translations come from: the caller's table first, then ours, then the fallbacks that are allowed."""
+"""The caller's own translations come before all others; what is wrong with their table is said."""
 
 from __future__ import annotations
 
