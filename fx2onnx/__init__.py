@@ -18,7 +18,7 @@ from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
-OLDEST_OPSET, NEWEST_OPSET, DEFAULT_OPSET = 18, 26, 20
+OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20
 
 
 def to_onnx(
@@ -29,7 +29,7 @@ def to_onnx(
     dynamic_shapes: Any = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-    opset_version: int = DEFAULT_OPSET,
+    opset_version: int = _DEFAULT_OPSET,
     strict: bool = False,
     functions: Any = (),
     custom_translation_table: Mapping[Any, Any] | None = None,

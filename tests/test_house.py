@@ -1,55 +1,143 @@
-"""The rules of the house that `make lint` does not check: sizes, first lines, the public names, the set-up's messages."""
+"""The rules of the house that a machine can check: imports, sizes, first lines, public names, the set-up's messages."""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
+import inspect
 import os
 import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import exportlab
+import fx2onnx
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = (ROOT / "fx2onnx", ROOT / "exportlab")
+ROOT = Path(__file__).parents[1]
+PACKAGES = (exportlab, fx2onnx)
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+MODULES = [path for folder in ("exportlab", "fx2onnx", "tools", "docs/_ext") for path in sorted((ROOT / folder).rglob("*.py"))]
+EACH_PACKAGE = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+
+# What must not be written, by contract: a file, the line that is added to it, and the import as the report names it.
+WRONG_IMPORTS = {
+    "exportlab has four layers, and an import goes only downwards": (
+        "exportlab/files.py", "from . import patches", "exportlab.files -> exportlab.patches",
+    ),
+    "the stations of fx2onnx follow each other": (
+        "fx2onnx/build/names.py", "from ..ops import linear", "fx2onnx.build.names -> fx2onnx.ops.linear",
+    ),
+    "fx2onnx stands alone": ("fx2onnx/errors.py", "from exportlab import files", "fx2onnx.errors -> exportlab.files"),
+    "exporters/to_onnx.py is the only door to fx2onnx": (
+        "exportlab/programs.py", "from fx2onnx import program", "exportlab.programs -> fx2onnx.program",
+    ),
+    "machinery does not import content": ("exportlab/messages.py", "from .zoo import tiny", "exportlab.messages -> exportlab.zoo.tiny"),
+    "no circle of files": ("fx2onnx/build/dtypes.py", "from . import graph", "No cycles are allowed in fx2onnx.build."),
+}  # fmt: skip
 
 
-def modules() -> list[Path]:
-    return sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+@pytest.fixture(scope="module")
+def report_of_wrong_imports(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What import-linter says of a copy of both packages in which every contract is broken."""
+    folder = tmp_path_factory.mktemp("house")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package.__name__, folder / package.__name__, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, line, _ in WRONG_IMPORTS.values():
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "200"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_contract_has_an_import_that_breaks_it() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    assert {contract["name"] for contract in contracts} == set(WRONG_IMPORTS)
+
+
+@pytest.mark.parametrize("contract", WRONG_IMPORTS)
+def test_a_wrong_import_breaks_its_contract(report_of_wrong_imports: str, contract: str) -> None:
+    assert f"{contract} BROKEN" in report_of_wrong_imports
+    details = report_of_wrong_imports.split(f"\n{contract}\n---")[1]
+    assert WRONG_IMPORTS[contract][2] in details
 
 
 def test_functions_fit_a_screen_and_modules_need_no_map() -> None:
-    for path in modules():
-        text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 400, path
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, FUNCTION):
-                assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    assert [path for path, text in texts.items() if len(text.splitlines()) > 400] == []
+    functions = [(path, node) for path, text in texts.items() for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTION)]
+    assert [f"{path}: {node.name}" for path, node in functions if node.end_lineno - node.lineno >= 60] == []
 
 
-def test_first_line_says_what_is_here() -> None:
-    for path in modules():
-        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+def test_the_first_line_says_what_is_here() -> None:
+    assert [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
 
 
-def test_public_names_are_those_listed_and_each_is_used_on_a_page() -> None:
+@pytest.mark.parametrize("family", sorted(path.stem for path in (ROOT / "fx2onnx/ops").glob("[a-z]*.py")))
+def test_every_family_of_translations_has_its_tests(family: str) -> None:
+    assert (ROOT / f"tests/fx2onnx/ops/test_{family}.py").exists()
+
+
+def test_the_public_names_are_these() -> None:
     assert sorted(exportlab.__all__) == [
         "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
         "to_onnx", "verify",
     ]  # fmt: skip
+    assert sorted(fx2onnx.__all__) == ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
+    assert exportlab.to_onnx is fx2onnx.to_onnx
+
+
+@EACH_PACKAGE
+def test_each_public_name_is_used_on_a_page(package: ModuleType) -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in pages())
+    assert [name for name in package.__all__ if not re.search(rf"\b{name}\b", text)] == []
+
+
+@EACH_PACKAGE
+def test_no_name_is_public_by_accident(package: ModuleType) -> None:
+    tree = ast.parse(inspect.getsource(package))
+    made = [node.name for node in tree.body if isinstance(node, (*FUNCTION, ast.ClassDef))]
+    made += [name.id for node in tree.body if isinstance(node, ast.Assign) for name in ast.walk(node) if isinstance(name, ast.Name)]
+    assert [name for name in made if not name.startswith("_") and name not in package.__all__] == []
+
+
+@EACH_PACKAGE
+def test_what_is_imported_from_a_package_is_public(package: ModuleType) -> None:
+    for path in [*pages(), *(ROOT / "tests").rglob("*.py")]:
+        names = re.findall(rf"^\s*from {package.__name__} import (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in re.findall(r"\w+(?=,|$| as |\s*#)", ",".join(names)):
+            assert name in package.__all__ or is_module(f"{package.__name__}.{name}"), f"{path.relative_to(ROOT)} imports {name}"
+
+
+def is_module(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def pages() -> list[Path]:
     folders = ("gallery", "tutorials", "benchmarks", "docs")
-    pages = [p for folder in folders for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md")]
-    text = "\n".join(p.read_text(encoding="utf-8") for p in [*pages, ROOT / "CONTRIBUTING.md"])
-    assert [name for name in exportlab.__all__ if not re.search(rf"\b{name}\b", text)] == []
+    return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")] + [ROOT / "CONTRIBUTING.md"]
 
 
-def test_importing_the_package_changes_no_warning_filter() -> None:
-    code = "import warnings, torch, onnxscript; a = list(warnings.filters); import exportlab; assert warnings.filters == a"
-    subprocess.run([str(ROOT / ".venv/bin/python"), "-c", code], check=True)
+@EACH_PACKAGE
+def test_importing_the_package_changes_no_warning_filter(package: ModuleType) -> None:
+    code = f"import warnings, torch, onnxscript; a = list(warnings.filters); import {package.__name__}; assert warnings.filters == a"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_the_exporter_brings_nothing_of_the_lab() -> None:
+    foreign = {"exportlab", "igraph", "matplotlib", "onnxscript", "pandas", "rich", "transformers", "typer"}
+    code = f"import torch, sys; before = set(sys.modules); import fx2onnx; print(*{foreign} & (set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []
 
 
 def test_no_machine_and_no_registry_is_named() -> None:
