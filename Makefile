@@ -6,15 +6,14 @@ JOBS ?= auto
 BOTH_MODES ?= torch.export,to_onnx,dynamo,torchscript
 MOVING ?= openvino,executorch,transformers
 TIMEOUT ?= 120
+STAGES ?= lessons recipes errors pytest matrix
 NOTEBOOKS ?= gallery benchmarks
 PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
-PACKAGE := $(shell find exportlab fx2onnx -name '*.py')
-NBVAL := PYTHONPATH=tools $(BIN)/pytest -p kernels -n $(JOBS) --dist loadfile --nbval-current-env
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test build/.errors build/.lessons build/.recipes build/.pytest build/.matrix matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
+site test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
@@ -29,29 +28,9 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
-test: build/.lessons build/.recipes build/.errors build/.pytest build/.matrix  ## run every notebook and compare its outputs, then known errors, pytest, a part of the matrix; nothing twice
-	@echo "All tests pass. (To run them again with nothing changed: rm build/.lessons build/.recipes build/.errors build/.pytest build/.matrix)"
-
-build/.lessons: $(READY) $(PACKAGE) tools/nbval.cfg tools/kernels.py tools/lessons.py $(wildcard tutorials/*.ipynb)
-	@$(NBVAL) --nbval --nbval-sanitize-with tools/nbval.cfg $$($(BIN)/python tools/lessons.py)
-	@touch $@
-
-build/.recipes: $(READY) $(PACKAGE) tools/to_notebooks.py tools/kernels.py $(shell find gallery benchmarks -name '*.py')
-	@$(BIN)/python tools/to_notebooks.py $(NOTEBOOKS) build/notebooks
-	@$(NBVAL) --nbval-lax build/notebooks
-	@touch $@
-
-build/.errors: $(READY) $(PACKAGE) $(wildcard docs/_ext/*.py)
-	@PYTHONPATH=tools:docs/_ext $(BIN)/python -c "import known_errors; known_errors.store_errors()"
-	@touch $@
-
-build/.pytest: $(READY) $(PACKAGE) $(shell find gallery benchmarks tests tools tutorials docs fx2onnx $(filter-out sg_execution_times.rst %.egg-info,$(wildcard *.* .ci/*)) -type f -not -name '*.pyc')
-	@$(BIN)/pytest -n $(JOBS) tests
-	@touch $@
-
-build/.matrix: $(READY) $(PACKAGE) tools/expected_matrix.py tests/expected/matrix.csv
-	@$(BIN)/python tools/expected_matrix.py --check --quick --exporters $(BOTH_MODES)
-	@touch $@
+test: $(READY)  ## run notebooks and compare their outputs, then known errors, pytest, a part of the matrix: what reads something that changed
+	@$(BIN)/python tools/run_stale.py --jobs $(JOBS) --notebooks "$(NOTEBOOKS)" --exporters $(BOTH_MODES) $(STAGES)
+	@echo "All tests pass. (To run them again with nothing changed: rm -r build/stamps)"
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
 	@$(BIN)/python tools/store_pairs.py

@@ -1,13 +1,8 @@
-"""Turns the scripts of some folders into the notebooks that the site offers for download, so that nbval can run them.
-
-usage: to_notebooks.py FOLDER ... TARGET
-"""
+"""Turns a script into the notebook that the site offers for download, so that nbval can run it."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 from pathlib import Path
 
 import nbformat
@@ -17,7 +12,7 @@ FIRST_CELL = "from exportlab import quiet\n\nquiet()"
 
 
 def to_notebook(script: Path) -> nbformat.NotebookNode:
-    """The cells of a gallery script, in order; prose becomes markdown cells."""
+    """Return the cells of a gallery script, in order; prose becomes markdown cells."""
     _, blocks = split_code_and_text_blocks(str(script))
     cells = [nbformat.v4.new_code_cell(FIRST_CELL, id="first")]
     for number, block in enumerate(blocks):
@@ -26,16 +21,9 @@ def to_notebook(script: Path) -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells)
 
 
-def main(folders: list[str], target: Path) -> None:
-    """Writes one notebook for each script, under the script's own name with its folder before it."""
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    scripts = [path for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
-    for script in scripts:
-        name = re.sub(r"[/\\]", "-", script.with_suffix(".ipynb").as_posix())
-        nbformat.write(to_notebook(script), target / name)
-    print(f"{len(scripts)} notebooks in {target}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:-1], Path(sys.argv[-1]))
+def convert(script: Path, target: Path) -> Path:
+    """Write the notebook of a script into a folder, under the script's own name with its folder before it, and return where it is."""
+    target.mkdir(parents=True, exist_ok=True)
+    notebook = target / re.sub(r"[/\\]", "-", script.with_suffix(".ipynb").as_posix())
+    nbformat.write(to_notebook(script), notebook)
+    return notebook

@@ -1,12 +1,12 @@
-"""The support matrix: its expected outcomes, how they are compared, and what its page is made of. Not here: the sweep."""
+"""The page of the support matrix: what it is made of."""
 
 from __future__ import annotations
 
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
-import expected_matrix as expected
 import outcome_colors
 import pytest
 import support_matrix as page
@@ -16,6 +16,8 @@ from exportlab import zoo
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import Record
+
+ROOT = Path(__file__).parents[2]
 
 
 def cases(*names: str) -> list[Case]:
@@ -69,85 +71,6 @@ class Rows(HTMLParser):
             self.rows[-1][-1] = classes, text + data
 
 
-# What is expected
-
-
-def test_every_case_of_the_zoo_has_its_expected_outcomes() -> None:
-    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
-    assert {(case, mode) for case, _, mode in stored} == {
-        (case.name, mode) for case in zoo.cases() for mode in expected.MODES if mode == "static" or case.dims
-    }
-
-
-def test_what_is_expected_is_what_the_page_shows() -> None:
-    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
-    assert stored == expected.outcomes_of(expected.read(expected.STORED))
-
-
-def test_the_quick_check_sees_every_outcome() -> None:
-    stored = expected.from_csv(expected.EXPECTED.read_text(encoding="utf-8"))
-    chosen = expected.covering(stored)
-    assert len(chosen) == expected.QUICK
-    assert {outcome for (case, *_), outcome in stored.items() if case in chosen} == set(stored.values())
-
-
-def test_outcomes_come_back_from_the_file_as_they_were() -> None:
-    outcomes = expected.outcomes_of(RECORDS)
-    text = expected.to_csv(outcomes, ["branch_on_value", "mlp"], ["torch.export", "to_onnx", "dynamo"])
-    assert expected.from_csv(text) == outcomes
-    assert text.splitlines() == [
-        "case,mode,torch.export,to_onnx,dynamo",
-        "branch_on_value,dynamic,,capture,capture",
-        "mlp,dynamic,ok,ok,wrong",
-        "branch_on_batch,static,,,ok",
-        "branch_on_batch,dynamic,,,frozen",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        (Outcome.FROZEN, Outcome.OK, "a, dynamic, dynamo: frozen → ok (better: run `make matrix` and look at the diff)"),
-        (Outcome.OK, Outcome.WRONG, "a, dynamic, dynamo: ok → wrong (broke)"),
-        (Outcome.OK, Outcome.FROZEN, "a, dynamic, dynamo: ok → frozen (broke)"),
-        (Outcome.CAPTURE, Outcome.CONVERT, "a, dynamic, dynamo: capture → convert (other)"),
-        (Outcome.OK, None, "a, dynamic, dynamo: no record, ok was expected"),
-        (None, Outcome.OK, "a, dynamic, dynamo: ok, and nothing is expected yet (run `make matrix` and look at the diff)"),
-        (Outcome.OK, Outcome.OK, ""),
-    ],
-)
-def test_a_difference_says_what_changed(before: Outcome | None, after: Outcome | None, said: str) -> None:
-    assert expected.difference(("a", "dynamo", "dynamic"), before, after) == said
-
-
-def test_every_difference_is_named_with_its_error() -> None:
-    stored = {
-        **expected.outcomes_of(RECORDS),
-        ("branch_on_value", "dynamo", "dynamic"): Outcome.OK,
-        ("gone", "dynamo", "static"): Outcome.OK,
-    }
-    assert expected.differences(stored, {record.key[:3]: record for record in RECORDS}) == [
-        "branch_on_value, dynamic, dynamo: ok → capture (broke)\n    E: </script><!-- 1 < 2",
-        "gone, static, dynamo: no record, ok was expected",
-    ]
-
-
-def test_what_is_run_is_what_is_expected_and_all_of_a_new_case() -> None:
-    stored = {("mlp", "dynamo", "static"): "ok"}
-    runs = [(task.case, task.exporter, task.mode) for task in expected.tasks(stored, ["dynamo", "to_onnx"], cases("mlp", "two_dims"))]
-    assert runs[0] == ("mlp", "dynamo", "static")
-    assert sorted(runs[1:]) == [("two_dims", exporter, mode) for exporter in ("dynamo", "to_onnx") for mode in ("dynamic", "static")]
-
-
-def test_few_cases_show_every_outcome() -> None:
-    outcomes = {(f"case{i}", "dynamo", "static"): "ok" for i in range(9)}
-    outcomes |= {("last", "dynamo", "static"): "crash", ("case3", "dynamo", "dynamic"): "wrong"}
-    assert expected.covering(outcomes, 2) == ["case3", "last"]
-
-
-# The page
-
-
 def test_pages_that_cells_link_to_exist() -> None:
     for target in {*links.CASE_PAGES.values(), *links.TOPIC_PAGES.values()}:
         assert links.title(target)
@@ -176,12 +99,12 @@ def test_every_outcome_has_a_sign_and_is_counted_once() -> None:
     counted = [outcome for outcomes in sweeps.kinds().values() for outcome in outcomes]
     assert counted == list(sweeps.OUTCOMES)
     assert len({outcome.sign for outcome in counted}) == len(counted)
-    words = re.findall(r"^\| (`.*?) \|", (expected.ROOT / "docs/outcomes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/outcomes.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(counted) == set(re.findall(r"`(\w+)`", " ".join(words)))
 
 
 def test_every_outcome_has_a_colour_in_the_style_sheet() -> None:
-    style = (expected.ROOT / "docs/_static/matrix.css").read_text(encoding="utf-8")
+    style = (ROOT / "docs/_static/matrix.css").read_text(encoding="utf-8")
     variables = outcome_colors.style_sheet()
     assert set(re.findall(r"var\((--outcome-\w+)\)", style)) == {f"--outcome-{outcome}" for outcome in sweeps.OUTCOMES}
     assert all(f"--outcome-{outcome}: {outcome.color};" in variables for outcome in Outcome)
@@ -216,7 +139,7 @@ def test_what_a_cell_opens() -> None:
 def test_a_case_is_shown_with_its_source() -> None:
     case = zoo.get("branch_on_value")
     shown = page.about(case)
-    source = (expected.ROOT / shown["file"]).read_text(encoding="utf-8").splitlines()
+    source = (ROOT / shown["file"]).read_text(encoding="utf-8").splitlines()
     assert source[shown["line"]] == "def branch_on_value() -> Declaration:", "the line is that of the decorator"
     assert re.sub("<.*?>", "", shown["source"]).startswith(source[shown["line"] - 1].split("(")[0])
     assert ["My model has an if on a tensor's value: how do I export it?", "../generated/gallery/torch_onnx/cond.html"] in shown["pages"]
@@ -244,7 +167,7 @@ def test_what_changed_between_two_sweeps() -> None:
 
 
 def test_the_page_includes_every_part() -> None:
-    text = (expected.ROOT / "docs/support.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/support.md").read_text(encoding="utf-8")
     parts = page.parts(sweep_of(*RECORDS), page.Sweep([]), cases("mlp"))
     included = [name for name in parts if name.startswith("parts/")]
     assert re.findall(r":file: \.\./generated/(\S+)", text) == included
@@ -255,14 +178,9 @@ def test_the_page_includes_every_part() -> None:
 
 
 def test_script_and_page_agree_on_names() -> None:
-    script = (expected.ROOT / "docs/_static/matrix.js").read_text(encoding="utf-8")
+    script = (ROOT / "docs/_static/matrix.js").read_text(encoding="utf-8")
     made = "".join(page.parts(sweep_of(*RECORDS), page.Sweep([]), cases("mlp")).values())
     assert set(re.findall(r'getElementById\("(.*?)"\)', script)) <= set(re.findall(r'id="(.*?)"', made))
     fields = re.findall(r'"(\w+)"', re.search(r"FIELDS = \[(.*?)\]", script).group(1))
     assert set(fields) == set(re.findall(r'name="(\w+)"', made)) - {"exporter"}
     assert len(script.splitlines()) < 300
-
-
-def test_a_case_that_moves_is_checked_moving_alone() -> None:
-    outcomes = {("a", "x", "static"): "ok", ("a", "x", "dynamic"): "frozen", ("b", "x", "static"): "ok"}
-    assert expected.moving(outcomes) == {("a", "x", "dynamic"): "frozen", ("b", "x", "static"): "ok"}

@@ -14,7 +14,7 @@ from .hashing import combined, hashed, of_code, of_text
 from .reading import Name, Text, Whole, steps_from
 from .tree import ROOT
 
-__all__ = ["ROOT", "digest", "fingerprint", "reads"]
+__all__ = ["ROOT", "digest", "fingerprint", "reads", "state"]
 
 
 def reads(path: Path) -> frozenset[Path]:
@@ -23,14 +23,19 @@ def reads(path: Path) -> frozenset[Path]:
     return code | text
 
 
-def fingerprint(*paths: Path) -> str:
-    """Return a digest of all that some files read: as long as it is the same, running them again would do the same.
+def state(*paths: Path) -> tuple[str, ...]:
+    """Return a line for each file that some files read, its digest and its place: as long as they are the same, so is a run.
 
     What is executed counts without the docstrings of the packages that nobody shows; what is read as text counts to the letter.
     """
     read = [_reads(path.resolve()) for path in paths]
     code, text = ({path for parts in read for path in parts[kind]} for kind in (0, 1))
-    return hashed([*combined(code, of_code), *combined(text, of_text)])
+    return (*combined(code, of_code), *combined(text, of_text))
+
+
+def fingerprint(*paths: Path) -> str:
+    """Return one digest of the `state` of some files."""
+    return hashed(state(*paths))
 
 
 def digest(paths: Iterable[Path]) -> str:

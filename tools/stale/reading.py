@@ -1,7 +1,7 @@
 """What a file reads, step by step: what it imports, names in strings and paths, and asks for by name.
 
-Of a package, the name that is imported is followed and not all that its `__init__` hands on: `from exportlab import verify` does not read
-the doctor. Whatever cannot be told from the text counts as read.
+Of a package, and of a module that only hands on what it imports, the name that is taken is followed, not all that stands there: `from
+exportlab import verify` does not read the doctor. Whatever cannot be told from the text counts as read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from .content import BY_NAME, CONTENT, FINDERS, holding, is_content, modules, named
-from .source import Facts, Reference, bindings_in, bindings_of, facts, facts_of, statements_by_name, words_of_text
+from .source import Facts, Reference, bindings_in, bindings_of, facts, facts_of, only_imports, statements_by_name, words_of_text
 from .tree import PACKAGES, ROOT, data_beside, folders, import_roots, meant_by, module_at, project, within
 
 MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
@@ -83,7 +83,7 @@ def _around(path: Path) -> Iterator[Step]:
             yield Name(init, "")
         if parent.relative_to(ROOT).parts[0] == "tests" and (conftest := module_at(parent / "conftest")) is not None:
             yield Whole(conftest)
-    if module_at(path.parent) is not None and is_machinery(path):
+    if is_machinery(path):
         yield from map(Text, data_beside(path.parent))
 
 
@@ -181,18 +181,18 @@ def _taken(module: Path, reference: Reference, path: Path) -> Iterator[Step]:
     """What taking an attribute of a module reads."""
     if reference.names:
         yield from _asked(module, reference, path)
-    if module.name == "__init__.py" and reference.names:
+    if reference.names and (module.name == "__init__.py" or only_imports(module)):
         yield Name(module, "")
-        yield from _taken_of_package(module, reference, path)
+        yield from _taken_of_face(module, reference, path)
     else:
         yield Whole(module)
         yield from map(Whole, modules(module.parent) if module.parent in CONTENT and module.name == "__init__.py" else ())
 
 
-def _taken_of_package(init: Path, reference: Reference, path: Path) -> Iterator[Step]:
-    """What stands behind a name of a package: what its `__init__` imports or defines under it, or a module of that name."""
+def _taken_of_face(init: Path, reference: Reference, path: Path) -> Iterator[Step]:
+    """What stands behind a name of a package, or of a module that only hands on: what it imports or defines, or a module of that name."""
     name, *rest = reference.names
-    submodule = module_at(init.parent / name)
+    submodule = module_at(init.parent / name) if init.name == "__init__.py" else None
     handed_on = [replace(found, names=(*found.names, *rest), arguments=reference.arguments) for found in bindings_in(init).get(name, ())]
     behind = [step for found in handed_on for step in resolved(found, init)] if init != path else []
     still_loading = submodule is not None and Whole(path) in behind  # the `__init__` has not bound the name yet

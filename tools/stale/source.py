@@ -103,6 +103,11 @@ def statements_by_name(path: Path) -> dict[str, list[ast.stmt]]:
     return found
 
 
+def only_imports(path: Path) -> bool:
+    """Return whether a module does nothing but hand on what it imports."""
+    return all(_is_docstring(s) or isinstance(s, ast.Import | ast.ImportFrom) or _bound_by(s) == ["__all__"] for s in tree_of(path).body)
+
+
 def _bound_by(statement: ast.stmt) -> Iterable[str]:
     """The names that a statement binds; the empty name for one that does something else."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
