@@ -36,7 +36,7 @@ class Sample:
 
     @classmethod
     def of(cls, inputs: Inputs) -> Sample:
-        """`inputs` as a sample: a sample, a tuple of positional or a dict of keyword arguments, or one tensor.
+        """Return `inputs` as a sample: a sample, a tuple of positional or a dict of keyword arguments, or one tensor.
 
         Raises:
             TypeError: `inputs` is none of these.
@@ -52,7 +52,7 @@ class Sample:
         raise TypeError(f"a sample is a tuple of arguments, a dict of keyword arguments or a Sample, not a {type(inputs).__name__}")
 
     def leaves(self) -> list[Any]:
-        """Everything in the containers of its arguments, positional ones first."""
+        """Return everything in the containers of its arguments, positional ones first."""
         return pytree.tree_leaves((self.args, dict(self.kwargs)))
 
 
@@ -89,25 +89,25 @@ class Case:
         return self.factory.__module__.rpartition(".")[2]
 
     def sizes(self) -> list[dict[str, int]]:
-        """The sizes to run at, the one of the export first: row i holds the i-th value of every dimension, or its last."""
+        """Return the sizes to run at, the one of the export first: row i holds the i-th value of every dimension, or its last."""
         rows = max(map(len, self.dims.values()), default=1)
         return [{name: values[min(i, len(values) - 1)] for name, values in self.dims.items()} for i in range(rows)]
 
     def build(self) -> Built:
-        """Module, samples and dynamic shapes from one call of the factory, which may be costly."""
+        """Return module, samples and dynamic shapes from one call of the factory, which may be costly."""
         module, args, kwargs = self._declared()
         return Built(module.train(self.training), self._samples(args, kwargs), self._dynamic_shapes(module, args, kwargs))
 
     def module(self) -> nn.Module:
-        """A new module, always with the same weights, in evaluation mode unless the case is about training."""
+        """Return a new module, always with the same weights, in evaluation mode unless the case is about training."""
         return self._declared()[0].train(self.training)
 
     def samples(self) -> list[Sample]:
-        """One sample for each row of `sizes()`, always with the same values."""
+        """Return one sample for each row of `sizes()`, always with the same values."""
         return self._samples(*self._declared()[1:])
 
     def dynamic_shapes(self) -> DynamicShapes:
-        """The named axes of the inputs, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when no dimension moves."""
+        """Return the named axes of the inputs, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when no dimension moves."""
         return self._dynamic_shapes(*self._declared())
 
     def _samples(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sample]:
@@ -132,7 +132,7 @@ class Case:
 def case(
     dims: Mapping[str, tuple[int, ...]] | None = None, topics: tuple[str, ...] = (), training: bool = False
 ) -> Callable[[Callable[[], Declaration]], Case]:
-    """Declares a case: decorates a function that returns `(module, args)` or `(module, args, kwargs)`.
+    """Declare a case: decorates a function that returns `(module, args)` or `(module, args, kwargs)`.
 
     Args:
         dims: the sizes of each named dimension, the one used to export first. Sizes 0 and 1 belong among the others
@@ -175,7 +175,7 @@ def registered_case(name: str) -> Case:
 
 
 def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """All arguments by the names that `module.forward` gives them.
+    """Return all arguments by the names that `module.forward` gives them.
 
     Raises:
         TypeError: `forward` does not take them.
@@ -184,7 +184,7 @@ def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 
 
 def checked(declared: Any, name: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
-    """What a factory returned, as module, args and kwargs.
+    """Return what a factory returned, as module, args and kwargs.
 
     Raises:
         TypeError: it returned something else.

@@ -1,4 +1,4 @@
-"""The command line: each verb reads its input, calls the package once, and prints. Not here: any exporting or verifying."""
+"""The command line: each verb reads its input, calls the package once, and prints."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class NotRight(Exception):
 
 
 def main() -> None:
-    """Runs the command line.
+    """Run the command line.
 
     Exit code 0: right; 1: an export failed or is not right; 2: what was given cannot be used; 130: interrupted.
     """
@@ -248,7 +248,7 @@ def _check_loads(artifact: Artifact) -> None:
 
 
 def _check_eager(case: Built, target: str) -> object:
-    """What eager returns for the first sample: a model that does not run cannot be exported."""
+    """Return what eager returns for the first sample: a model that does not run cannot be exported."""
     return guarded(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
 
 

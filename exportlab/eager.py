@@ -1,4 +1,4 @@
-"""Running a module as it is, on copies, so that neither it nor its arguments change. Not here: comparing what comes back."""
+"""Running a module as it is, on copies, so that neither it nor its arguments change."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .cases import Sample
 
 
 def fresh(module: nn.Module) -> nn.Module:
-    """A copy of the module with buffers and attributes of its own; parameters are shared, not copied."""
+    """Return a copy of the module with buffers and attributes of its own; parameters are shared, not copied."""
     return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
 
 def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
-    """What the last of these calls returns, in inference mode; each gets copies, since a module may write into its inputs."""
+    """Return what the last of these calls returns, in inference mode; each gets copies, since a module may write into its inputs."""
     with torch.inference_mode():
         results = [callee(*s.args, **s.kwargs) for s in (copy.deepcopy(call) for call in calls)]
     return results[-1]
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:
-    """What a copy of the module returns for copies of these arguments, in inference mode."""
+    """Return what a copy of the module returns for copies of these arguments, in inference mode."""
     return last_returned(fresh(module), (sample,))

@@ -1,4 +1,4 @@
-"""A call in a child of this process, under limits of time and memory: what came of it. Not here: what is called."""
+"""A call in a child of this process, under limits of time and memory: what came of it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Abandoned(Exception):
 
 
 def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None) -> Ended:
-    """Calls `call` in a forked child, and says how that ended. Whatever it prints goes nowhere; all that it started ends with it.
+    """Call `call` in a forked child, and say how that ended. Whatever it prints goes nowhere; all that it started ends with it.
 
     The child sees all that this process holds without a copy. What the call returns comes back by pickle.
 
@@ -92,7 +92,7 @@ def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | 
 def events(
     call: Callable[[Callable[[Any], None]], Any], *, seconds: float, memory: int, until: int | None = None, whole: bool = True
 ) -> Iterator[Any]:
-    """The same for a call that has something to tell before it ends: yields that, and last an `Ended`.
+    """Do the same for a call that has something to tell before it ends: yield that, and last an `Ended`.
 
     Args:
         whole: whether what the child starts counts as its memory; not where it keeps a limit for these itself.
@@ -112,7 +112,7 @@ def events(
 def _watched(
     child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
 ) -> Iterator[Any]:
-    """What the child says, unless it dies or goes beyond a limit."""
+    """Yield what the child says, unless it dies or goes beyond a limit."""
     sources: list[Connection | int] = [answers] if until is None else [answers, until]
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -131,7 +131,7 @@ def _watched(
 
 
 def _received(child: BaseProcess, answers: Connection) -> Any:
-    """What the child says, or how it died without a word."""
+    """Return what the child says, or how it died without a word."""
     try:
         return answers.recv()
     except EOFError:
@@ -140,12 +140,12 @@ def _received(child: BaseProcess, answers: Connection) -> Any:
 
 
 def how_it_ended(code: int | None) -> str:
-    """An exit code in words: `killed by SIGSEGV`."""
+    """Return an exit code in words: `killed by SIGSEGV`."""
     return f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
 
 
 def memory_of(child: BaseProcess, whole: bool = True) -> int:
-    """Bytes resident of the child, and where `whole` of what it started; none once it is gone."""
+    """Return bytes resident of the child, and where `whole` of what it started; none once it is gone."""
     import psutil
 
     try:
@@ -156,7 +156,7 @@ def memory_of(child: BaseProcess, whole: bool = True) -> int:
 
 
 def end(child: BaseProcess) -> None:
-    """Ends the child and whatever it started."""
+    """End the child and whatever it started."""
     if child.pid is not None and child.is_alive():
         for process in _started_by(child):
             with suppress(ProcessLookupError):  # it ended by itself
@@ -205,7 +205,7 @@ def _ended(call: Callable[[Callable[[Any], None]], Any], tell: Callable[[Any], N
 
 
 def failure_of(error: BaseException) -> Failure:
-    """An error as text, with its traceback."""
+    """Return an error as text, with its traceback."""
     causes = list(chain(error))
     message = "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(causes))
     types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
@@ -214,6 +214,6 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def die_with_parent() -> None:
-    """No process outlives the one that waits for it, however that ends. On Linux; elsewhere it ends with its call."""
+    """End this process with the one that waits for it, however that ends. On Linux; elsewhere it ends with its call."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What went wrong, in one line, and a claim that something does go wrong. Not here: why, nor what to do."""
+"""What is said when something goes wrong: in one line, expected on a page, or kept off it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def first_line(error: BaseException) -> str:
-    """The type and the first line of an error that says something, colours removed."""
+    """Return the type and the first line of an error that says something, colours removed."""
     return f"{type(error).__name__}: {(_message(error) or 'no message').splitlines()[0].strip()}"
 
 
@@ -38,7 +38,7 @@ def _message(error: BaseException) -> str:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those it was raised from, the first cause last."""
+    """Yield an error and those it was raised from, the first cause last."""
     yield error
     while error.__cause__ is not None:
         error = error.__cause__
@@ -46,13 +46,13 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def root(error: BaseException) -> BaseException:
-    """The error that started the chain of `raise … from …`."""
+    """Return the error that started the chain of `raise … from …`."""
     return list(chain(error))[-1]
 
 
 @contextmanager
 def muffled() -> Iterator[list[str]]:
-    """Keeps what a block says on the side (warnings, log lines, stderr) off the page; yields a list that holds the warnings at the end."""
+    """Keep what a block says on the side (warnings, log lines, stderr) off the page; yield a list that holds the warnings at the end."""
     said: list[str] = []
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
@@ -67,7 +67,7 @@ def muffled() -> Iterator[list[str]]:
 
 @contextmanager
 def native_output_dropped() -> Iterator[None]:
-    """Drops what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up."""
+    """Drop what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up."""
     sys.stdout.flush()
     kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     with open(os.devnull, "wb") as nowhere:
@@ -88,7 +88,7 @@ def _folded(line: str) -> str:
 
 @contextmanager
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
-    """Runs a block that must raise `kind` with `match` found in its message or that of a cause; prints the message's first lines.
+    """Run a block that must raise `kind` with `match` found in its message or that of a cause; print the message's first lines.
 
     Raises:
         AssertionError: nothing was raised, or the message is another. An error of another type passes through.
@@ -106,7 +106,7 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
 
 
 def quiet() -> None:
-    """Hides, for the rest of this process, the messages listed in this module; notebooks and the command line call it first."""
+    """Hide what says nothing to a reader, for the rest of this process: `LOGGERS` and `WARNINGS`; notebooks and the command line begin so."""
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     for category, message in WARNINGS:

@@ -49,7 +49,7 @@ class Outcome(StrEnum):
 
     @classmethod
     def worst(cls, outcomes: Iterable[str]) -> Outcome:
-        """The most serious of these; `ok` when there is none.
+        """Return the most serious of these; `ok` when there is none.
 
         Raises:
             ValueError: one of them is no outcome.

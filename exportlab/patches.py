@@ -1,4 +1,4 @@
-"""Ways past known obstacles without changing the model: context managers that undo themselves. Not here: the errors they answer."""
+"""Ways past known obstacles without changing the model: context managers that undo themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["as_containers", "caches_as_containers", "checks_passed", "for_model"
 
 @contextmanager
 def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Iterator[list[str]]:
-    """Applies the patches that this model and these arguments call for; yields what was applied, and why, one line each.
+    """Apply the patches that this model and these arguments call for; yield what was applied, and why, one line each.
 
     A program with containers as arguments can only be called as long as they are known: verify inside of the block.
     """
@@ -74,7 +74,7 @@ def _unknown_dataclasses(given: list[Any]) -> list[type]:
 
 @contextmanager
 def as_containers(*classes: type) -> Iterator[None]:
-    """Dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers"."""
+    """Take dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers"."""
     with _registries_kept():
         for kind in classes:
             if kind not in pytree.SUPPORTED_NODES:
@@ -84,7 +84,7 @@ def as_containers(*classes: type) -> Iterator[None]:
 
 @contextmanager
 def caches_as_containers() -> Iterator[None]:
-    """Every cache of transformers as argument and result. Answers "Unsupported input type <class '…DynamicCache'>"."""
+    """Take every cache of transformers as argument and result. Answers "Unsupported input type <class '…DynamicCache'>"."""
     from transformers import Cache
     from transformers.exporters.exporter_dynamo import register_pytree_node
     from transformers.integrations.executorch import register_dynamic_cache_export_support
@@ -105,7 +105,7 @@ def _subclasses(kind: type) -> Iterator[type]:
 
 @contextmanager
 def _registries_kept() -> Iterator[None]:
-    """What torch knows as containers is afterwards what it was before."""
+    """Leave what torch knows as containers as it was before."""
     registries = _registries()
     before = [registry.copy() for registry in registries]
     try:
@@ -137,7 +137,7 @@ def _forget_in_optree(classes: set[type]) -> None:
 
 @contextmanager
 def checks_passed() -> Iterator[list[str]]:
-    """Checks of values are taken as passed: `assert t`, and `if t: raise …`, also with `not`. Answers "Could not guard on
+    """Take checks of values as passed: `assert t`, and `if t: raise …`, also with `not`. Answers "Could not guard on
     data-dependent expression Eq(u0, 1)" where the line does nothing but check. Yields the places where it did so.
 
     Only where Python itself runs the model: not with `strict=True`. The exported file does not check.
@@ -220,7 +220,7 @@ def _readable(forward: Callable[..., Any]) -> bool:
 
 @contextmanager
 def indices_in_vmap() -> Iterator[None]:
-    """`torch.vmap` over an index: `mask[b, k]` picks by a tensor. Answers "vmap: It looks like you're calling .item() on a Tensor"."""
+    """Let `torch.vmap` run over an index, as `mask[b, k]` does. Answers "vmap: It looks like you're calling .item() on a Tensor"."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
     own = torch.vmap
@@ -238,7 +238,7 @@ def indices_in_vmap() -> Iterator[None]:
 
 @contextmanager
 def grad_mode_kept() -> Iterator[None]:
-    """A model that calls `torch.set_grad_enabled` or fails within `no_grad` leaves the mode of the caller as it was."""
+    """Leave the caller's mode as it was, where a model calls `torch.set_grad_enabled` or fails within `no_grad`."""
     own = torch.is_grad_enabled()
     try:
         yield

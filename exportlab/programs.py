@@ -1,4 +1,4 @@
-"""What a page needs besides Python packages: is it there, and how to get it if not. Not here: running it."""
+"""What a page needs besides Python packages: is it there, and how to get it if not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class MissingProgram(RuntimeError):
 
 
 def missing(*needed: str) -> list[str]:
-    """Those that are not there: a program, by its name; or what `make web` fetches, by its path in the repository."""
+    """Return those that are not there: a program, by its name; or what `make web` fetches, by its path in the repository."""
     return [name for name in needed if not ((ROOT / name).exists() if "/" in name else shutil.which(name))]
 
 
 def require(*needed: str) -> None:
-    """Nothing, where all of these are there: programs by their names, and what `make web` fetches by its path in the repository.
+    """Check that all of these are there: programs by their names, and what `make web` fetches by its path in the repository.
 
     Raises:
         MissingProgram: some are not; the message says how to get them.

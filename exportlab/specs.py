@@ -1,4 +1,4 @@
-"""Inputs declared by named dimensions, and what is made of them. Not here: modules."""
+"""Inputs declared by named dimensions, and what is made of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TensorSpec:
     fill: Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
 
     def axes(self) -> dict[int, str]:
-        """Its dynamic axes by position, as `dynamic_shapes` wants them."""
+        """Return its dynamic axes by position, as `dynamic_shapes` wants them."""
         return {axis: dim for axis, dim in enumerate(self.dims) if isinstance(dim, str)}
 
     def make(self, sizes: Sizes, generator: torch.Generator) -> torch.Tensor:
-        """The tensor at these sizes."""
+        """Return the tensor at these sizes."""
         return self.fill(tuple(size_of(dim, sizes) for dim in self.dims), generator)
 
 
@@ -38,32 +38,32 @@ class BuiltSpec:
 
 
 def tensor(*dims: Dimension, dtype: torch.dtype = torch.float32) -> TensorSpec:
-    """Standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice."""
+    """Declare standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice."""
     return TensorSpec(dims, lambda shape, generator: torch.randn(shape, generator=generator).to(dtype))
 
 
 def integers(*dims: Dimension, low: int = 0, high: int = 10, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Integers from `low` up to, not including, `high`."""
+    """Declare integers from `low` up to, not including, `high`."""
     return TensorSpec(dims, lambda shape, generator: torch.randint(low, high, shape, generator=generator, dtype=dtype))
 
 
 def flags(*dims: Dimension) -> TensorSpec:
-    """Booleans, true three times in four."""
+    """Declare booleans, true three times in four."""
     return TensorSpec(dims, lambda shape, generator: torch.rand(shape, generator=generator) < 0.75)
 
 
 def ones(*dims: Dimension, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Ones, as in an attention mask that masks nothing."""
+    """Declare ones, as in an attention mask that masks nothing."""
     return TensorSpec(dims, lambda shape, _: torch.ones(shape, dtype=dtype))
 
 
 def built(build: Callable[..., Any], *parts: Any) -> BuiltSpec:
-    """What `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes."""
+    """Declare what `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes."""
     return BuiltSpec(build, parts)
 
 
 def size_of(dim: Dimension, sizes: Sizes) -> int:
-    """The size of a dimension: itself, or the sum of the sizes named in `"past+seq"`.
+    """Return the size of a dimension: itself, or the sum of the sizes named in `"past+seq"`.
 
     Raises:
         KeyError: the case declares no such dimension.
@@ -84,11 +84,11 @@ class Maker:
         self.built: list[Any] = []  # kept alive, since `axes` goes by id
 
     def make(self, tree: Any) -> Any:
-        """The tree with every spec replaced by its value; whatever is no spec stays."""
+        """Return the tree with every spec replaced by its value; whatever is no spec stays."""
         return pytree.tree_map(self._leaf, tree)
 
     def dynamic_shapes(self, value: Any) -> Any:
-        """The `dynamic_shapes` of a value made here; a registered class becomes the list of its children, as torch wants it."""
+        """Return the `dynamic_shapes` of a value made here; a registered class becomes the list of its children, as torch wants it."""
         if isinstance(value, dict):
             return {key: self.dynamic_shapes(child) for key, child in value.items()}
         if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""A case in a file of the user's own, `FILE.py:factory`, and the line of that file an error came from. Not here: what is done with it."""
+"""A case in a file of the user's own, `FILE.py:factory`, and the line of that file an error came from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadInput(Exception):
 
 
 def load_case(target: str) -> Built:
-    """The case, built once, that `FILE.py:factory` names: a function decorated by `@case`, or one that returns `(module, args[, kwargs])`.
+    """Return the case, built once, that `FILE.py:factory` names: a `@case`, or a function that returns `(module, args[, kwargs])`.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or the factory returns something else.
@@ -33,7 +33,7 @@ def load_case(target: str) -> Built:
 
 
 def named_case(path: str, name: str) -> Case:
-    """The case of this name in a file, not built yet. Raises what `load_case` raises about files and names."""
+    """Return the case of this name in a file, not built yet. Raises what `load_case` raises about files and names."""
     found = getattr(_module(Path(path)), name, None)
     if found is None:
         raise BadInput(f"{path} has no {name!r}: it must be a function that returns (module, args) or (module, args, kwargs)")
@@ -43,7 +43,7 @@ def named_case(path: str, name: str) -> Case:
 
 
 def all_cases(path: str) -> list[Case]:
-    """Every function of a file that is decorated by `@case`, in its order.
+    """Return every function of a file that is decorated by `@case`, in its order.
 
     Raises:
         BadInput: no such file, or it raises, or it declares no case.
@@ -55,7 +55,7 @@ def all_cases(path: str) -> list[Case]:
 
 
 def guarded(call: Callable[[], T], what: str, path: Path) -> T:
-    """What `call` returns.
+    """Return what `call` returns.
 
     Raises:
         BadInput: it raised; the message names the error and the line of the user's file.
@@ -67,13 +67,13 @@ def guarded(call: Callable[[], T], what: str, path: Path) -> T:
 
 
 def user_line(error: BaseException, path: Path) -> str:
-    """` (at FILE:LINE)`, the line of that file that an error came from; empty where there is none."""
+    """Return ` (at FILE:LINE)`, the line of that file that an error came from; empty where there is none."""
     line = line_in(error, path)
     return f" (at {path}:{line})" if line else ""
 
 
 def line_in(error: BaseException | None, path: Path) -> int | None:
-    """The deepest line of a file in the traceback of an error or its causes."""
+    """Return the deepest line of a file in the traceback of an error or its causes."""
     while error is not None:
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
         if frames:

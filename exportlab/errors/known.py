@@ -122,7 +122,7 @@ def registered() -> tuple[KnownError, ...]:
 
 
 def get(name: str) -> KnownError:
-    """The known error of this name.
+    """Return the known error of this name.
 
     Raises:
         KeyError: there is none.
@@ -131,7 +131,7 @@ def get(name: str) -> KnownError:
 
 
 def recognise(message: BaseException | str) -> list[KnownError]:
-    """The known errors whose pattern is found in a message, or in that of an error or its causes; the longest match first."""
+    """Return the known errors whose pattern is found in a message, or in that of an error or its causes; the longest match first."""
     said = message if isinstance(message, str) else text_of(message)
     found = [(match, error) for error in registered() if (match := re.search(error.message, said))]
     return [error for match, error in sorted(found, key=lambda pair: -len(pair[0][0]))]
@@ -145,12 +145,12 @@ def smallest_change(message: str, known: KnownError | None = None) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """The messages of an error and its causes, the first cause first, colours removed."""
+    """Return the messages of an error and its causes, the first cause first, colours removed."""
     return "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(list(chain(error))))
 
 
 def reproduced(error: KnownError) -> Reproduced:
-    """Runs the reproducer.
+    """Run the reproducer.
 
     Raises:
         OutOfDate: it does not fail, or not with this message, or raises though it is said to be silent.
@@ -176,7 +176,7 @@ def _seen(error: KnownError) -> Reproduced:
 
 
 def fixed(fix: Fix) -> Report:
-    """Goes a way past an error, and verifies what comes out at sizes that the export never saw.
+    """Go a way past an error, and verify what comes out at sizes that the export never saw.
 
     Raises:
         OutOfDate: what comes out is not right, or it was looked at in one size only. What the fix raises is raised as it is.

@@ -1,4 +1,4 @@
-"""How a module becomes an artifact: one file per exporter behind one protocol. Not here: whether the artifact is right."""
+"""How a module becomes an artifact: one file per exporter behind one protocol."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ BUILT_IN: tuple[Exporter, ...] = (TorchExport(), ToOnnx(), Dynamo(), TorchScript
 
 
 def available() -> dict[str, Exporter]:
-    """Every exporter by name: the built-in ones first, then those of installed packages. Some may be `missing()`."""
+    """Return every exporter by name: the built-in ones first, then those of installed packages. Some may be `missing()`."""
     return {exporter.name: exporter for exporter in BUILT_IN} | discover()
 
 
 def get(name: str) -> Exporter:
-    """The exporter of this name.
+    """Return the exporter of this name.
 
     Raises:
         ValueError: there is none, or what it needs is not installed.
@@ -61,7 +61,7 @@ def export(
     dynamic_shapes: DynamicShapes = None,
     **options: Any,
 ) -> Artifact:
-    """Exports `module`, called with `args` and `kwargs`, by the exporter of this name.
+    """Export `module`, called with `args` and `kwargs`, by the exporter of this name.
 
     Args:
         dynamic_shapes: as `torch.onnx.export` takes it: the axes that move, of each input, named by strings or `torch.export.Dim`.
@@ -74,7 +74,7 @@ def export(
 
 
 def artifact_of(exported: Exported) -> Artifact:
-    """`exported` as an artifact: one already, a `torch.onnx.ONNXProgram`, or a `torch.export.ExportedProgram`.
+    """Return `exported` as an artifact: one already, a `torch.onnx.ONNXProgram`, or a `torch.export.ExportedProgram`.
 
     Raises:
         TypeError: it is none of these.
@@ -89,7 +89,7 @@ def artifact_of(exported: Exported) -> Artifact:
 
 
 def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any) -> OnnxArtifact:
-    """An ONNX file as an artifact, weights beside it included; one call of the module (arguments, what it returned) tells how to call it.
+    """Return an ONNX file as an artifact, weights beside it included; one call of the module, with what it returned, tells how to call it.
 
     Raises:
         OSError: the file cannot be read. ValueError: it holds no ONNX model.

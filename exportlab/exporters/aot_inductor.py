@@ -1,4 +1,4 @@
-"""AOTInductor: a program compiled to a shared library by the C++ compiler of this machine. Not here: running it from C++."""
+"""AOTInductor: a program compiled to a shared library by the C++ compiler of this machine."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class InductorArtifact(Artifact):
             return torch._inductor.aoti_load_package(str(self.save(Path(folder) / "model.pt2")))
 
     def load(self) -> None:
-        """Loads the library."""
+        """Load the library."""
         assert self.library
 
     def fresh(self) -> InductorArtifact:
-        """The same package, to be loaded anew."""
+        """Return the same package, to be loaded anew."""
         return InductorArtifact(self._package, self.calling)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -63,13 +63,13 @@ class InductorArtifact(Artifact):
             return self.library(*args, **kwargs)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the `.pt2`."""
+        """Write the `.pt2`."""
         with written_whole(path) as draft:
             draft.write_bytes(self._package)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """None: a library has no graph."""
+        """Return nothing: a library has no graph."""
         return Counter()
 
 
@@ -79,7 +79,7 @@ class Inductor:
     name = "aoti"
 
     def missing(self) -> str | None:
-        """A C++ compiler."""
+        """Return where a C++ compiler comes from, where there is none."""
         from torch._inductor.cpp_builder import get_cpp_compiler
         from torch._inductor.exc import InvalidCxxCompiler
 
@@ -90,7 +90,7 @@ class Inductor:
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """The capture marks its errors."""
+        """Return where the error came from: the capture marks its own."""
         return stage_of(error)
 
     def export(
@@ -103,7 +103,7 @@ class Inductor:
         strict: bool = False,
         **options: Any,
     ) -> InductorArtifact:
-        """Captures and compiles; `options` are Inductor's own settings."""
+        """Capture and compile; `options` are Inductor's own settings."""
         program = marked_program(module, args, kwargs, dynamic_shapes, strict)
         package = io.BytesIO()
         with native_output_dropped():

@@ -1,4 +1,4 @@
-"""What an exporter leaves behind: something that can be called, saved and measured. Not here: how it came to be."""
+"""What an exporter leaves behind: something that can be called, saved and measured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Interface:
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
     ) -> Interface:
-        """The same from any sequences."""
+        """Return the same from any sequences."""
         return cls(_tuple(input_names), _tuple(output_names), opset_version)
 
 
@@ -63,29 +63,29 @@ class Artifact(show.Tabular):
 
     @abstractmethod
     def save(self, path: str | Path) -> Path:
-        """Writes the file, whole or not at all, and returns its path."""
+        """Write the file, whole or not at all, and return its path."""
 
     @abstractmethod
     def ops(self) -> Counter[str]:
-        """How often each op occurs, subgraphs and functions included."""
+        """Return how often each op occurs, subgraphs and functions included."""
 
     def stats(self) -> Stats:
-        """Bytes, nodes and ops."""
+        """Return bytes, nodes and ops."""
         with tempfile.TemporaryDirectory() as folder:
             self.save(Path(folder) / f"model{self.suffix}")
             size = sum(file.stat().st_size for file in Path(folder).iterdir())
         return Stats(size, self.ops())
 
     def load(self) -> None:
-        """Makes it ready to run, which the first call does otherwise."""
+        """Make it ready to run, which the first call does otherwise."""
         return None
 
     def fresh(self) -> Callable[..., Any]:
-        """Something to call that no earlier call has changed; the artifact itself where it holds no state."""
+        """Return something to call that no earlier call has changed; the artifact itself where it holds no state."""
         return self
 
     def got(self) -> Interface:
-        """The names and the opset that the file has; None where it has no such thing."""
+        """Return the names and the opset that the file has; None where it has no such thing."""
         return Interface()
 
     def _table(self) -> show.Table:

@@ -1,4 +1,4 @@
-"""The calling convention of a flat file: which argument feeds which input, which output stands where. Not here: running it."""
+"""The calling convention of a flat file: which argument feeds which input, which output stands where."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Calling:
     out_spec: pytree.TreeSpec
 
     def feed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The leaves that the file takes, in its order.
+        """Return the leaves that the file takes, in its order.
 
         Raises:
             TypeError: the arguments are not structured as they were at export.
@@ -51,7 +51,7 @@ class Calling:
         return [leaf for leaf, slot in zip(leaves, self.inputs, strict=True) if isinstance(slot, Flat)]
 
     def assemble(self, values: Sequence[torch.Tensor]) -> Any:
-        """The return value, rebuilt of the outputs of the file.
+        """Return what the module would, rebuilt of the outputs of the file.
 
         Raises:
             ValueError: the file gives more or fewer outputs than the module.
@@ -66,7 +66,7 @@ class Calling:
 def by_example(
     args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any, *, scalars: bool = False, returned_scalars: bool = False
 ) -> Calling:
-    """The convention of a file that takes and gives every tensor of one call, in order, and the Python numbers too where it says so."""
+    """Return the convention of a file that takes and gives every tensor of one call, in order, and Python numbers too where it says so."""
     given, in_spec = pytree.tree_flatten((args, dict(kwargs)))
     results, out_spec = pytree.tree_flatten(returned)
     inputs, outputs = (
@@ -81,7 +81,7 @@ def _by_example(leaf: Any, scalars: bool) -> Leaf:
 
 
 def by_signature(program: torch.export.ExportedProgram) -> Calling:
-    """The convention that an `ExportedProgram` documents in its graph signature."""
+    """Return the convention that an `ExportedProgram` documents in its graph signature."""
     from torch.export.graph_signature import InputKind, OutputKind
 
     signature = program.graph_signature

@@ -1,4 +1,4 @@
-"""`torch.onnx.export(dynamo=True)`: the official exporter. Not here: the older, tracing one."""
+"""`torch.onnx.export(dynamo=True)`: the official exporter. Not here: the older one, which records one run (torchscript)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Dynamo:
     name = "dynamo"
 
     def missing(self) -> str | None:
-        """It comes with torch; onnxscript is one of our requirements."""
+        """Return None: it comes with torch, and onnxscript is one of our requirements."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """It says itself when torch.export was what failed."""
+        """Return what the error itself says: whether torch.export was what failed."""
         from torch.onnx._internal.exporter._errors import TorchExportError
 
         return Outcome.CAPTURE if isinstance(error, TorchExportError) else Outcome.CONVERT
@@ -43,7 +43,7 @@ class Dynamo:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Exports; `options` go to `torch.onnx.export` as they are."""
+        """Export; `options` go to `torch.onnx.export` as they are."""
         forget_earlier_captures()
         program = torch.onnx.export(
             module,
@@ -62,7 +62,7 @@ class Dynamo:
 
 
 def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Interface | None = None) -> OnnxArtifact:
-    """The artifact in a `torch.onnx.ONNXProgram`.
+    """Return the artifact in a `torch.onnx.ONNXProgram`.
 
     Raises:
         ValueError: the program does not remember the captured graph, so nobody knows how it is called.

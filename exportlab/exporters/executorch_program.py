@@ -1,4 +1,4 @@
-"""ExecuTorch: a program lowered to XNNPACK and run by ExecuTorch's own runtime. Not here: its other backends, nor quantisation."""
+"""ExecuTorch: a program lowered to XNNPACK and run by ExecuTorch's own runtime."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class ExecuTorchArtifact(Artifact):
             return self.program.load_method("forward")
 
     def load(self) -> None:
-        """Loads the program."""
+        """Load the program."""
         assert self.method
 
     def fresh(self) -> ExecuTorchArtifact:
-        """The same program, to be loaded anew."""
+        """Return the same program, to be loaded anew."""
         return ExecuTorchArtifact(self.model, self.calling, self._written_inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,13 +80,13 @@ class ExecuTorchArtifact(Artifact):
         return self.calling.assemble([torch.as_tensor(value) for value in flat])
 
     def save(self, path: str | Path) -> Path:
-        """Writes the `.pte`."""
+        """Write the `.pte`."""
         with written_whole(path) as draft:
             draft.write_bytes(self.model.buffer)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """How often each instruction occurs: a kernel by its op, a delegate by its name, whatever it computes inside."""
+        """Return how often each instruction occurs: a kernel by its op, a delegate by its name, whatever it computes inside."""
         plan = self.model.executorch_program.execution_plan[0]
         return Counter(_instruction(plan, instruction.instr_args) for chain in plan.chains for instruction in chain.instructions)
 
@@ -97,11 +97,11 @@ class ExecuTorch:
     name = "executorch"
 
     def missing(self) -> str | None:
-        """A package of its own."""
+        """Return how to install the package, where it is not."""
         return None if importlib.util.find_spec("executorch") else "executorch is not installed: pip install executorch"
 
     def stage(self, error: Exception) -> Outcome:
-        """The capture marks its errors."""
+        """Return where the error came from: the capture marks its own."""
         return stage_of(error)
 
     def export(
@@ -115,7 +115,7 @@ class ExecuTorch:
         largest: int = LARGEST,
         **options: Any,
     ) -> ExecuTorchArtifact:
-        """Captures and lowers; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
+        """Capture and lower; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
         program = marked_program(module, args, kwargs, _bounded(dynamic_shapes, largest), strict, **options)
         calling = by_signature(program)
         with muffled(), native_output_dropped():

@@ -1,4 +1,4 @@
-"""An ONNX model run by ONNX Runtime, called as the module is called. Not here: who wrote the model."""
+"""An ONNX model run by ONNX Runtime, called as the module is called."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OnnxArtifact(Artifact):
             return session(self.save(Path(folder) / "model.onnx"))
 
     def load(self) -> None:
-        """Makes the session."""
+        """Make the session."""
         assert self.session
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -60,7 +60,7 @@ class OnnxArtifact(Artifact):
         return self.calling.assemble([_tensor(value) for value in self._run(feeds)])
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        """What the file returns: arrays, and tensors of the type that numpy has not."""
+        """Return what the file returns: arrays, and tensors of the type that numpy has not."""
         declared = {value.name: value.type for value in (*self.session.get_inputs(), *self.session.get_outputs())}
         if "tensor(bfloat16)" not in declared.values():
             return self.session.run(None, feeds)
@@ -72,7 +72,7 @@ class OnnxArtifact(Artifact):
         ]
 
     def save(self, path: str | Path) -> Path:
-        """Writes one file, or a file and its external data when the weights are too large for one."""
+        """Write one file, or a file and its external data when the weights are too large for one."""
         with written_whole(path) as draft:
             ir.save(self.model, draft, external_data=f"{draft.name}.data" if self._is_large() else None)
         return Path(path)
@@ -82,11 +82,11 @@ class OnnxArtifact(Artifact):
         return sum(weight.nbytes for weight in weights if weight is not None) > EXTERNAL_DATA_ABOVE
 
     def ops(self) -> Counter[str]:
-        """How often each op type occurs."""
+        """Return how often each op type occurs."""
         return op_counts(self.model)
 
     def got(self) -> Interface:
-        """Names and opset as they stand in the model."""
+        """Return names and opset as they stand in the model."""
         main = self.model.graph
         inputs, outputs = (tuple(str(value.name) for value in values) for values in (main.inputs, main.outputs))
         return Interface(inputs, outputs, self.model.opset_imports.get(""))

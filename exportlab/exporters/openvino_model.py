@@ -1,4 +1,4 @@
-"""OpenVINO: a model converted to its IR and run by its CPU plugin. Not here: its other devices, nor quantisation."""
+"""OpenVINO: a model converted to its IR and run by its CPU plugin."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class OpenVinoArtifact(Artifact):
             return openvino().Core().compile_model(self.model, "CPU", settings).create_infer_request()
 
     def load(self) -> None:
-        """Compiles the model."""
+        """Compile the model."""
         assert self.request
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -68,13 +68,13 @@ class OpenVinoArtifact(Artifact):
         return self.calling.assemble(list(map(_result, self.request.output_tensors)))
 
     def save(self, path: str | Path) -> Path:
-        """Writes the `.xml` and its `.bin`; the weights stay as they are."""
+        """Write the `.xml` and its `.bin`; the weights stay as they are."""
         with written_whole(path) as draft:
             openvino().save_model(self.model, draft, compress_to_fp16=False)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """How often each op of the IR occurs, bodies of `If` and `Loop` included; inputs, weights and results left out."""
+        """Return how often each op of the IR occurs, bodies of `If` and `Loop` included; inputs, weights and results left out."""
         return Counter(name for name in _op_names(self.model) if name not in ENDS)
 
 
@@ -84,11 +84,11 @@ class OpenVino:
     name = "openvino"
 
     def missing(self) -> str | None:
-        """A package of its own."""
+        """Return how to install the package, where it is not."""
         return None if importlib.util.find_spec("openvino") else "openvino is not installed: pip install openvino"
 
     def stage(self, error: Exception) -> Outcome:
-        """The capture marks its errors, and so does `to_onnx`."""
+        """Return where the error came from: the capture marks its own, and so does `to_onnx`."""
         return ToOnnx().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
 
     def export(
@@ -101,7 +101,7 @@ class OpenVino:
         through: Literal["onnx", "program"] = "onnx",
         **options: Any,
     ) -> OpenVinoArtifact:
-        """Converts `through` an ONNX file, with `options` for `to_onnx`, or a program, with `strict` for torch.export.
+        """Convert `through` an ONNX file, with `options` for `to_onnx`, or a program, with `strict` for torch.export.
 
         OpenVINO reads ONNX better: of a program it forgets what is written into buffers, runs the body of a `while_loop` before its
         first test, and makes nothing of a `scan` or of a decoder with a cache.
@@ -126,7 +126,7 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
 
 
 def openvino() -> ModuleType:
-    """The package. Its first import and each conversion would report to its maker over the network: that part is kept from being found."""
+    """Import the package. Its first import and each conversion would report to its maker over the network: that part is not found."""
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     return importlib.import_module("openvino")

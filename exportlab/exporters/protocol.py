@@ -1,4 +1,4 @@
-"""The protocol that every exporter keeps, and the list of those there are. Not here: any exporter."""
+"""The protocol that every exporter keeps, and the list of those that other packages register."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Exporter(Protocol):
     name: str
 
     def missing(self) -> str | None:
-        """Why it cannot run here (a package that is not installed), in one line; None when it can."""
+        """Return why it cannot run here (a package that is not installed), in one line; None when it can."""
 
     def stage(self, error: Exception) -> Outcome:
-        """Where `error`, raised by `export`, came from: `capture` (torch.export or a trace) or `convert` (whatever follows)."""
+        """Return where `error`, raised by `export`, came from: `capture` (torch.export or a trace) or `convert` (whatever follows)."""
 
     def export(
         self,
@@ -36,11 +36,11 @@ class Exporter(Protocol):
         dynamic_shapes: DynamicShapes = None,
         **options: Any,
     ) -> Artifact:
-        """Exports; `dynamic_shapes` may name its axes by strings, as `torch.onnx.export` allows. Raises what the exporter raises."""
+        """Export; `dynamic_shapes` may name its axes by strings, as `torch.onnx.export` allows. Raises what the exporter raises."""
 
 
 def discover() -> dict[str, Exporter]:
-    """The exporters that installed packages register, by name.
+    """Return the exporters that installed packages register, by name.
 
     Raises:
         BrokenEntryPoint: one that registers cannot be imported, or is no `Exporter`.

@@ -22,11 +22,11 @@ class ToOnnx:
     name = "to_onnx"
 
     def missing(self) -> str | None:
-        """It is part of this package."""
+        """Return None: it is part of this package."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Its errors say where they come from; any other one is a fault of the conversion."""
+        """Return what its errors say; any other one is a fault of the conversion."""
         return Outcome(error.stage) if isinstance(error, ToOnnxError) else Outcome.CONVERT
 
     def export(
@@ -41,7 +41,7 @@ class ToOnnx:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Exports; `options` go to `to_onnx` as they are."""
+        """Export; `options` go to `to_onnx` as they are."""
         if opset_version is not None:
             options["opset_version"] = opset_version
         program = to_onnx(
@@ -67,7 +67,7 @@ class StatefulArtifact(OnnxArtifact):
         self._held: dict[str, Any] = {}
 
     def fresh(self) -> StatefulArtifact:
-        """The same in its first state; the session is shared."""
+        """Return the same in its first state; the session is shared."""
         copy = StatefulArtifact(self.model, self.calling, self.exporter, self.asked, self.state)
         copy.__dict__["session"] = self.session
         return copy

@@ -1,4 +1,4 @@
-"""`torch.export`: the floor that the other exporters stand on. Not here: anything ONNX."""
+"""`torch.export`: the floor that the other exporters stand on."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ class ProgramArtifact(Artifact):
         return self._module(*args, **kwargs)
 
     def fresh(self) -> Callable[..., Any]:
-        """One more module with buffers of its own, as exported; weights are shared. A deep copy would not check its inputs' structure."""
+        """Return one more module with buffers of its own, as exported; weights are shared. A deep copy would not check what it is given."""
         module = self.model.module()
         for child in module.modules():
             child._buffers.update({name: copy.deepcopy(buffer) for name, buffer in child._buffers.items()})
         return module
 
     def save(self, path: str | Path) -> Path:
-        """Writes the `.pt2`."""
+        """Write the `.pt2`."""
         with written_whole(path) as draft:
             torch.export.save(self.model, draft)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """How often each op is called."""
+        """Return how often each op is called."""
         return Counter(op_name(node) for node in self.model.graph.nodes if node.op == "call_function")
 
 
@@ -58,11 +58,11 @@ class TorchExport:
     name = "torch.export"
 
     def missing(self) -> str | None:
-        """It comes with torch."""
+        """Return None: it comes with torch."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """All it does is capture."""
+        """Return `capture`, which is all it does."""
         return Outcome.CAPTURE
 
     def export(

@@ -1,4 +1,4 @@
-"""`torch.onnx.export(dynamo=False)`: the older exporter, which records one run. Not here: scripting."""
+"""`torch.onnx.export(dynamo=False)`: the older exporter, which records one run."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class TorchScript:
     name = "torchscript"
 
     def missing(self) -> str | None:
-        """It comes with torch."""
+        """Return None: it comes with torch."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """What torch.onnx raises itself is conversion; all else happens while tracing."""
+        """Return `convert` for what torch.onnx raises itself; all else happens while tracing."""
         return Outcome.CONVERT if isinstance(error, torch.onnx.errors.OnnxExporterError) else Outcome.CAPTURE
 
     def export(
@@ -47,7 +47,7 @@ class TorchScript:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Traces one call; `options` go to `torch.onnx.export` as they are."""
+        """Trace one call; `options` go to `torch.onnx.export` as they are."""
         kwargs = dict(kwargs or {})
         names = list(input_names or leaf_names(module, args, kwargs))
         file = io.BytesIO()
@@ -77,7 +77,7 @@ def _tensors(leaves: Sequence[Any]) -> int:
 
 
 def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    """A name for each leaf among the arguments that becomes an input: its parameter's name, with its place in a container appended."""
+    """Return a name for each leaf of the arguments that becomes an input: its parameter's name, with its place in a container appended."""
     leaves, _ = pytree.tree_flatten_with_path(bound(module, args, kwargs))
     return [_name(path) for path, leaf in leaves if _is_input(leaf)]
 
@@ -85,7 +85,7 @@ def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, An
 def dynamic_axes(
     module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: DynamicShapes, names: Sequence[str]
 ) -> dict[str, dict[int, str]]:
-    """`dynamic_shapes` as `dynamic_axes`: axis names by input name. Axes that are not named are called after input and axis."""
+    """Return `dynamic_shapes` as `dynamic_axes`: axis names by input name. Axes that are not named are called after input and axis."""
     if dynamic_shapes is None:
         return {}
     arguments = bound(module, args, kwargs)

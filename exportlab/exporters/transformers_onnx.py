@@ -1,4 +1,4 @@
-"""The ONNX exporter of the transformers library, and its way of running the file. Not here: its other formats, nor exports in stages."""
+"""The ONNX exporter of the transformers library, and its way of running the file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TransformersOnnx:
     name = "transformers"
 
     def missing(self) -> str | None:
-        """A package of its own, of a version that has exporters."""
+        """Return how to install the package, where it is not, or that its version has no exporters."""
         found = importlib.util.find_spec("transformers")
         if found is None:
             return "transformers is not installed: pip install transformers"
@@ -62,7 +62,7 @@ class TransformersOnnx:
         return None if any((Path(f) / "exporters").is_dir() for f in folders) else "this version of transformers has no exporters"
 
     def stage(self, error: Exception) -> Outcome:
-        """The capture marks its errors."""
+        """Return where the error came from: the capture marks its own."""
         return stage_of(error)
 
     def export(
@@ -75,7 +75,7 @@ class TransformersOnnx:
         opset_version: int | None = None,
         **options: Any,
     ) -> TransformersArtifact:
-        """Exports; `options` go to `OnnxConfig` as they are."""
+        """Export; `options` go to `OnnxConfig` as they are."""
         kwargs = dict(kwargs or {})
         given = _by_name(inspect.signature(module.forward), *copy.deepcopy((args, kwargs)))
         returned = called_once(module, Sample(args, kwargs))

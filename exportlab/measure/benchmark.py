@@ -1,4 +1,4 @@
-"""What a benchmark's page does around its rounds: command line, one thread, stored runs, the machine. Not here: measuring, drawing."""
+"""What a benchmark's page does around its rounds: command line, one thread, stored runs, the machine. Not here: the rounds (timing)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Page:
             draw()
 
     def tell(self, line: str) -> None:
-        """Progress of a full run, for the terminal alone."""
+        """Print the progress of a full run, for the terminal alone."""
         if not self.quick:
             print(line, file=sys.__stderr__, flush=True)
 
@@ -119,7 +119,7 @@ class Page:
         unit: str | Mapping[str, str] = "second",
         packages: Iterable[str] = PACKAGES,
     ) -> Run:
-        """The run as its file holds it, which is written where `--json` says.
+        """Return the run as its file holds it, and write that where `--json` says.
 
         Args:
             facts: anything that JSON can hold.
@@ -130,7 +130,7 @@ class Page:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
 
     def close(self, run: Run, finding: Finding, draw: Draw) -> None:
-        """Draws this run, writes the picture where `--plot` says, and prints what was found and how far to trust it."""
+        """Draw this run, write the picture where `--plot` says, and print what was found and how far to trust it."""
         from matplotlib import pyplot
 
         draw(run)
@@ -143,7 +143,7 @@ class Page:
 
 
 def told(origin: str, lines: Lines) -> str:
-    """What was found, what else was, and where it was seen: apart, folded to fit a screen."""
+    """Say what was found, what else was, and where it was seen: apart, folded to fit a screen."""
     first, *others = lines
     points = [fill(f"- {line}", WIDTH, subsequent_indent="  ") for line in others]
     blocks = [fill(f"{first}.", WIDTH), "\n".join(points), fill(f"{origin}.", WIDTH)]
@@ -165,7 +165,7 @@ def write_finding(picture: Path, origin: str, lines: Lines) -> None:
 
 
 def page(name: str, question: str, quick: str) -> Page:
-    """The benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`. A notebook has none and runs quick.
+    """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; none in a notebook, which is quick.
 
     From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
 
@@ -201,7 +201,7 @@ def _new_plot(name: str) -> Path:
 
 
 def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> Make:
-    """To be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
+    """Return what is to be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
     import onnx_ir as ir
 
     running = session(ir.to_proto(artifact.model).SerializeToString(), session_options(threads=1))
@@ -212,7 +212,7 @@ def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> 
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """What the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
+    """Return what the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
     import pyperf
 
     found = pyperf.Run([1.0]).get_metadata()
@@ -225,7 +225,7 @@ def environment(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def machine(packages: Iterable[str]) -> str:
-    """The environment in one line."""
+    """Return the environment in one line."""
     versions = ", ".join(f"{package} {version(package)}" for package in packages)
     return f"{os.cpu_count()} cores, {torch.get_num_threads()} torch threads, Python {platform.python_version()}, {versions}"
 
@@ -237,7 +237,7 @@ def save(
     unit: str | Mapping[str, str] = "second",
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Writes one pyperf benchmark for each name in each of `times`; `python -m pyperf compare_to` reads two such files.
+    """Write one pyperf benchmark for each name in each of `times`; `python -m pyperf compare_to` reads two such files.
 
     Args:
         unit: what was counted, for all titles or by title: `second`, `byte`, `integer`.
@@ -269,7 +269,7 @@ def _pyperf_run(timings: Timings, name: str, metadata: Mapping[str, Any]) -> Any
 
 
 def load(path: str | Path) -> Run:
-    """The run in a file that `save` wrote.
+    """Return the run in a file that `save` wrote.
 
     Raises:
         OSError: the file cannot be read. ValueError: it is not such a file.
@@ -294,7 +294,7 @@ def _timings(runs: Mapping[str, Any]) -> Timings:
 
 
 def stored(name: str) -> Run:
-    """The full run that is stored for the page of this name, from benchmarks/data/NAME.json.
+    """Return the full run that is stored for the page of this name, from benchmarks/data/NAME.json.
 
     Raises:
         OSError: there is none.

@@ -1,4 +1,4 @@
-"""Plots of a benchmark, all pages alike: one colour an exporter, every spread shown, names beside what they name. Not here: measuring."""
+"""Plots of a benchmark, all pages alike: one colour an exporter, every spread shown, names beside what they name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAR = 0.8  # height of a group of bars, of 1
 
 
 def colors(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each name: an exporter's own, one of the further ones in order for others.
+    """Return a colour for each name: an exporter's own, one of the further ones in order for others.
 
     What follows a comma says how the exporter was used, and lightens its colour: `to_onnx, one file`.
     """
@@ -52,14 +52,14 @@ def _base(name: str) -> str:
 
 
 def lightened(color: str, steps: int) -> str:
-    """Nearer to white: a third of the way, then two."""
+    """Return a colour nearer to white: a third of the way, then two."""
     share = min(steps, 2) / 3
     parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
 
 
 def panels(title: str, count: int = 1, *, widths: Sequence[float] = (), height: float = 3.6) -> list[Axes]:
-    """So many plots side by side under one title, in a new figure of 8 by 3.6 inches; notebooks and pages show it by themselves."""
+    """Begin a figure of 8 by 3.6 inches: so many plots side by side under one title; notebooks and pages show it by themselves."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, count, figsize=(8, height), width_ratios=widths or [1] * count, squeeze=False, layout="constrained")
@@ -80,7 +80,7 @@ def lines(
     log: bool = True,
     zero: bool = False,
 ) -> None:
-    """A line for each name: the medians, in a band from the lowest to the highest, the name at its end.
+    """Draw a line for each name: the medians, in a band from the lowest to the highest, the name at its end.
 
     Args:
         series: by name, what was seen at each point.
@@ -106,7 +106,7 @@ def lines(
 def bars(
     axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", unit: str = "x", log: bool = False, mark: float | None = None
 ) -> None:
-    """Horizontal bars to the medians, with a whisker from the lowest to the highest and the number at the end.
+    """Draw horizontal bars to the medians, with a whisker from the lowest to the highest and the number at the end.
 
     Args:
         rows: by row, what was seen; or, by row and then by name, a group of bars.
@@ -126,7 +126,7 @@ def bars(
 
 
 def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str = "x") -> None:
-    """Horizontal bars made of parts, the medians one after another; the parts are named above."""
+    """Draw horizontal bars made of parts, the medians one after another; the parts are named above."""
     colored = colors(names_of(rows))
     for place, parts in enumerate(rows.values()):
         start = 0.0
@@ -144,7 +144,7 @@ def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str 
 
 
 def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: float = 1, unit: str = "x") -> None:
-    """Every ratio as a point around a line at 1, the median as a mark; grey where no difference was seen.
+    """Draw every ratio as a point around a line at 1, the median as a mark; grey where no difference was seen.
 
     Args:
         rows: by row, a ratio; or, by row and then by name, several below each other.
@@ -163,31 +163,31 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
 
 
 def as_ratio(seen: Seen) -> Ratio:
-    """Whatever was seen of one thing, all of it."""
+    """Return whatever was seen of one thing, all of it."""
     return seen if isinstance(seen, Ratio) else Ratio(tuple(seen) if isinstance(seen, Sequence) else (seen,))
 
 
 def spread(seen: Seen) -> tuple[float, float, float]:
-    """The lowest, the median and the highest."""
+    """Return the lowest, the median and the highest."""
     ratio = as_ratio(seen)
     return ratio.low, ratio.median, ratio.high
 
 
 def plain(value: float, unit: str = "") -> str:
-    """A number as one says it: `1.25x`, `64 MB`, `12,345`, `0.03 s`."""
+    """Return a number as one says it: `1.25x`, `64 MB`, `12,345`, `0.03 s`."""
     if unit == "B":
         return in_bytes(value)
     return f"{short(value)}{unit if unit in ('x', '%', '') else f' {unit}'}"
 
 
 def in_bytes(count: float) -> str:
-    """`64 MB`, `1.5 GB`, `512 B`: in powers of 1000, as disks are sold."""
+    """Say `64 MB`, `1.5 GB`, `512 B`: in powers of 1000, as disks are sold."""
     power = min(int(math.log10(count) / 3), 4) if count >= 1 else 0
     return f"{short(count / 1000**power)} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 def short(value: float) -> str:
-    """Three digits that count, thousands set apart, no powers of ten above a thousandth."""
+    """Return three digits that count, thousands set apart, no powers of ten above a thousandth."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(0, min(6, 2 - math.floor(math.log10(abs(value)))))
@@ -196,7 +196,7 @@ def short(value: float) -> str:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close."""
+    """Return round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close."""
     from matplotlib.ticker import MaxNLocator
 
     if high / low < 4:
@@ -208,7 +208,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
-    """Limits around the values, a logarithmic scale if asked, and plain numbers beside it; few values get a tick each."""
+    """Set limits around the values, a logarithmic scale if asked, and plain numbers beside it; few values get a tick each."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
     limits = getattr(axis.axes, f"set_{axis.axis_name}lim")
@@ -228,7 +228,7 @@ def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool 
 
 
 def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: str, unit: str, log: bool) -> None:
-    """The axes of rows: their names at the left, the scale below, room for the numbers at the ends."""
+    """Prepare the axes of rows: their names at the left, the scale below, room for the numbers at the ends."""
     axes.set_title(title, fontsize=SIZE)
     axes.set_yticks([-place for place in range(len(rows))], list(rows))
     axes.set_ylim(0.55 - len(rows), 0.55)
@@ -238,18 +238,18 @@ def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: 
 
 
 def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
-    """A few words to the right of a point."""
+    """Write a few words to the right of a point."""
     axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=SIZE - 1)
 
 
 def beside(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
-    """Names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
+    """Write names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
     for name, place in apart(places).items():
         axes.text(1.02, place, name, transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
 
 
 def apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
-    """Heights at least a gap apart, in the same order, below 1 if there is room."""
+    """Return heights at least a gap apart, in the same order, below 1 if there is room."""
     names = sorted(places, key=lambda name: places[name])
     heights: list[float] = []
     for name in names:
@@ -262,22 +262,22 @@ def apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
 
 
 def grouped(rows: Mapping[str, Named | Seen]) -> dict[str, Named]:
-    """Every row as a group; a row without names is a group of itself."""
+    """Return every row as a group; a row without names is a group of itself."""
     return {row: seen if isinstance(seen, Mapping) else {row: seen} for row, seen in rows.items()}
 
 
 def names_of(groups: Mapping[str, Named]) -> list[str]:
-    """The names in all groups, each once."""
+    """Return the names in all groups, each once."""
     return list(dict.fromkeys(name for named in groups.values() for name in named))
 
 
 def apart_from_rows(groups: Mapping[str, Named]) -> bool:
-    """Whether the names are not those of the rows."""
+    """Return whether the names are not those of the rows."""
     return any(list(named) != [row] for row, named in groups.items())
 
 
 def row_colors(groups: Mapping[str, Named]) -> dict[str, str]:
-    """The colours of the names; rows that are no exporters need none to be told apart."""
+    """Return the colours of the names; rows that are no exporters need none to be told apart."""
     names = names_of(groups)
     if apart_from_rows(groups):
         return colors(names)
@@ -285,12 +285,12 @@ def row_colors(groups: Mapping[str, Named]) -> dict[str, str]:
 
 
 def values_of(groups: Mapping[str, Named]) -> list[float]:
-    """All that the axis has to reach."""
+    """Return all that the axis has to reach."""
     return [value for named in groups.values() for seen in named.values() for value in spread(seen)]
 
 
 def placed(groups: Mapping[str, Named]) -> list[tuple[float, str, Seen, float, bool]]:
-    """Each thing seen: its height on the axes, its name, itself, the height it may take, and whether its name was not met before."""
+    """Return each thing seen: its height on the axes, its name, itself, the height it may take, and whether its name was not met before."""
     found, met = [], set()
     for row, named in enumerate(groups.values()):
         height = BAR / len(named)

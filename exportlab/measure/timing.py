@@ -1,4 +1,4 @@
-"""Times that can be compared: taken in interleaved rounds, read as paired ratios. Not here: what is timed, nor where it is kept."""
+"""Times that can be compared: taken in interleaved rounds, read as paired ratios."""
 
 from __future__ import annotations
 
@@ -67,24 +67,24 @@ class Timings:
     rounds: tuple[Round, ...]
 
     def of(self, name: str) -> tuple[float, ...]:
-        """The seconds of one name, round by round."""
+        """Return the seconds of one name, round by round."""
         return tuple(seconds[name] for seconds in self.rounds)
 
     def median(self, name: str) -> float:
-        """The seconds of one name in its middle round."""
+        """Return the seconds of one name in its middle round."""
         return statistics.median(self.of(name))
 
     def ratio(self, name: str, base: str) -> Ratio:
-        """The seconds of `name` over those of `base`, paired: both of the same round."""
+        """Return the seconds of `name` over those of `base`, paired: both of the same round."""
         return Ratio(tuple(seconds[name] / seconds[base] for seconds in self.rounds))
 
     def growth(self, name: str, start: Timings) -> Ratio:
-        """The seconds of `name` over those that it took in `start`, paired likewise: both were measured in the same rounds."""
+        """Return the seconds of `name` over those that it took in `start`, paired likewise: both were measured in the same rounds."""
         return Ratio(tuple(now / then for now, then in zip(self.of(name), start.of(name), strict=True)))
 
 
 def summed(timings: Iterable[Timings], names: Sequence[str]) -> Timings:
-    """The seconds of several groups added up, round by round: a group that takes longer counts for more."""
+    """Return the seconds of several groups added up, round by round: a group that takes longer counts for more."""
     added = list(timings)
     rounds = zip(*(timing.rounds for timing in added), strict=True)
     return Timings((), tuple({name: sum(seconds[name] for seconds in together) for name in names} for together in rounds))
@@ -100,7 +100,7 @@ def interleaved(
     tell: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Group, Timings]:
-    """Times what every maker of every group makes, once a round; each round begins a group with its next name, so none is always first.
+    """Time what every maker of every group makes, once a round; each round begins a group with its next name, so none is always first.
 
     Args:
         groups: what is to be compared stands in one group, and is timed close together: by name, a function that prepares one
@@ -120,7 +120,7 @@ def interleaved(
 
 
 def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float] = time.perf_counter) -> Round:
-    """The seconds of each maker's call, beginning with the `first`, counted around."""
+    """Return the seconds of each maker's call, beginning with the `first`, counted around."""
     names = list(makers)
     begin = first % len(names)
     took = {name: seconds(makers[name], clock) for name in names[begin:] + names[:begin]}
@@ -129,7 +129,7 @@ def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float]
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """What is alive now is not looked at by the garbage collector, which still collects what the block leaves."""
+    """Keep the garbage collector from what is alive now; it still collects what the block leaves."""
     gc.collect()
     gc.freeze()
     try:
@@ -139,7 +139,7 @@ def frozen() -> Iterator[None]:
 
 
 def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:
-    """How long one call takes; it is prepared, and the garbage of earlier calls collected, before the clock starts."""
+    """Return how long one call takes; it is prepared, and the garbage of earlier calls collected, before the clock starts."""
     call = make()
     gc.collect()
     start = clock()
@@ -148,7 +148,7 @@ def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float
 
 
 def chance(rounds: int) -> str:
-    """How often equals look different by chance: `1 time in 32`."""
+    """Return how often equals look different by chance: `1 time in 32`."""
     return f"1 time in {2 ** (rounds - 1):,}" if rounds not in STUDENT else "at most 1 time in 20"
 
 

@@ -1,4 +1,4 @@
-"""Tables and pictures from plain rows and graphs, for notebook, terminal and page alike. Not here: any noun of the other modules."""
+"""Tables and pictures from plain rows and graphs, for notebook, terminal and page alike."""
 
 from .drawing import Drawing, Edge, Node
 from .graph import graph

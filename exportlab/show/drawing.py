@@ -1,4 +1,4 @@
-"""What a picture of a graph is made of, and how it is drawn: boxes laid out in layers. Not here: where the boxes come from."""
+"""What a picture of a graph is made of, and how it is drawn: boxes laid out in layers. Not here: where the boxes come from (graph)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Drawing:
     edges: tuple[Edge, ...]
 
     def draw(self, title: str = "", save: str | Path | None = None) -> None:
-        """Draws on a new matplotlib figure, which notebooks and pages show by themselves; `save` writes it (.svg, .png) as well."""
+        """Draw on a new matplotlib figure, which notebooks and pages show by themselves; `save` writes it (.svg, .png) as well."""
         from matplotlib import pyplot
 
         places, routes = _layout(self)

@@ -1,4 +1,4 @@
-"""A captured (FX) or exported (ONNX) graph as a picture. Not here: the drawing itself."""
+"""A captured (FX) or exported (ONNX) graph as a picture. Not here: laying it out and drawing it (drawing)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 80  # a picture of more boxes than this cannot be read
 
 
 def graph(source: Any, *, title: str = "", save: str | Path | None = None, most: int = MOST) -> None:
-    """Draws the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of anything with one as `.model`.
+    """Draw the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of anything with one as `.model`.
 
     Weights and constants are left out; a subgraph is listed inside its node. The figure is matplotlib's current one,
     so notebooks and pages show it. `save` also writes it to a .svg or .png file.
@@ -34,7 +34,7 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
 
 
 def from_fx(program: Program) -> Drawing:
-    """The boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
+    """Return the boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
     inputs = fx_inputs(program)
     shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
     nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op") for n in shown]
@@ -61,7 +61,7 @@ def _fx_body(node: torch.fx.Node) -> str:
 
 
 def from_ir(model: ir.Model) -> Drawing:
-    """The boxes of an onnx-ir model: its inputs, nodes (constants left out) and outputs."""
+    """Return the boxes of an onnx-ir model: its inputs, nodes (constants left out) and outputs."""
     main = model.graph
     shown = [n for n in main if n.op_type != "Constant"]
     keys = {id(node): f"node:{i}" for i, node in enumerate(shown)}

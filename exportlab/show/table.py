@@ -1,4 +1,4 @@
-"""Rows as a table: aligned text in a terminal, HTML in a notebook or on a page. Not here: what the rows mean."""
+"""Rows as a table: aligned text in a terminal, HTML in a notebook or on a page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Tabular(ABC):
 
 
 def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
-    """A table of `rows`, which all have the keys of the first; a cell that holds an outcome is coloured.
+    """Return a table of `rows`, which all have the keys of the first; a cell that holds an outcome is coloured.
 
     Raises:
         ValueError: a row has other keys than the first.

@@ -1,4 +1,4 @@
-"""A graph in a few lines of text, FX and ONNX, each far shorter than its library's own print. Not here: pictures."""
+"""A graph in a few lines of text, FX and ONNX, each far shorter than its library's own print."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CALLS = ("call_function", "call_method", "call_module")
 
 
 def is_fx(source: Any) -> TypeGuard[Program]:
-    """Whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
+    """Return whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
     return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
 
 
 def ir_model(source: Any) -> ir.Model:
-    """The onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
+    """Return the onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
 
     Raises:
         TypeError: `source` is none of these.
@@ -49,7 +49,7 @@ def ir_model(source: Any) -> ir.Model:
 
 
 def op_name(node: torch.fx.Node) -> str:
-    """The name of what an FX node calls: `aten.add.Tensor` is shown as `add`, anything else in full but for its library."""
+    """Return the name of what an FX node calls: `aten.add.Tensor` is shown as `add`, anything else in full but for its library."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
         namespace, name = target._schema.name.split("::")
@@ -58,12 +58,12 @@ def op_name(node: torch.fx.Node) -> str:
 
 
 def annotation(dtype: str, dims: Iterable[object]) -> str:
-    """A dtype's short name and the dimensions: `f32[s77, 16]`."""
+    """Return a dtype's short name and the dimensions: `f32[s77, 16]`."""
     return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
 
 
 def fx_annotation(node: torch.fx.Node) -> str:
-    """Dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
+    """Return dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
     value = node.meta.get("val", node.meta.get("example_value"))  # torch.export writes the one, TorchDynamo the other
     if not isinstance(value, torch.Tensor):
         return ""
@@ -71,7 +71,7 @@ def fx_annotation(node: torch.fx.Node) -> str:
 
 
 def value_annotation(value: ir.Value) -> str:
-    """Dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
+    """Return dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
     if value.shape is None or value.dtype is None:
         return ""
     dims = [d if isinstance(d, int) else (d.value or "?") for d in value.shape]
@@ -79,14 +79,14 @@ def value_annotation(value: ir.Value) -> str:
 
 
 def fx_inputs(program: Program) -> set[str]:
-    """Names of the placeholders that are the user's inputs, not weights."""
+    """Return names of the placeholders that are the user's inputs, not weights."""
     if isinstance(program, torch.export.ExportedProgram):
         return set(program.graph_signature.user_inputs)
     return {n.name for n in program.graph.nodes if n.op == "placeholder"}
 
 
 def program(source: Any) -> None:
-    """Prints an `ExportedProgram` or `GraphModule` as one line a node, with shapes; ranges of symbols come last.
+    """Print an `ExportedProgram` or `GraphModule` as one line a node, with shapes; ranges of symbols come last.
 
     Raises:
         TypeError: `source` is neither.
@@ -122,7 +122,7 @@ def _fx_argument(value: Any) -> str:
 
 
 def summary(source: Any) -> None:
-    """Prints an ONNX model in a few lines: opset, inputs, outputs, ops with their counts, weights.
+    """Print an ONNX model in a few lines: opset, inputs, outputs, ops with their counts, weights.
 
     Takes what `show.graph` takes of ONNX.
 
@@ -146,7 +146,7 @@ def _histogram(model: ir.Model) -> str:
 
 
 def op_counts(model: ir.Model) -> Counter[str]:
-    """How often each op type occurs in an onnx-ir model, subgraphs and functions included."""
+    """Return how often each op type occurs in an onnx-ir model, subgraphs and functions included."""
     counts = Counter(node.op_type for node in model.graph.all_nodes())
     for function in model.functions.values():
         counts.update(node.op_type for node in function.all_nodes())

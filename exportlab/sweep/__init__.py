@@ -1,4 +1,4 @@
-"""Cases × exporters × modes → records: each task in a process of its own, resumable, here or on a cluster. Not here: what records mean."""
+"""Cases × exporters × modes → records: each task in a process of its own, resumable, here or on a cluster."""
 
 from __future__ import annotations
 

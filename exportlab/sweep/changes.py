@@ -1,4 +1,4 @@
-"""Two files of records held against each other: what got better, what broke, and which times differ. Not here: how they were made."""
+"""Two files of records held against each other: what got better, what broke, and which times differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Change:
         return "better" if step < 0 else "broke" if step > 0 else "other"
 
     def row(self) -> dict[str, str]:
-        """Its line in a table."""
+        """Return its line in a table."""
         case, exporter, mode = self.run
         return {"case": case, "exporter": exporter, "mode": mode, "before": self.before, "after": self.after, "change": self.kind}
 
@@ -92,7 +92,7 @@ class Changes(show.Tabular):
 
 
 def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
-    """What differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both."""
+    """Return what differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both."""
     old, new = groups(before), groups(after)
     both = [run for run in old if run in new]
     found = tuple(_changed(run, old[run], new[run]) for run in both)
@@ -102,12 +102,12 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
 
 
 def worst(rounds: Iterable[Record]) -> Record:
-    """The record of the round that came out worst."""
+    """Return the record of the round that came out worst."""
     return max(rounds, key=lambda record: record.outcome.grade)
 
 
 def chance_apart(before: int, after: int) -> float:
-    """How likely so many values of one kind all lie on one side of so many others, by chance alone: 2·n!·m!/(n+m)!."""
+    """Return how likely so many values of one kind all lie on one side of so many others, by chance alone: 2·n!·m!/(n+m)!."""
     return min(1.0, 2 / math.comb(before + after, before))
 
 

@@ -1,4 +1,4 @@
-"""A worker as its user sees it: a task goes in, a record comes out, whatever happens to the process. Not here: what the process does."""
+"""A worker as its user sees it: a task goes in, a record comes out, whatever happens to the process. Not here: what it does (worker)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Worker:
 
 
 def started(setup: Setup) -> subprocess.Popen[str]:
-    """A worker that is warmed up and waits for its first task.
+    """Start a worker; it is warmed up and waits for its first task.
 
     Raises:
         RuntimeError: it ended before; the message holds its last line.
@@ -111,7 +111,7 @@ def started(setup: Setup) -> subprocess.Popen[str]:
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """Ends a worker; its task ends with it."""
+    """End a worker; its task ends with it."""
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):

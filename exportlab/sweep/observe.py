@@ -1,4 +1,4 @@
-"""One task done in this process: export, save, load, verify, call. Not here: protection from what a task may do to the process."""
+"""One task done in this process: export, save, load, verify, call. Not here: protection from what it may do to the process (worker)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MESSAGE = 400  # characters of an error that are kept
 
 
 def observe(task: Task) -> Record:
-    """Does what `task` asks for, in this process, and returns what was seen.
+    """Do what `task` asks for, in this process, and return what was seen.
 
     Raises:
         KeyError, BadInput: there is no such case. ValueError: no such exporter. Whatever the case itself raises, in eager.
@@ -71,20 +71,20 @@ def case_of(task: Task) -> Case:
 
 
 def seen(check: Check) -> dict[str, Any]:
-    """A check as the record keeps it."""
+    """Return a check as the record keeps it."""
     worst, detail = finite(check.worst), kept(check.detail)
     return {"check": check.name, "inputs": check.inputs, "outcome": check.outcome, "worst": worst, "detail": detail}
 
 
 def kept(message: str) -> str:
-    """As much of a message as a record holds; files are named from the project's root or by package, not by this machine's folders."""
+    """Return as much of a message as a record holds; files are named from the project's root or by package, not by this machine's."""
     for folder in (Path(torch.__file__).parents[1], PROJECT):
         message = message.replace(f"{folder}/", "")
     return message[:MESSAGE]
 
 
 def place(error: BaseException, case: Case) -> str | None:
-    """The line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
+    """Return the line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
     path = Path(case.factory.__code__.co_filename)
     line = line_in(error, path)
     shown = path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path.name
@@ -125,7 +125,7 @@ def calling(tried: Attempt, built: Built) -> dict[str, float]:
 
 
 def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
-    """The median of a few calls; a slow one is not repeated."""
+    """Return the median of a few calls; a slow one is not repeated."""
 
     def once() -> float:
         given = copy.deepcopy(sample)
@@ -139,6 +139,6 @@ def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
 
 
 def weights_bytes(module: nn.Module) -> int:
-    """Parameters and buffers, shared ones once."""
+    """Return the bytes of parameters and buffers, shared ones once."""
     held = {id(t): t.numel() * t.element_size() for t in (*module.parameters(), *module.buffers())}
     return sum(held.values())

@@ -1,4 +1,4 @@
-"""How far this process's memory rises during a block. Not here: that of other processes."""
+"""How far this process's memory rises during a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SELF = Path("/proc/self")
 
 @contextmanager
 def peak_memory() -> Iterator[Callable[[], int | None]]:
-    """Yields a function that says, once the block is done, by how many bytes it raised the memory; None on other systems than Linux."""
+    """Yield a function that says, once the block is done, by how many bytes it raised the memory; None on other systems than Linux."""
     if not SELF.exists():
         yield lambda: None
         return

@@ -1,4 +1,4 @@
-"""What a person sees of a sweep: a bar with counts by outcome while it runs, totals at its end. Not here: the records."""
+"""What a person sees of a sweep: a bar with counts by outcome while it runs, totals at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = 20  # lines that a sweep prints where there is no terminal
 
 @contextmanager
 def progress(tasks: int) -> Iterator[Tell]:
-    """Yields what `sweep` tells its progress to: a bar on a terminal, a line now and then elsewhere; on standard error."""
+    """Yield what `sweep` tells its progress to: a bar on a terminal, a line now and then elsewhere; on standard error."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lines(console, tasks)
@@ -31,7 +31,7 @@ def progress(tasks: int) -> Iterator[Tell]:
 
 
 def lines(console: Console, tasks: int) -> Tell:
-    """A line at every twentieth part."""
+    """Print a line at every twentieth part."""
     told: set[int] = set()
 
     def tell(outcomes: Counter[Outcome], left: int) -> None:
@@ -44,12 +44,12 @@ def lines(console: Console, tasks: int) -> Tell:
 
 
 def counted(outcomes: Counter[Outcome]) -> str:
-    """`wrong 2, ok 31`."""
+    """Say `wrong 2, ok 31`."""
     return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome]) or "starting"
 
 
 def totals(records: Sequence[Record]) -> show.Table:
-    """Counts by outcome, a row an exporter and mode."""
+    """Return counts by outcome, a row an exporter and mode."""
     counts: dict[tuple[str, str], Counter[Outcome]] = {}
     for record in records:
         counts.setdefault((record.exporter, record.mode), Counter())[record.outcome] += 1

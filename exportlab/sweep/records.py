@@ -1,4 +1,4 @@
-"""What was observed: one JSON line a run, in a file that only grows. Not here: how it came about, nor what it means.
+"""What was observed: one JSON line a run, in a file that only grows.
 
 The file, schema 1: a line `{"schema": 1, "environment": {"id": …, versions, processor, threads, date}}` before the records made
 in it, and a line for each `Record`, whose keys are its fields. A last line that was torn is not there.
@@ -85,17 +85,17 @@ class Record:
         return Key(self.case, self.exporter, self.mode, self.round)
 
     def line(self) -> str:
-        """Itself as one line of JSON."""
+        """Return itself as one line of JSON."""
         return json.dumps(asdict(self), allow_nan=False)
 
 
 def finite(value: float | None) -> float | None:
-    """A number that JSON can hold, or None."""
+    """Return a number that JSON can hold, or None."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def environment(threads: int, packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
-    """Versions, processor, threads and date, with an `id` that is the same wherever all but the date are."""
+    """Return versions, processor, threads and date, with an `id` that is the same wherever all but the date are."""
     found = {**seen_here(packages), "torch_threads": threads}
     stable = json.dumps({key: found[key] for key in sorted(found) if key not in VARYING})
     return {"id": hashlib.sha256(stable.encode()).hexdigest()[:8], **found}
@@ -121,14 +121,14 @@ class Journal:
             self._append(json.dumps({"schema": SCHEMA, "environment": dict(environment)}))
 
     def write(self, record: Record) -> Record:
-        """Appends a record, as one of this environment, and returns it so."""
+        """Append a record, as one of this environment, and return it so."""
         signed = replace(record, environment=self.environment)
         self.records.append(signed)
         self._append(signed.line())
         return signed
 
     def close(self) -> None:
-        """Nothing is lost without it."""
+        """Close the file; nothing is lost without it."""
         self._file.close()
 
     def _append(self, line: str) -> None:
@@ -149,13 +149,13 @@ class Journal:
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """What differs between two environments, as `torch_version 2.12.0, now 2.13.0`."""
+    """Return what differs between two environments, as `torch_version 2.12.0, now 2.13.0`."""
     keys = [key for key in {**old, **new} if key not in VARYING and old.get(key) != new.get(key)]
     return "; ".join(f"{key} {old.get(key, 'unknown')}, now {new.get(key, 'unknown')}" for key in keys) or "no difference"
 
 
 def read(path: str | Path) -> list[Record]:
-    """The records of a file, in its order, without a torn last line.
+    """Return the records of a file, in its order, without a torn last line.
 
     Raises:
         OSError: it cannot be read. RecordsError: a line that ends is no record of this schema.
@@ -164,7 +164,7 @@ def read(path: str | Path) -> list[Record]:
 
 
 def environments(path: str | Path) -> dict[str, dict[str, Any]]:
-    """The environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
+    """Return the environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
     return parsed(_whole_lines(path), Path(path))[0]
 
 
@@ -173,12 +173,12 @@ def _whole_lines(path: str | Path) -> str:
 
 
 def ended(content: bytes) -> bytes:
-    """The lines that have an end: the last one was torn if it has none."""
+    """Return the lines that have an end: the last one was torn if it has none."""
     return content[: content.rfind(b"\n") + 1]
 
 
 def parsed(text: str, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
-    """Environments and records in these lines; `path` is for the messages.
+    """Return environments and records in these lines; `path` is for the messages.
 
     Raises:
         RecordsError: a line is neither.
@@ -205,7 +205,7 @@ def _row(line: str, place: str) -> Record | dict[str, Any]:
 
 
 def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
-    """The rounds of each run together, by case, exporter and mode."""
+    """Return the rounds of each run together, by case, exporter and mode."""
     found: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         found.setdefault(record.key[:3], []).append(record)
@@ -213,7 +213,7 @@ def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]
 
 
 def save_pyperf(records: Iterable[Record], path: str | Path, environment: Mapping[str, Any]) -> Path:
-    """Writes the seconds of export, save, load and call as pyperf JSON, one value a round, for `python -m pyperf compare_to`.
+    """Write the seconds of export, save, load and call as pyperf JSON, one value a round, for `python -m pyperf compare_to`.
 
     Raises:
         OSError: the file cannot be written. RecordsError: no record has any seconds.

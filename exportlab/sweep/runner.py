@@ -1,4 +1,4 @@
-"""A sweep: tasks handed to an executor, each record written as it comes. Not here: what one task does, nor what a record holds."""
+"""A sweep: tasks handed to an executor, each record written as it comes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sweep(
     executor: Executor | None = None,
     tell: Tell = lambda outcomes, left: None,
 ) -> list[Record]:
-    """Does the tasks that `path` has no record of yet, appends a record for each as it comes, and returns all that it asked for.
+    """Do the tasks that `path` has no record of yet, append a record for each as it comes, and return all that it asked for.
 
     The same call resumes a sweep that was ended. Each task runs in a process of its own: one that dies, hangs or takes too much
     memory costs its own record, never the sweep.
@@ -78,7 +78,7 @@ def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: i
 
 @contextmanager
 def submitted(tasks: Sequence[Task], limits: Limits, processes: int, executor: Executor | None) -> Iterator[dict[Future[Record], Task]]:
-    """The tasks under way, by the future of each; what is not done when the block ends is given up."""
+    """Yield the tasks under way, by the future of each; what is not done when the block ends is given up."""
     setup = Setup(limits, tuple(sorted({task.exporter for task in tasks})), any(map(needs_transformers, tasks)))
     if executor is not None:
         futures = {executor.submit(run_on_cluster, task, setup): task for task in tasks}
@@ -105,7 +105,7 @@ def needs_transformers(task: Task) -> bool:
 
 
 def run_on_cluster(task: Task, setup: Setup) -> Record:
-    """A task done by the worker of this thread, wherever that is: what is sent to an executor of the caller's."""
+    """Do a task by the worker of this thread, wherever that is: what is sent to an executor of the caller's."""
     crew = getattr(_crews, "crew", None)
     if crew is None or crew.setup != setup:
         crew = _crews.crew = Crew(setup)
@@ -113,7 +113,7 @@ def run_on_cluster(task: Task, setup: Setup) -> Record:
 
 
 def record_of(future: Future[Record], task: Task) -> Record:
-    """What a future brought; an executor that lost its own worker brings a `crash`.
+    """Return what a future brought; an executor that lost its own worker brings a `crash`.
 
     Raises:
         CaseError, RuntimeError: as `Worker.run`. BrokenExecutor: the executor is gone.

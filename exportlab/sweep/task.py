@@ -1,4 +1,4 @@
-"""One task of a sweep, and the grid of them. Not here: how a task is run."""
+"""One task of a sweep, and the grid of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Task:
 def grid(
     cases: Sequence[Case], exporters: Sequence[str], modes: Sequence[str] = MODES, rounds: int = 1, file: str | None = None
 ) -> list[Task]:
-    """Every case by every exporter in every mode, as often as there are rounds; a case whose sizes never move is static only.
+    """Return every case by every exporter in every mode, as often as there are rounds; a case whose sizes never move is static only.
 
     Exporters are interleaved: all take a case before the next case comes, each case begins with another exporter, and a round
     is done before the next begins. So no exporter has the machine at its best.

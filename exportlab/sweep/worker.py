@@ -1,7 +1,6 @@
 """The process that does tasks: `python -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
 
 It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child.
-Not here: who sends the tasks, nor how a child is watched.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Answer = dict[str, Any]
 
 
 def main() -> None:
-    """Serves until standard input ends. Whatever a task prints goes nowhere."""
+    """Serve until standard input ends. Whatever a task prints goes nowhere."""
     setup = json.loads(sys.argv[1])
     answers = os.fdopen(os.dup(STDOUT), "w")
     os.dup2(STDERR, STDOUT)
@@ -33,13 +32,13 @@ def main() -> None:
 
 
 def say(answers: TextIO, answer: Answer) -> None:
-    """One line."""
+    """Write one line."""
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
 
 
 def read_line() -> bytes:
-    """The next line of standard input, unbuffered so that its end can be seen while a task runs; empty at its end."""
+    """Return the next line of standard input, unbuffered so that its end can be seen while a task runs; empty at its end."""
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(STDIN, 1)
@@ -63,7 +62,7 @@ def warm_up(exporters: Sequence[str], transformers: bool) -> None:
 
 
 def done_apart(task: Answer, limits: Answer) -> Answer:
-    """A task done in a child that may take so long and so much memory; its record, or how it ended."""
+    """Do a task in a child that may take so long and so much memory; return its record, or how it ended."""
     try:
         ended = apart(partial(answered, task), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN)
     except Abandoned:
@@ -74,7 +73,7 @@ def done_apart(task: Answer, limits: Answer) -> Answer:
 
 
 def answered(task: Answer) -> Answer:
-    """The record as a dictionary, or the error of the case."""
+    """Return the record as a dictionary, or the error of the case."""
     from ..messages import first_line
     from .observe import observe
     from .task import Task

@@ -1,4 +1,4 @@
-"""One model, several exporters, side by side. Not here: many models, times, or records."""
+"""One model, several exporters, side by side. Not here: many models, times, or records (sweep)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Attempt:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
-        """Its line in the table."""
+        """Return its line in the table."""
         return {
             "exporter": self.exporter,
             "outcome": self.outcome,
@@ -54,7 +54,7 @@ class Attempt:
 
 
 def reason(error: Exception) -> str:
-    """Why an export failed, in one line: of our own exporter what it says, of others the error at the root."""
+    """Return why an export failed, in one line: of our own exporter what it says, of others the error at the root."""
     return first_line(error if isinstance(error, ToOnnxError) else root(error))
 
 
@@ -68,7 +68,7 @@ class Comparison(show.Tabular):
         return self.attempts[exporter]
 
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcome of each exporter."""
+        """Return the outcome of each exporter."""
         return {name: attempt.outcome for name, attempt in self.attempts.items()}
 
     def _table(self) -> show.Table:
@@ -83,7 +83,7 @@ def compare(
     exporters: Sequence[str] = EXPORTERS,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Comparison:
-    """Exports `module` with the first sample by each exporter, and verifies each result on all samples.
+    """Export `module` with the first sample by each exporter, and verify each result on all samples.
 
     Args:
         options: further arguments of `export`, by exporter.
@@ -98,12 +98,12 @@ def compare(
 def attempt(
     exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: DynamicShapes = None, **options: Any
 ) -> Attempt:
-    """One exporter's attempt at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
+    """Try one exporter at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
     return verified(loaded(exported(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
 
 
 def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
-    """The first step of an attempt: the artifact, or the error of the exporter."""
+    """Take the first step of an attempt: to the artifact, or the error of the exporter."""
     copied, given = fresh(module), copy.deepcopy(sample)
     with muffled() as said, native_output_dropped():
         tried = _exported(exporter, lambda: exporter.export(copied, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
@@ -111,7 +111,7 @@ def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shap
 
 
 def loaded(tried: Attempt) -> Attempt:
-    """The second step: the artifact made ready to run, or the error of the runtime. An attempt that failed stays as it is."""
+    """Take the second step: make the artifact ready to run, or keep the error of the runtime. An attempt that failed stays as it is."""
     if tried.artifact is None:
         return tried
     with muffled(), native_output_dropped():
@@ -124,7 +124,7 @@ def loaded(tried: Attempt) -> Attempt:
 
 
 def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
-    """The third step: the report. An attempt that failed stays as it is."""
+    """Take the third step: to the report. An attempt that failed stays as it is."""
     if tried.artifact is None or tried.error is not None:
         return tried
     report = verify(tried.artifact, module, samples)

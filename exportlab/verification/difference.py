@@ -1,4 +1,4 @@
-"""How far two outputs are apart: structure, dtype, shape, then values. Not here: what produced them."""
+"""How far two outputs are apart: structure, dtype, shape, then values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def difference_of(expected: Any, actual: Any, tolerances: Tolerances = TOLERANCE
 
 
 def tolerance_text(dtype: torch.dtype, tolerances: Tolerances = TOLERANCES) -> str:
-    """The tolerance of a dtype in words, as the report prints it."""
+    """Return the tolerance of a dtype in words, as the report prints it."""
     rtol, atol = tolerances.get(dtype, EXACT)
     return f"rtol {rtol:g}, atol {atol:g}" if rtol or atol else "exact"
 

@@ -65,7 +65,7 @@ class Report(show.Tabular):
         return max((check.worst for check in self.checks if check.worst is not None), default=0.0)
 
     def check(self) -> Report:
-        """Returns itself when all is right.
+        """Return itself when all is right.
 
         Raises:
             VerificationError: something is not; the message holds the worst element, its position, and both values.
@@ -90,7 +90,7 @@ class Report(show.Tabular):
 
 
 def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, tolerances: Tolerances = TOLERANCES) -> Report:
-    """Runs an artifact and the module side by side, in inference mode, and says where they part.
+    """Run an artifact and the module side by side, in inference mode, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
     checks follow: other values (signs flipped, integers and masks moved along), separate tensors where one was given
@@ -211,7 +211,7 @@ def _mapped(sample: Sample, change: Callable[[torch.Tensor], torch.Tensor]) -> S
 
 
 def describe(sample: Sample) -> str:
-    """The arguments in a few characters: dtype and shape of each tensor, other values as they are."""
+    """Return the arguments in a few characters: dtype and shape of each tensor, other values as they are."""
     return ", ".join(_described(leaf) for leaf in sample.leaves())
 
 

@@ -1,4 +1,4 @@
-"""What is exported: every scenario, one file per family. Not here: how, nor whether it worked."""
+"""What is exported: every scenario, one file per family."""
 
 from __future__ import annotations
 

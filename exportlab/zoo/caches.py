@@ -1,4 +1,4 @@
-"""Models of the transformers library that take what they have seen and return it longer. Not here: the same without their past."""
+"""Models of the transformers library that take what they have seen and return it longer."""
 
 from __future__ import annotations
 

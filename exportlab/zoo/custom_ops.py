@@ -1,4 +1,4 @@
-"""Ops that torch does not have. Not here: how an exporter is taught them, which the recipes show."""
+"""Ops that torch does not have."""
 
 from __future__ import annotations
 

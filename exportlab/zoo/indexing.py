@@ -1,4 +1,4 @@
-"""Reading and writing at positions that tensors name. Not here: slices, masks that decide a length alone."""
+"""Reading and writing at positions that tensors name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing into tensors: a copy, a part of it, an input. Not here: what a call leaves behind for the next one, custom ops that write."""
+"""Writing into tensors: a copy, a part of it, an input."""
 
 from __future__ import annotations
 

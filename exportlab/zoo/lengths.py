@@ -1,4 +1,4 @@
-"""Lengths that the data decide. Not here: lengths that are sizes of the inputs, and `if`s about either."""
+"""Lengths that the data decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that collide: of arguments, attributes, submodules, keys, and what a file calls its values. Not here: names that are asked for."""
+"""Names that collide: of arguments, attributes, submodules, keys, and what a file calls its values."""
 
 from __future__ import annotations
 

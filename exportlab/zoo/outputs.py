@@ -1,4 +1,4 @@
-"""What a `forward` may return besides one new tensor: inputs, constants, numbers, one thing twice. Not here: containers as arguments."""
+"""What a `forward` may return besides one new tensor: inputs, constants, numbers, one thing twice."""
 
 from __future__ import annotations
 

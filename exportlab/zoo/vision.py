@@ -1,4 +1,4 @@
-"""Small image models with random weights. Not here: anything from torchvision."""
+"""Small image models with random weights."""
 
 from __future__ import annotations
 

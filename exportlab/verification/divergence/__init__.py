@@ -1,4 +1,4 @@
-"""Where a file parts from eager: the captured graph, node by node, beside the file. Not here: whether an export is right."""
+"""Where a file parts from eager: the captured graph, node by node, beside the file. Not here: whether an export is right (verify)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Divergence", "Row", "compared", "first_difference"]
 
 
 def first_difference(program: torch.onnx.ONNXProgram, /, *args: Any, **kwargs: Any) -> Divergence:
-    """Runs the captured graph node by node, and the file with every value as an output, and says where they part first.
+    """Run the captured graph node by node, and the file with every value as an output, and say where they part first.
 
     `args` and `kwargs` are those of the module, of any size. Values inside the branches of an `If`, the body of a `Loop` or a function
     are not looked at; what comes out of these is. All values are held in memory at once; weights are read where they are, and one that is
@@ -49,7 +49,7 @@ def compared(
     *,
     tolerances: Tolerances = TOLERANCES,
 ) -> Divergence:
-    """The same for a captured graph and a file that was made of it, wherever that is now: an onnx-ir model, a `ModelProto`, or a path.
+    """Do the same for a captured graph and a file that was made of it, wherever that is now: an onnx-ir model, a `ModelProto`, or a path.
 
     Args:
         tolerances: `(rtol, atol)` by dtype; other dtypes are compared exactly.

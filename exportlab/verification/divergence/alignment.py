@@ -1,4 +1,4 @@
-"""Which value of a file holds what a captured node returns. Not here: the values themselves."""
+"""Which value of a file holds what a captured node returns."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Alignment:
                 self.values.setdefault(name, output)
 
     def names(self) -> list[str]:
-        """The names of all values that are aligned."""
+        """Return the names of all values that are aligned."""
         return [str(value.name) for value in self.values.values()]
 
     def onnx(self, value: ir.Value) -> tuple[ir.Node, ...]:
-        """The nodes that compute a value from inputs, weights and other aligned values, in the order of the file."""
+        """Return the nodes that compute a value from inputs, weights and other aligned values, in the order of the file."""
         found: set[ir.Node] = set()
         waiting = [value]
         while waiting:
@@ -55,7 +55,7 @@ class Alignment:
         return tuple(sorted(found, key=lambda node: self.order.get(node, -1)))
 
     def through(self, node: Node, same: Iterable[str]) -> tuple[str, ...]:
-        """The captured nodes on the way from other aligned ones to this one."""
+        """Return the captured nodes on the way from other aligned ones to this one."""
         aligned, found, waiting = {*self.values, *same}, set(), [node]
         while waiting:
             inputs = [n for n in waiting.pop().all_input_nodes if n.op == "call_function" and n.name not in aligned]
@@ -75,7 +75,7 @@ def _names(node: Node) -> Iterator[str]:
 
 
 def values_of(graph: ir.Graph) -> dict[str, ir.Value]:
-    """Every tensor that a node of the main graph computes."""
+    """Return every tensor that a node of the main graph computes."""
     values = (value for node in graph for value in node.outputs)
     return {value.name: value for value in values if value.name and not isinstance(value.type, (ir.SequenceType, ir.OptionalType))}
 

@@ -1,4 +1,4 @@
-"""The captured graph, run node by node and held against the values of the file. Not here: how these were found."""
+"""The captured graph, run node by node and held against the values of the file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Beside(torch.fx.Interpreter):
         self.unaligned: list[str] = []
 
     def results(self, leaves: Sequence[Any]) -> dict[str, Any]:
-        """Runs all nodes on copies of what the file takes; what the nodes hold in the end that are outputs."""
+        """Run all nodes on copies of what the file takes, and return what the nodes hold in the end that are outputs."""
         rest = iter(leaves)
         given = [_placed(spec, self.captured, rest) for spec in self.captured.graph_signature.input_specs]
         with torch.no_grad():
@@ -51,7 +51,7 @@ class Beside(torch.fx.Interpreter):
         return {node.name: value for node, value in zip(nodes, returned, strict=True) if isinstance(node, Node)}
 
     def run_node(self, node: Node) -> Any:
-        """The value of one node, compared before the next one runs."""
+        """Return the value of one node, compared before the next one runs."""
         value = super().run_node(node)
         if node.op == "call_function" and op_name(node) not in UNINITIALISED:
             self._look(node, value)
@@ -87,14 +87,14 @@ class Beside(torch.fx.Interpreter):
         )
 
     def outputs(self, results: Mapping[str, Any]) -> Iterator[Row]:
-        """The outputs of the file that are not the value of their node: copies, and what was written after it was computed."""
+        """Yield the outputs of the file that are not the value of their node: copies, and what was written after it was computed."""
         for name, output in self.alignment.outputs:
             if self.alignment.values.get(name) is not output:
                 yield self._row(self.alignment.nodes[name], results[name], output)
 
 
 def _placed(spec: InputSpec, captured: torch.export.ExportedProgram, rest: Iterator[Any]) -> Any:
-    """What a placeholder of the captured graph gets; a copy of what the graph may write into."""
+    """Return what a placeholder of the captured graph gets; a copy of what the graph may write into."""
     if spec.kind == InputKind.USER_INPUT:
         given = spec.arg.value if hasattr(spec.arg, "value") else next(rest)
         return given.clone() if isinstance(given, torch.Tensor) else given
@@ -117,7 +117,7 @@ def _as_in_a_file(value: Any, actual: torch.Tensor) -> torch.Tensor:
 
 
 def _op(node: Node) -> str:
-    """What a node calls: `linear`, or `split[1]` for one of several results."""
+    """Return what a node calls: `linear`, or `split[1]` for one of several results."""
     if node.target is operator.getitem and isinstance(node.args[0], Node):
         return f"{op_name(node.args[0])}[{node.args[1]}]"
     return op_name(node)

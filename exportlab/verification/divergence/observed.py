@@ -1,4 +1,4 @@
-"""A file that gives further values as outputs, run by ONNX Runtime. Not here: which values."""
+"""A file that gives further values as outputs, run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ class Observed(OnnxArtifact):
         return session(ir.to_proto(self.model).SerializeToString(), options)
 
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """What one call gives, by name; the outputs that the file has anyway come first."""
+        """Return what one call gives, by name; the outputs that the file has anyway come first."""
         return dict(zip(self.names, self(*args, **kwargs), strict=True))

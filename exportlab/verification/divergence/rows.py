@@ -1,4 +1,4 @@
-"""What a comparison found: rows, and the table around the first that parts. Not here: the comparison."""
+"""What a comparison found: rows, and the table around the first that parts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Row(show.Tabular):
     difference: Difference
 
     def cells(self) -> dict[str, Any]:
-        """Its line in the table."""
+        """Return its line in the table."""
         return {
             "node": self.node,
             "line": self.line,
