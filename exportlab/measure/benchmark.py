@@ -165,7 +165,7 @@ def write_finding(picture: Path, origin: str, lines: Lines) -> None:
 
 
 def page(name: str, question: str, quick: str) -> Page:
-    """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; none in a notebook, which is quick.
+    """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; a notebook is quick.
 
     From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
 
