@@ -19,9 +19,11 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from exportlab import case, exporters, show, tensor, verify, zoo
+from exportlab import case, exporters, show, tensor, verify
+from exportlab.cases import Built
 from exportlab.exporters.calling import by_example
 from exportlab.measure import benchmark, figures, timing
+from exportlab.specs import flags, integers
 from exportlab.verification.comparison import Attempt, attempt
 
 page = benchmark.page("graph_size", "How small could the graph be?", quick="every third model")
@@ -114,11 +116,11 @@ class Task:
     def __init__(self, module: nn.Module, *inputs: Any, text: str, **weights: torch.Tensor) -> None:
         self.module, self.inputs, self.text, self.weights = module, inputs, text, weights
 
-    def built(self) -> zoo.Built:
+    def built(self) -> Built:
         """The module with inputs of five sizes, empty ones and single ones among them."""
         return case(dims=DIMS)(lambda: (self.module, self.inputs)).build()
 
-    def by_hand(self, built: zoo.Built) -> exporters.OnnxArtifact:
+    def by_hand(self, built: Built) -> exporters.OnnxArtifact:
         """The file by hand, called like the module."""
         header = f'<ir_version: 10, opset_import: ["": {OPSET}]>'
         file = onnx.parser.parse_model(f"{header} hand {self.text}")
@@ -202,7 +204,7 @@ angles = torch.outer(torch.arange(16), 0.1 ** torch.arange(4)).repeat(1, 2)
 cos, sin = (nn.Embedding.from_pretrained(table) for table in (angles.cos(), angles.sin()))
 signed = sin.weight * number([-1] * 4 + [1] * 4)
 tasks["rotary positions"] = Task(
-    OfTwo(turned, cos, sin), tensor("batch", "seq", 4, 8), zoo.integers("batch", "seq", high=16),
+    OfTwo(turned, cos, sin), tensor("batch", "seq", 4, 8), integers("batch", "seq", high=16),
     cos=cos.weight[:, None], sin=signed[:, None], swap=number([4, 5, 6, 7, 0, 1, 2, 3]),
     text="""(float[B, S, 4, 8] x, int64[B, S] at) => (float[B, S, 4, 8] y) {
         c = Gather(cos, at)  s = Gather(sin, at)  h = Gather<axis = -1>(x, swap)
@@ -217,7 +219,7 @@ tasks["heads apart"] = Task(
 words = nn.Embedding(50, 16)
 tasks["tied embedding"] = Task(
     Of(lambda ids, words: F.linear(words(ids), words.weight), words),
-    zoo.integers("batch", "seq", high=50), w=words.weight,
+    integers("batch", "seq", high=50), w=words.weight,
     text="""(int64[B, S] ids) => (float[B, S, 50] y) {
         h = Gather(w, ids)  t = Transpose(w)  y = MatMul(h, t) }""",
 )  # fmt: skip
@@ -241,7 +243,7 @@ def written(x: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
 
 
 tasks["masked set"] = Task(
-    OfTwo(masked), tensor("batch", 8), zoo.flags("batch", 8), zero=number(0.0),
+    OfTwo(masked), tensor("batch", 8), flags("batch", 8), zero=number(0.0),
     text="(float[B, 8] x, bool[B, 8] mask) => (float[B, 8] y) { y = Where(mask, zero, x) }",
 )  # fmt: skip
 tasks["slice assignment"] = Task(
@@ -253,7 +255,7 @@ tasks["slice assignment"] = Task(
 )  # fmt: skip
 tasks["last token"] = Task(
     OfTwo(lambda x, n: x[torch.arange(x.shape[0]), n - 1]),
-    tensor("batch", "long", 8), zoo.integers("batch", low=1, high=4), one=number([1]),
+    tensor("batch", "long", 8), integers("batch", low=1, high=4), one=number([1]),
     text="""(float[B, S, 8] x, int64[B] n) => (float[B, 8] y) {
         i = Sub(n, one)  j = Unsqueeze(i, one)  y = GatherND<batch_dims = 1>(x, j) }""",
 )  # fmt: skip
@@ -308,7 +310,7 @@ print(verify(fewer, built["scan"].module, built["scan"].samples[:2]))
 # The same models, inputs and sizes; the official exporter once more without its optimiser.
 
 
-def exported(name: str, made: zoo.Built) -> Attempt:
+def exported(name: str, made: Built) -> Attempt:
     """What one exporter makes of one model, held against eager."""
     exporter, _, raw = name.partition(", ")
     options = {"opset_version": OPSET, **({"optimize": False} if raw else {})}
@@ -417,7 +419,7 @@ rewritten = {
 def again(task: str) -> dict[str, Any]:
     """One line: the nodes of the same function in other words, which must give what the first gives."""
     old = built[task]
-    new = zoo.Built(rewritten[task].eval(), old.samples, old.dynamic_shapes)
+    new = Built(rewritten[task].eval(), old.samples, old.dynamic_shapes)
     verify(hand[task], new.module, new.samples).check()
     found = {n: exported(n, new) for n in NAMES if n in exporters.available()}
     right = {

@@ -17,11 +17,12 @@ from torch import nn
 from transformers import DynamicCache
 from transformers.masking_utils import create_causal_mask
 
-from exportlab import case, exporters, show, tensor, to_onnx, zoo
-from exportlab.cases import Declaration
+from exportlab import case, exporters, show, tensor, to_onnx
+from exportlab.cases import Built, Declaration, Sample
 from exportlab.eager import fresh
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
+from exportlab.specs import integers, ones
 from exportlab.verification.comparison import Attempt, attempt
 from exportlab.verification.difference import difference_of
 from exportlab.zoo.tiny import model
@@ -166,12 +167,12 @@ def llama(depth: int) -> nn.Module:
     return model("LlamaForCausalLM", "LlamaConfig", **sizes)
 
 
-def built(depth: int) -> zoo.Built:
+def built(depth: int) -> Built:
     """The decoder, its samples (an export, two sizes more, a prompt, a token), and its axes."""
 
     @case(dims=DIMS)
     def decoder() -> Declaration:
-        words = zoo.integers("batch", "seq", high=WORDS), zoo.ones("batch", "past+seq")
+        words = integers("batch", "seq", high=WORDS), ones("batch", "past+seq")
         shape = "batch", KEY_HEADS, "past", WIDTH // HEADS
         return Decoder(llama(depth)), (
             *words,
@@ -181,7 +182,7 @@ def built(depth: int) -> zoo.Built:
     return decoder.build()
 
 
-def library(depth: int, sample: zoo.Sample) -> torch.Tensor:
+def library(depth: int, sample: Sample) -> torch.Tensor:
     """The logits of the library's own forward, with the weights of `built`."""
     with torch.random.fork_rng(), torch.inference_mode():
         torch.manual_seed(0)
@@ -222,7 +223,7 @@ def exporter(way: str) -> exporters.Exporter:
     return exporters.get(way.split(",")[0])
 
 
-def attempts(made: zoo.Built) -> dict[str, Attempt]:
+def attempts(made: Built) -> dict[str, Attempt]:
     """Every way, exported and verified."""
     shapes = made.dynamic_shapes
     return {
@@ -256,7 +257,7 @@ def exports(depth: int) -> dict[str, timing.Make]:
     return {w: lambda way=w: make(way) for w in timed if depth <= deep.get(w, depth)}
 
 
-def runs(depth: int, sample: zoo.Sample, repeats: int) -> dict[str, timing.Make]:
+def runs(depth: int, sample: Sample, repeats: int) -> dict[str, timing.Make]:
     """So many calls of eager, and of each file."""
     module = models[depth].module
 

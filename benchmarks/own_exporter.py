@@ -17,10 +17,11 @@ from transformers import BertConfig, BertModel, DynamicCache, LlamaConfig, Llama
 from transformers.integrations.executorch import register_dynamic_cache_export_support
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from exportlab import case, compare, exporters, show, tensor, zoo
-from exportlab.cases import Declaration
+from exportlab import case, compare, exporters, show, tensor
+from exportlab.cases import Built, Declaration
 from exportlab.measure import benchmark, figures, timing
 from exportlab.messages import muffled
+from exportlab.specs import built, integers, ones
 from exportlab.verification.difference import difference_of
 from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from fx2onnx.build.conversion import Conversion, ConversionOptions
@@ -88,8 +89,8 @@ page.open(finding, draw)
 
 text = {"batch": (2, 3, 1, 8), "seq": (5, 9, 1, 32)}
 step = {"batch": (2, 3, 1, 8), "past": (5, 2, 7, 31)}
-words = (zoo.integers("batch", "seq", high=50), zoo.ones("batch", "seq"))
-next_word = (zoo.integers("batch", 1, high=50), zoo.ones("batch", "past+1"))
+words = (integers("batch", "seq", high=50), ones("batch", "seq"))
+next_word = (integers("batch", 1, high=50), ones("batch", "past+1"))
 register_dynamic_cache_export_support()
 
 
@@ -140,10 +141,10 @@ def convnet() -> Declaration:
 def llama_step() -> Declaration:
     """Two layers, one more word after those in a `DynamicCache`."""
     layer = tensor("batch", KEY_HEADS, "past", HEAD), tensor("batch", KEY_HEADS, "past", HEAD)
-    return Llama(2), (*next_word, zoo.built(lambda *layers: DynamicCache(layers), layer, layer))
+    return Llama(2), (*next_word, built(lambda *layers: DynamicCache(layers), layer, layer))
 
 
-def llama(layers: int) -> zoo.Built:
+def llama(layers: int) -> Built:
     """A decoder without a cache."""
     return case(dims=text)(lambda: (Llama(layers), words)).build()
 
@@ -183,7 +184,7 @@ show.table(
 # By turns, as :doc:`how_we_measure` says; the clock counts the processor's seconds. Every export gets a fresh copy of the module.
 
 
-def maker(name: str, made: zoo.Built, **options: Any) -> timing.Make:
+def maker(name: str, made: Built, **options: Any) -> timing.Make:
     """What is timed, one export."""
 
     def make() -> Callable[[], object]:

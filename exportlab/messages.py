@@ -106,7 +106,7 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
 
 
 def quiet() -> None:
-    """Hide for the rest of this process what says nothing to a reader: `LOGGERS` and `WARNINGS`. Notebooks and the command line begin so."""
+    """Hide for the rest of this process what says nothing to a reader: `LOGGERS` and `WARNINGS`. Notebooks and command line begin so."""
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     for category, message in WARNINGS:

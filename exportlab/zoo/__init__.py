@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ..cases import Built, Case, Sample, case
-from ..specs import built, flags, integers, ones, tensor
+from ..cases import Case
 
 FAMILIES = (
     "basics",
@@ -41,7 +40,7 @@ FAMILIES = (
     "modalities",
 )
 
-__all__ = ["FAMILIES", "Built", "Case", "Sample", "built", "case", "cases", "flags", "get", "integers", "ones", "tensor"]
+__all__ = ["FAMILIES", "cases", "get"]
 
 
 def cases(family: str | None = None, topic: str | None = None) -> list[Case]:
