@@ -244,11 +244,11 @@ def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
 
 def beside(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
     """Write names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
-    for name, place in apart(places).items():
+    for name, place in moved_apart(places).items():
         axes.text(1.02, place, name, transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
 
 
-def apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
+def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
     """Return heights at least a gap apart, in the same order, below 1 if there is room."""
     names = sorted(places, key=lambda name: places[name])
     heights: list[float] = []

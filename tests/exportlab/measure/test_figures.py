@@ -71,9 +71,9 @@ def test_ticks_are_round_and_few() -> None:
 
 
 def test_names_that_would_overlap_are_moved_apart_in_order() -> None:
-    found = figures.apart({"c": 1.2, "a": 0.5, "b": 0.51}, gap=0.1)
+    found = figures.moved_apart({"c": 1.2, "a": 0.5, "b": 0.51}, gap=0.1)
     assert found == pytest.approx({"a": 0.5, "b": 0.6, "c": 1.0})
-    assert figures.apart({"a": 1.0, "b": 1.0}, gap=0.1) == pytest.approx({"a": 0.9, "b": 1.0})
+    assert figures.moved_apart({"a": 1.0, "b": 1.0}, gap=0.1) == pytest.approx({"a": 0.9, "b": 1.0})
 
 
 def test_lines_have_a_band_and_a_name_each() -> None:
