@@ -1,21 +1,23 @@
-"""`doctor`: tries all that is known on one model, and says what is right, or what is wrong at which line. Not here: many models."""
+"""Try all that is known on one model, and say what is right, or what is wrong at which line. Many models are the work of `sweep/`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch import nn
 
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
+from .events import Event, Started
 from .facts import Facts
 from .patient import patient_of
-from .run import EXPORTERS, Event, Examination, Learned, Options, Started, check_exporters, keep, warm_up
+from .run import EXPORTERS, Examination, Options, check_exporters, warm_up
 from .target import examined
 
-__all__ = ["EXPORTERS", "Diagnosis", "Event", "Learned", "Options", "Started", "check_exporters", "doctor", "examined"]
+__all__ = ["EXPORTERS", "Diagnosis", "Event", "Options", "Started", "check_exporters", "doctor", "examined"]
 
 
 def doctor(
@@ -28,7 +30,7 @@ def doctor(
     save: str | Path | None = None,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Diagnosis:
-    """Captures and exports a model in every way there is, each in a process of its own, and says what came of it.
+    """Capture and export a model in every way there is, each in a process of its own, and say what came of it.
 
     Args:
         samples: each `(args, kwargs)`, a tuple of positional arguments, a dict of keyword arguments, or a `Sample`; the first is
@@ -45,9 +47,9 @@ def doctor(
     warm_up(tuple(exporters))
     options = Options(seconds, memory, tuple(exporters), Path(save) if save is not None else None)
     facts = Facts("", environment=environment(1))
-    for event in Examination(patient_of(model, samples, dynamic_shapes), options).events():
-        if isinstance(event, Learned):
-            keep(facts, event)
-        else:
-            tell(event.step)
+    with TemporaryDirectory() as folder:
+        for event in Examination(patient_of(model, samples, dynamic_shapes), options, Path(folder)).events():
+            facts.keep(event)
+            if isinstance(event, Started):
+                tell(event.step)
     return Diagnosis(facts)

@@ -1,4 +1,4 @@
-"""What the doctor returns: facts, findings and a verdict, as text of at most forty lines. Not here: HTML."""
+"""Hold what the doctor returns: facts, findings and a verdict, as text of at most forty lines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from .. import show
 from ..files import written_whole
+from .events import Captured, Trial
 from .facts import Facts
 from .findings import Finding, findings_of, sentence, told
 from .report import page, plain
-from .steps import Captured, Tried
 from .verdict import Verdict, verdict_of
 
 WIDTH, LINES = 118, 40
@@ -38,7 +38,7 @@ class Diagnosis:
         return verdict_of(self.facts, self.findings)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the HTML report: one file, without weights, that needs nothing else."""
+        """Write the HTML report: one file, without weights, that needs nothing else."""
         with written_whole(path) as draft:
             Path(draft).write_text(self._repr_html_(), encoding="utf-8")
         return Path(path)
@@ -64,8 +64,8 @@ class Diagnosis:
             yield from ("", *self._how())
 
     def attempts(self) -> show.Table:
-        """Every export that was tried, side by side."""
-        return show.table([_row(tried) for tried in self.facts.tried])
+        """Return every export that was tried, side by side."""
+        return show.table([_row(trial) for trial in self.facts.tried])
 
     def _how(self) -> Iterator[str]:
         """What moved, what was made, what was captured, what was left out."""
@@ -105,19 +105,19 @@ def _labelled(label: str, text: str) -> Iterator[str]:
         yield f"{'' if i else label:<9} {line}"
 
 
-def _row(tried: Tried) -> dict[str, object]:
-    failure = tried.failure or tried.save
-    seen = sentence(failure) if failure else _first_problem(tried)
+def _row(trial: Trial) -> dict[str, object]:
+    failure = trial.failure or trial.save
+    seen = sentence(failure) if failure else _first_problem(trial)
     return {
-        "export": tried.label,
-        "outcome": tried.outcome,
-        "nodes": tried.nodes or "",
-        "bytes": f"{tried.bytes:,}" if tried.bytes else "",
-        "call, in eager's": f"{tried.ratio:.2g}" if tried.ratio else "",
-        "what was seen": textwrap.shorten(plain((tried.only and f"right for {tried.only}") or seen), CELL, placeholder=" …"),
+        "export": trial.label,
+        "outcome": trial.outcome,
+        "nodes": trial.nodes or "",
+        "bytes": f"{trial.bytes:,}" if trial.bytes else "",
+        "call, in eager's": f"{trial.ratio:.2g}" if trial.ratio else "",
+        "what was seen": textwrap.shorten(plain((trial.only and f"right for {trial.only}") or seen), CELL, placeholder=" …"),
     }
 
 
-def _first_problem(tried: Tried) -> str:
-    failed = [check for check in tried.checks if check.outcome not in ("ok", "skipped")]
-    return f"{failed[0].name} ({failed[0].inputs}): {failed[0].detail}" if failed else ""
+def _first_problem(trial: Trial) -> str:
+    failed = next((check for check in trial.checks if check.failed), None)
+    return f"{failed.name} ({failed.inputs}): {failed.detail}" if failed else ""

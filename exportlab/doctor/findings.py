@@ -1,4 +1,4 @@
-"""What a failed export means: the defect, the user's own line, the known error, the smallest change. Not here: looking, nor the verdict."""
+"""Tell what a failed export means: the defect, the user's own line, the known error, the smallest change."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
+from ..outcomes import Outcome
 from ..verification.verify import Check
+from .events import Captured, Trial
 from .facts import FLOOR, Facts, best
 from .lines import SourceLine, of_failure
-from .steps import Captured, Tried
 
-SILENT = ("wrong", "frozen")
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
@@ -43,14 +43,14 @@ class Finding:
 
 
 def told(finding: Finding) -> str:
-    """Who, at which stage, what."""
+    """Return in one line who has it, at which stage, and what it is."""
     refused = f" ({', '.join(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it)" if finding.refused else ""
     return f"{', '.join(finding.exporters)}, {finding.stage}: {finding.defect}{refused}"
 
 
 def findings_of(facts: Facts) -> list[Finding]:
-    """What is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
-    found = [finding for tried in facts.tried if tried.plain for finding in _findings(tried, facts)]
+    """Return what is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
+    found = [finding for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
     merged = _merged(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
     return [replace(finding, fix=_or_another(finding, facts)) for finding in merged]
 
@@ -88,54 +88,53 @@ def _and(first: Finding, other: Finding) -> Finding:
     return replace(first, exporters=(*first.exporters, *other.exporters))
 
 
-def _findings(tried: Tried, facts: Facts) -> Iterator[Finding]:
-    if tried.save is not None:
-        yield _of_failure(tried, tried.save, "saving", facts)
-    if tried.outcome in SILENT:
-        yield _silent(tried, facts)
-    elif tried.outcome in ("timeout", "crash") and tried.failure:
-        yield Finding(tried.outcome, (tried.label,), f"the export does not end well: {tried.failure.error}", _begin(facts))
-    elif tried.failure is not None:
-        yield _of_failure(tried, tried.failure, stage_of(tried), facts)
-    elif tried.outcome == "run":
-        yield _refused_run(tried)
+def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
+    if trial.save is not None:
+        yield _of_failure(trial, trial.save, "saving", facts)
+    if trial.outcome.silent:
+        yield _silent(trial, facts)
+    elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:
+        yield Finding(str(trial.outcome), (trial.label,), f"the export does not end well: {trial.failure.error}", _begin(facts))
+    elif trial.failure is not None:
+        yield _of_failure(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
+    elif trial.outcome is Outcome.RUN:
+        yield _refused_run(trial)
 
 
-def stage_of(tried: Tried) -> str:
-    """The stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
-    if tried.outcome != "convert" or tried.failure is None:
-        return {"convert": "translation"}.get(tried.outcome, tried.outcome)
-    files = " ".join(frame.file for frame in tried.failure.frames)
+def stage_of(outcome: Outcome, failure: Failure) -> str:
+    """Return the stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
+    if outcome is not Outcome.CONVERT:
+        return str(outcome)
+    files = " ".join(frame.file for frame in failure.frames)
     if any(part in files for part in ("onnxscript/optimizer", "onnxscript/rewriter", "onnx_passes", "version_converter", "onnx_ir/passes")):
         return "optimiser"
-    if "Failed to decompose the FX graph" in tried.failure.message:
-        return "decomposition"
-    functions = {frame.function for frame in tried.failure.frames}
-    return "decomposition" if functions & DECOMPOSE else "translation"
+    functions = {frame.function for frame in failure.frames}
+    decomposes = "Failed to decompose the FX graph" in failure.message or functions & DECOMPOSE
+    return "decomposition" if decomposes else "translation"
 
 
-def _of_failure(tried: Tried, failure: Failure, stage: str, facts: Facts) -> Finding:
+def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     known = _known(failure.message, silent=False)
     return Finding(
         stage=stage,
-        exporters=(tried.label,),
+        exporters=(trial.label,),
         defect=sentence(failure),
-        place=_place(tried, failure, facts),
+        place=_place(trial, failure, facts),
         fix=smallest_change(failure.message, known),
         known=known.title if known else "",
         detail=failure.message,
     )
 
 
-def _place(tried: Tried, failure: Failure, facts: Facts) -> SourceLine | None:
+def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
     """The line: where the traceback or the message goes through it; the node's; the operator's; where a buffer is written."""
-    if failure is tried.save:
+    if failure is trial.save:
         return _begin(facts)
     if "MutationError" in failure.types:
         return of_failure(failure) or _written(facts)
     if "functional graph" in failure.message:
-        return tried.at or _in_place(facts)
-    return of_failure(failure) or _of_operator(failure.message, facts) or tried.at or _of_others(facts)
+        return trial.at or _in_place(facts)
+    return of_failure(failure) or _of_operator(failure.message, facts) or trial.at or _of_others(facts)
 
 
 def _in_place(facts: Facts) -> SourceLine | None:
@@ -150,7 +149,7 @@ def _written(facts: Facts) -> SourceLine | None:
 
 
 def sentence(failure: Failure) -> str:
-    """What it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
+    """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
     if "ToOnnxError" in failure.types:
         return failure.error.partition(": ")[2]
     return failure.message.splitlines()[0] if failure.message else failure.error
@@ -175,50 +174,50 @@ def _known(text: str, silent: bool) -> KnownError | None:
     return next((known for known in recognise(text) if (known.stage == "silent") == silent), None)
 
 
-def _refused_run(tried: Tried) -> Finding:
-    check = _first(tried, "run")
+def _refused_run(trial: Trial) -> Finding:
+    check = _first(trial, Outcome.RUN)
     known = _known(check.detail, silent=False)
-    where = f"the runtime refuses the call at node {tried.node}" + (f" ({tried.op})" if tried.op else "")
-    defect = f"{where if tried.node else 'the runtime refuses the call'}: {check.detail}"
-    return Finding("run", (tried.label,), defect, tried.at, smallest_change(check.detail, known), known.title if known else "")
+    where = f"the runtime refuses the call at node {trial.node}" + (f" ({trial.op})" if trial.op else "")
+    defect = f"{where if trial.node else 'the runtime refuses the call'}: {check.detail}"
+    return Finding("run", (trial.label,), defect, trial.at, smallest_change(check.detail, known), known.title if known else "")
 
 
-def _first(tried: Tried, outcome: str) -> Check:
-    return next(check for check in tried.checks if check.outcome == outcome)
+def _first(trial: Trial, outcome: Outcome) -> Check:
+    return next(check for check in trial.checks if check.outcome == outcome)
 
 
-def _silent(tried: Tried, facts: Facts) -> Finding:
+def _silent(trial: Trial, facts: Facts) -> Finding:
     """Nothing was raised, and the answer is wrong: why, by which check failed."""
-    failed = [check for check in tried.checks if check.outcome in (*SILENT, "run")]
+    failed = [check for check in trial.checks if check.outcome.silent or check.outcome is Outcome.RUN]
     names = {check.name for check in failed}
     for check, explain in EXPLAINED:
         if check in names:
-            return explain(tried, failed, facts)
-    return _by_contract(tried, failed, facts)
+            return explain(trial, failed, facts)
+    return _by_contract(trial, failed, facts)
 
 
 def _text(failed: Sequence[Check]) -> str:
     return "\n".join(f"{check.name}: {check.detail}" for check in failed)
 
 
-def _made(tried: Tried, failed: Sequence[Check], defect: str, place: SourceLine | None, fix: str) -> Finding:
+def _made(trial: Trial, failed: Sequence[Check], defect: str, place: SourceLine | None, fix: str) -> Finding:
     known = _known(_text(failed), silent=True)
     return Finding(
-        "silent", (tried.label,), defect, place, fix or smallest_change(_text(failed), known), known.title if known else "",
+        "silent", (trial.label,), defect, place, fix or smallest_change(_text(failed), known), known.title if known else "",
         silent=True, detail=_text(failed),
     )  # fmt: skip
 
 
-def _of_numbers(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Wrong at the very inputs of the export: the first node that differs."""
     if facts.eager is not None and facts.eager.random:
-        return _made(tried, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
-    parted = facts.diverged.get(tried.label)
+        return _made(trial, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
+    divergence = facts.diverged.get(trial.label)
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
-    if parted is None:
-        return _made(tried, failed, f"another answer than eager: {worst}", tried.at, "")
-    made_by = f", made by {' and '.join(parted.onnx)}" if parted.onnx else ""
-    return _made(tried, failed, f"the first node that differs is {parted.node} ({parted.op}{made_by}): {worst}", parted.at, "")
+    if divergence is None:
+        return _made(trial, failed, f"another answer than eager: {worst}", trial.at, "")
+    made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
+    return _made(trial, failed, f"the first node that differs is {divergence.node} ({divergence.op}{made_by}): {worst}", divergence.at, "")
 
 
 def _for_random(facts: Facts) -> str:
@@ -226,46 +225,46 @@ def _for_random(facts: Facts) -> str:
     return "model.eval() before the export, if this is a dropout" if in_training else "draw the numbers outside, and pass them as an input"
 
 
-def _of_sizes(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+def _of_sizes(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Right where it was exported, and not at another size: what became a constant."""
     check = next(check for check in failed if check.name == "unseen size")
     refusal = _refusal("FrozenDimension", facts)
     if facts.summary is not None and facts.summary.changing:
         listed = "; ".join(facts.summary.changing)
         return _made(
-            tried, failed, f"numbers become constants in the file, and these change: {listed}", _begin(facts), "pass it as a tensor"
+            trial, failed, f"numbers become constants in the file, and these change: {listed}", _begin(facts), "pass it as a tensor"
         )
-    parted = facts.diverged.get(tried.label)
-    place = of_failure(refusal) or (parted.at if parted else None) or tried.at
+    divergence = facts.diverged.get(trial.label)
+    place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
     fix = "" if refusal is None else get("branch_on_a_size").advice
-    return replace(_made(tried, [check], why + defect, place, fix), silent=tried.exporter != FLOOR)  # whose program checks its sizes
+    return replace(_made(trial, [check], why + defect, place, fix), silent=trial.exporter != FLOOR)  # whose program checks its sizes
 
 
-def _of_identity(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+def _of_identity(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     names = " and ".join(facts.summary.twice) if facts.summary else ""
     defect = f"{names} are the same tensor in the first sample, so the file takes one for the other"
-    return _made(tried, failed, defect, _begin(facts), f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()")
+    return _made(trial, failed, defect, _begin(facts), f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()")
 
 
-def _of_state(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
+def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     refusal = _refusal("MutationError", facts)
     place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
-    return _made(tried, failed, "the model changes its state in every call, and the file forgets it", place, fix)
+    return _made(trial, failed, "the model changes its state in every call, and the file forgets it", place, fix)
 
 
-def _of_values(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
-    place = _of_others(facts) or (facts.diverged[tried.label].at if tried.label in facts.diverged else None)
+def _of_values(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    place = _of_others(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
     check = next(check for check in failed if check.name == "other values")
-    return _made(tried, failed, f"right for the values of the sample, and not for others: {check.detail}", place, "")
+    return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, "")
 
 
-def _by_contract(tried: Tried, failed: Sequence[Check], facts: Facts) -> Finding:
-    return _made(tried, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None, "")
+def _by_contract(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    return _made(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None, "")
 
 
-Explain = Callable[[Tried, Sequence[Check], Facts], Finding]
+Explain = Callable[[Trial, Sequence[Check], Facts], Finding]
 EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at the inputs of the export fails everywhere
     ("export inputs", _of_numbers),
     ("separate tensors", _of_identity),

@@ -1,4 +1,4 @@
-"""The user's own line behind an error, a message or a captured node. Not here: what went wrong there."""
+"""Find the user's own line behind an error, a message or a captured node."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ class SourceLine:
         return f"{self.where}   {self.source}"
 
 
-def place(file: str, line: int) -> SourceLine:
-    """A line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
+def source_line(file: str, line: int) -> SourceLine:
+    """Return a line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
     shown = shown_path(file)
     return SourceLine(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
 
 
 def of_failure(failure: Failure | None) -> SourceLine | None:
-    """The innermost line of the user's in a traceback, else the last one that the message names."""
+    """Return the innermost line of the user's in a traceback, else the last one that the message names."""
     if failure is None:
         return None
     return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
 
 
 def of_text(text: str) -> SourceLine | None:
-    """The last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
+    """Return the last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
     return _best((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
 
 
 def of_locals(error: BaseException | None) -> SourceLine | None:
-    """The line of the node that an exporter was working on when it raised: the innermost one among the variables of its functions."""
+    """Return the line of the node that an exporter was working on when it raised: the innermost among the variables of its functions."""
     while error is not None:
         for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
             found = next(filter(None, map(_of_node, frame.f_locals.values())), None)
@@ -88,7 +88,7 @@ def _best(named: Iterable[tuple[str, int]]) -> SourceLine | None:
     """The last line in a file of the user's own; else the last in a library that is not one of the exporters'."""
     found = [(_absolute(file), line) for file, line in named if not _of_exporters(_absolute(file))]
     own = [pair for pair in found if "site-packages/" not in pair[0]]
-    return place(*(own or found)[-1]) if found else None
+    return source_line(*(own or found)[-1]) if found else None
 
 
 def _absolute(file: str) -> str:

@@ -1,4 +1,4 @@
-"""What is to be exported, and what is known of it before anything is tried. Not here: trying."""
+"""Read what is to be exported, and what is known of it before anything is tried."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from torch import nn
 
 from .. import userfile
 from ..cases import Case, Sample
+from ..exporters.to_onnx import moves
 from ..userfile import BadInput
-from .lines import SourceLine, place
+from ..verification.verify import describe
+from .events import Summary
+from .lines import SourceLine, source_line
 from .samples import Sizes, dynamic_shapes_of, in_between, sizes_of
 
 FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
@@ -44,11 +47,11 @@ class Patient:
         """The line where its `forward` begins."""
         forward = inspect.unwrap(type(self.module).forward)
         code = getattr(forward, "__code__", None)
-        return place(code.co_filename, code.co_firstlineno) if code else None
+        return source_line(code.co_filename, code.co_firstlineno) if code else None
 
 
 def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None) -> Patient:
-    """Looks at the samples.
+    """Look at the samples.
 
     Raises:
         TypeError: the module is none, or a sample is none. ValueError: there is no sample.
@@ -71,7 +74,7 @@ def _paired(sample: Any) -> Any:
 
 
 def loaded(target: str) -> Patient:
-    """The patient that `FILE.py:factory` names; the factory is called once.
+    """Return the patient that `FILE.py:factory` names; the factory is called once.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or it returns something else.
@@ -112,5 +115,32 @@ def _told(made: Any) -> str:
 
 
 def without(patient: Patient, valid: Sequence[int]) -> Patient:
-    """The same with only those of the made samples that the model takes."""
+    """Return the same with only those of the made samples that the model takes."""
     return replace(patient, made=tuple(patient.made[i] for i in valid))
+
+
+def summary_of(patient: Patient) -> Summary:
+    """Return the patient as plain data."""
+    sizes = patient.sizes
+    return Summary(
+        samples=tuple(map(describe, patient.samples)),
+        made=tuple(what for what, _ in patient.made),
+        moving=sizes.moving,
+        changing=sizes.changing,
+        unlike=sizes.unlike,
+        twice=sizes.twice,
+        dynamic_shapes=_written(patient.dynamic_shapes),
+        declared=patient.declared,
+        at=patient.at(),
+    )
+
+
+def _written(shapes: Any) -> str:
+    """`dynamic_shapes` as one would write them; a `Dim` by its name."""
+    if isinstance(shapes, dict):
+        return "{" + ", ".join(f"{key!r}: {_written(value)}" for key, value in shapes.items()) + "}"
+    if isinstance(shapes, list):
+        return "[" + ", ".join(map(_written, shapes)) + "]"
+    if isinstance(shapes, tuple):
+        return "(" + ", ".join(map(_written, shapes)) + "," * (len(shapes) == 1) + ")"
+    return repr(getattr(shapes, "__name__", shapes)) if moves(shapes) else repr(shapes)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from .. import show
 from ..outcomes import Outcome
+from .events import Captured
 from .facts import Facts
 from .findings import Finding, told
-from .steps import Captured
 from .verdict import Verdict
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ class Moving:
     sum_of: tuple[str, ...] = ()
 
     def how(self) -> str:
-        """How it is known."""
+        """Say how it is known."""
         where = ", ".join(f"{place.path} axis {place.axis}" for place in self.places)
         told = " (they move together)" if len(self.places) > 1 else ""
         total = f", always {' + '.join(self.sum_of)}" if self.sum_of else ""
@@ -55,7 +55,7 @@ class Sizes:
 
 
 def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
-    """Holds the samples against each other, leaf by leaf."""
+    """Hold the samples against each other, leaf by leaf."""
     flat = [pytree.tree_flatten_with_path(_arguments(module, sample)) for sample in samples]
     paths = [_shown(path) for path, _ in flat[0][0]]
     columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
@@ -148,7 +148,7 @@ def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str]) -> tupl
 
 
 def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> Any:
-    """What `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
+    """Return what `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
     if not moving:
         return None
     arguments = _arguments(module, sample)
@@ -161,7 +161,7 @@ def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving
 
 
 def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving]) -> list[tuple[str, Sample]]:
-    """Samples of sizes that were not given, each with what it is: all sizes half way between the least and the most, and each alone."""
+    """Return samples of sizes that were not given, each with its sizes: all half way between the least and the most, and each alone."""
     halves = {size.name: (min(size.seen) + max(size.seen)) // 2 for size in moving}
     first = {size.name: size.seen[0] for size in moving}
     wanted = [halves, *({**first, name: half} for name, half in halves.items() if len(halves) > 1)]

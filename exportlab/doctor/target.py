@@ -1,13 +1,13 @@
-"""A model in a file of the user's own: the file is read, and its factory called, in a child alone. Not here: the steps after that."""
+"""Examine a model in a file of the user's own: the file is read, and its factory called, in a child alone."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -15,40 +15,39 @@ from ..isolation import Ended, Failure, events
 from ..sweep.isolated import GiB
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
+from .events import Event, LeftOut, Started, Tell, Unusable
 from .facts import Facts
 from .patient import loaded
-from .run import Event, Examination, Learned, Options, Started, keep
+from .run import Examination, Options
 
 FACTORY = 0.5  # part of the whole time that the factory may take
 INSIDE = 0.95  # part of the whole time after which the child ends by itself
 
 
-def examined(target: str, options: Options, tell: Callable[[Event], None] = lambda event: None) -> Diagnosis:
-    """The diagnosis of what `FILE.py:factory` names. Nothing that the file does reaches this process.
+def examined(target: str, options: Options, tell: Tell = lambda event: None) -> Diagnosis:
+    """Return the diagnosis of what `FILE.py:factory` names. Nothing that the file does reaches this process.
 
     A factory that raises, hangs, exits or eats memory makes a diagnosis too: that it cannot be used, and why.
     """
     facts = Facts(target, environment=environment(1))
     tell(Started("factory"))
-    in_child = partial(_in_child, target, options)
-    for event in events(in_child, seconds=options.seconds, memory=int(options.memory * GiB), whole=False):
-        if isinstance(event, Ended):
-            _end(facts, event)
-            break
-        if isinstance(event, Learned):
-            keep(facts, event)
-        tell(event)
+    with TemporaryDirectory() as folder:
+        in_child = partial(_in_child, target, options, Path(folder))
+        for said in events(in_child, seconds=options.seconds, memory=int(options.memory * GiB), whole=False):
+            event = _of_end(facts, said) if isinstance(said, Ended) else said
+            if event is not None:
+                facts.keep(event)
+                tell(event)
     return Diagnosis(facts)
 
 
-def _end(facts: Facts, ended: Ended) -> None:
+def _of_end(facts: Facts, ended: Ended) -> Event | None:
     """A child that died before the model had run was given something that cannot be used; later it costs the steps that were left."""
-    if ended.failure is None:
-        return
-    if facts.eager is None and facts.unusable is None:
-        facts.unusable = _told(ended.failure, "the model" if facts.summary else "the factory")
-    elif facts.unusable is None:
-        facts.left_out.append(f"what came after ({ended.failure.error})")
+    if ended.failure is None or facts.unusable is not None:
+        return None
+    if facts.eager is None:
+        return Unusable(_told(ended.failure, "the model" if facts.summary else "the factory"))
+    return LeftOut(f"what came after ({ended.failure.error})")
 
 
 def _told(failure: Failure, who: str) -> Failure:
@@ -60,7 +59,7 @@ def _told(failure: Failure, who: str) -> Failure:
     return replace(failure, error=f"{who}: {failure.error}")
 
 
-def _in_child(target: str, options: Options, tell: Callable[[Any], None]) -> None:
+def _in_child(target: str, options: Options, folder: Path, tell: Tell) -> None:
     torch.set_num_threads(1)
     began = time.monotonic()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, whatever it is in the middle of
@@ -68,5 +67,5 @@ def _in_child(target: str, options: Options, tell: Callable[[Any], None]) -> Non
     patient = loaded(target)
     signal.setitimer(signal.ITIMER_REAL, 0)
     left = options.seconds * INSIDE - (time.monotonic() - began)
-    for event in Examination(patient, replace(options, seconds=left)).events():
+    for event in Examination(patient, replace(options, seconds=left), folder).events():
         tell(event)

@@ -1,23 +1,24 @@
-"""The doctor at the command line: progress on standard error, the diagnosis on standard output. Not here: options."""
+"""Run the doctor at the command line: progress on standard error, the diagnosis on standard output."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
-from .run import Event, Learned, Options, Started, warm_up
+from .events import Event, Started, Tell, Trial
+from .run import Options, warm_up
 from .target import examined
 
 INTERRUPTED = 130
 
 
 def diagnosed(target: str, options: Options, output: Path | None) -> int:
-    """Prints the diagnosis, writes the report where one is wanted, and returns the exit code."""
+    """Print the diagnosis, write the report where one is wanted, and return the exit code."""
     began = time.monotonic()
     console = Console(stderr=True)
     try:
@@ -37,8 +38,8 @@ def diagnosed(target: str, options: Options, output: Path | None) -> int:
 
 
 @contextmanager
-def progress(console: Console) -> Iterator[Callable[[Event], None]]:
-    """Yields what takes the events: a line that says which step it is, and above it what became of those before."""
+def progress(console: Console) -> Iterator[Tell]:
+    """Yield what takes the events: a line that says which step it is, and above it what became of those before."""
     if not console.is_terminal:
         yield lambda event: _line(console, event)
         return
@@ -54,5 +55,5 @@ def progress(console: Console) -> Iterator[Callable[[Event], None]]:
 
 
 def _line(console: Console, event: Event) -> None:
-    if isinstance(event, Learned) and event.field == "tried":
-        console.print(f"{event.value.label}: {event.value.outcome}", markup=False, highlight=False)
+    if isinstance(event, Trial):
+        console.print(f"{event.label}: {event.outcome}", markup=False, highlight=False)

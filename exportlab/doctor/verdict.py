@@ -1,4 +1,4 @@
-"""One line: is there an export that is right, and which; and how to make it. Not here: what is wrong with the others."""
+"""Say in one line whether there is an export that is right, and which; and how to make it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..isolation import Failure
+from ..outcomes import Outcome
+from .events import Trial
 from .facts import FLOOR, Facts, best, rights
 from .findings import Finding
 from .lines import of_failure
-from .steps import Tried
 
 RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2
 SHORT = 100  # characters of a defect in the line
@@ -22,13 +23,13 @@ class Verdict:
 
     line: str
     code: int
-    best: Tried | None = None
+    best: Trial | None = None
     why: str = ""
     recipe: tuple[str, ...] = ()
 
 
 def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
-    """The verdict; a model that cannot be used has one too."""
+    """Return the verdict; a model that cannot be used has one too."""
     if facts.unusable is not None:
         return Verdict(f"unusable: {facts.unusable.error}{_at(facts.unusable)}", UNUSABLE)
     chosen = best(facts)
@@ -62,19 +63,19 @@ def _not_right(facts: Facts, findings: Sequence[Finding]) -> str:
         return "not right: there was no time to look" if facts.left_out else "not right: nothing was tried"
     first = findings[0]
     at = f"{first.place.where} ({first.place.source}): " if first.place else ""
-    narrow = next((f"; {t.label} is right for {t.only}" for t in facts.tried if t.only and t.outcome == "ok"), "")
+    narrow = next((f"; {t.label} is right for {t.only}" for t in facts.tried if t.only and t.outcome is Outcome.OK), "")
     return f"not right: {first.stage}: {at}{textwrap.shorten(first.defect, SHORT, placeholder=' …')}{narrow}"
 
 
-def _why(facts: Facts, chosen: Tried) -> str:
-    others = [tried for tried in rights(facts) if tried is not chosen]
+def _why(facts: Facts, chosen: Trial) -> str:
+    others = [trial for trial in rights(facts) if trial is not chosen]
     if not others:
         return "it is the only one that is right"
-    counts = ", ".join(f"{tried.label} {tried.nodes}" for tried in others)
+    counts = ", ".join(f"{trial.label} {trial.nodes}" for trial in others)
     return f"it is right with {chosen.nodes} nodes ({counts})"
 
 
-def _recipe(facts: Facts, chosen: Tried) -> tuple[str, ...]:
+def _recipe(facts: Facts, chosen: Trial) -> tuple[str, ...]:
     """Python lines that make the best export again."""
     shapes = f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
     more = "".join(f", {name}={value!r}" for name, value in chosen.options.items())
@@ -82,5 +83,5 @@ def _recipe(facts: Facts, chosen: Tried) -> tuple[str, ...]:
     return tuple(line for line in (chosen.before, f"    {call}" if chosen.before.endswith(":") else call) if line)
 
 
-def _suffix(chosen: Tried) -> str:
+def _suffix(chosen: Trial) -> str:
     return ".pt2" if chosen.exporter == FLOOR else ".onnx"

@@ -1,4 +1,4 @@
-"""What is tried when no exporter is right as it is: a change of the call that may get past it. Not here: changes of the model's code."""
+"""List what is tried when no exporter is right as it is: a change of the call that may get past it, none of the model's code."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..exporters import Artifact, Exporter
 from ..exporters.capture import marked_program
+from ..outcomes import Outcome
 from ..patches import for_model
+from .events import Trial
 from .patient import Patient, patient_of
-from .steps import Tried, Wrap
+from .trial import Wrap
 
 PATCHABLE = "data-dependent|vmap"
 NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
@@ -35,57 +37,63 @@ class Workaround:
 
     label: str
     exporter: str
-    fits: Callable[[Patient, Sequence[Tried]], bool]
+    fits: Callable[[Patient, Sequence[Trial]], bool]
     options: Mapping[str, Any] = field(default_factory=dict)
     change: Callable[[Patient], Patient] = lambda patient: patient
     before: str = ""
     only: str = ""
     wrapped: Wrap = lambda exporter: exporter
 
+    def trial(self) -> Trial:
+        """Return the export that it is, not tried yet."""
+        return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, plain=False)
 
-def _failed_by(kind: str, exporter: str, tried: Sequence[Tried]) -> bool:
+
+def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
     return any(t.exporter == exporter and t.failure is not None and kind in t.failure.types for t in tried)
 
 
-def _forgets(patient: Patient, tried: Sequence[Tried]) -> bool:
+def _forgets(patient: Patient, tried: Sequence[Trial]) -> bool:
     return _failed_by("MutationError", "to_onnx", tried)
 
 
-def _got_past_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
-    return any(t.exporter == "dynamo" and t.outcome not in ("capture", "ok") for t in tried)
+def _got_past_capture(patient: Patient, tried: Sequence[Trial]) -> bool:
+    return any(t.exporter == "dynamo" and t.outcome not in (Outcome.CAPTURE, Outcome.OK) for t in tried)
 
 
-def _was_refused_for_values(patient: Patient, tried: Sequence[Tried]) -> bool:
-    return any(t.outcome == "capture" and t.failure is not None and re.search(PATCHABLE, t.failure.message) for t in tried)
+def _was_refused_for_values(patient: Patient, tried: Sequence[Trial]) -> bool:
+    return any(t.outcome is Outcome.CAPTURE and t.failure is not None and re.search(PATCHABLE, t.failure.message) for t in tried)
 
 
-def _refused_capture(patient: Patient, tried: Sequence[Tried]) -> bool:
-    return not _failed_by("FrozenDimension", "to_onnx", tried) and any(t.exporter == "to_onnx" and t.outcome == "capture" for t in tried)
+def _refused_capture(patient: Patient, tried: Sequence[Trial]) -> bool:
+    return not _failed_by("FrozenDimension", "to_onnx", tried) and any(
+        t.exporter == "to_onnx" and t.outcome is Outcome.CAPTURE for t in tried
+    )
 
 
-def _has_rare_floats(patient: Patient, tried: Sequence[Tried]) -> bool:
+def _has_rare_floats(patient: Patient, tried: Sequence[Trial]) -> bool:
     tensors = [*patient.module.parameters(), *(leaf for leaf in patient.samples[0].leaves() if isinstance(leaf, torch.Tensor))]
-    return any(t.outcome in ("load", "run") for t in tried) and any(t.dtype in NARROW_OR_WIDE for t in tensors)
+    return any(t.outcome in (Outcome.LOAD, Outcome.RUN) for t in tried) and any(t.dtype in NARROW_OR_WIDE for t in tensors)
 
 
-def _is_in_training(patient: Patient, tried: Sequence[Tried]) -> bool:
+def _is_in_training(patient: Patient, tried: Sequence[Trial]) -> bool:
     return patient.module.training
 
 
-def _has_sizes(patient: Patient, tried: Sequence[Tried]) -> bool:
+def _has_sizes(patient: Patient, tried: Sequence[Trial]) -> bool:
     return bool(patient.dynamic_shapes)
 
 
-def _was_refused_later(patient: Patient, tried: Sequence[Tried]) -> bool:
-    return any(t.exporter in ("to_onnx", "dynamo") and t.outcome in ("convert", "load", "run") for t in tried)
+def _was_refused_later(patient: Patient, tried: Sequence[Trial]) -> bool:
+    return any(t.exporter in ("to_onnx", "dynamo") and t.outcome in (Outcome.CONVERT, Outcome.LOAD, Outcome.RUN) for t in tried)
 
 
-def _always(patient: Patient, tried: Sequence[Tried]) -> bool:
+def _always(patient: Patient, tried: Sequence[Trial]) -> bool:
     return True
 
 
 def in_float32(patient: Patient) -> Patient:
-    """The same module and samples in float32."""
+    """Return the same module and samples in float32."""
 
     def widened(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.float() if tensor.is_floating_point() else tensor
@@ -95,12 +103,12 @@ def in_float32(patient: Patient) -> Patient:
 
 
 def in_eval(patient: Patient) -> Patient:
-    """The same module in evaluation mode; it is not copied, since this runs in a child."""
+    """Return the same module in evaluation mode; it is not copied, since this runs in a child."""
     return replace(patient, module=patient.module.eval())
 
 
 def at_one_size(patient: Patient) -> Patient:
-    """The first sample alone, every size as it is there."""
+    """Return the first sample alone, every size as it is there."""
     return replace(patient, samples=patient.samples[:1], made=(), dynamic_shapes=None)
 
 
@@ -114,7 +122,7 @@ class Around:
         """Nothing more than that exporter."""
         return self.exporter.missing()
 
-    def stage(self, error: Exception) -> str:
+    def stage(self, error: Exception) -> Outcome:
         """As that exporter."""
         return self.exporter.stage(error)
 

@@ -69,4 +69,4 @@ def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Interfac
     """
     if program.exported_program is None:
         raise ValueError("this ONNXProgram has no .exported_program: its inputs and outputs cannot be matched to the module's")
-    return OnnxArtifact(program.model, by_signature(program.exported_program), exporter, asked)
+    return OnnxArtifact(program.model, by_signature(program.exported_program), exporter, asked, program.exported_program)

@@ -22,13 +22,21 @@ NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "ten
 
 
 class OnnxArtifact(Artifact):
-    """An onnx-ir model, its calling convention, and what was asked of it."""
+    """An onnx-ir model, its calling convention, what was asked of it, and where it is known the captured graph that it was made of."""
 
-    def __init__(self, model: ir.Model, calling: Calling, exporter: str, asked: Interface | None = None) -> None:
+    def __init__(
+        self,
+        model: ir.Model,
+        calling: Calling,
+        exporter: str,
+        asked: Interface | None = None,
+        captured: torch.export.ExportedProgram | None = None,
+    ) -> None:
         self.model = model
         self.calling = calling
         self.exporter = exporter
         self.asked = asked or Interface()
+        self.captured = captured
 
     @cached_property
     def session(self) -> Any:
@@ -37,7 +45,7 @@ class OnnxArtifact(Artifact):
         Raises:
             onnxruntime.capi.onnxruntime_pybind11_state.Fail (and its siblings): ONNX Runtime refuses the file.
         """
-        if not self._is_large():
+        if not is_large(self.model):
             return session(ir.to_proto(self.model).SerializeToString())
         with tempfile.TemporaryDirectory() as folder:
             return session(self.save(Path(folder) / "model.onnx"))
@@ -73,13 +81,7 @@ class OnnxArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write one file, or a file and its external data when the weights are too large for one."""
-        with written_whole(path) as draft:
-            ir.save(self.model, draft, external_data=f"{draft.name}.data" if self._is_large() else None)
-        return Path(path)
-
-    def _is_large(self) -> bool:
-        weights = (value.const_value for value in self.model.graph.initializers.values())
-        return sum(weight.nbytes for weight in weights if weight is not None) > EXTERNAL_DATA_ABOVE
+        return write(self.model, path)
 
     def ops(self) -> Counter[str]:
         """Return how often each op type occurs."""
@@ -90,6 +92,23 @@ class OnnxArtifact(Artifact):
         main = self.model.graph
         inputs, outputs = (tuple(str(value.name) for value in values) for values in (main.inputs, main.outputs))
         return Interface(inputs, outputs, self.model.opset_imports.get(""))
+
+
+def write(model: ir.Model, path: str | Path) -> Path:
+    """Write one file, whole or not at all, and return its path; weights that are too large for one go into a second one beside it.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    with written_whole(path) as draft:
+        ir.save(model, draft, external_data=f"{draft.name}.data" if is_large(model) else None)
+    return Path(path)
+
+
+def is_large(model: ir.Model) -> bool:
+    """Whether the weights are too large to lie in the file itself."""
+    weights = (value.const_value for value in model.graph.initializers.values())
+    return sum(weight.nbytes for weight in weights if weight is not None) > EXTERNAL_DATA_ABOVE
 
 
 def _fed(leaf: Any, declared: str) -> Any:

@@ -52,7 +52,7 @@ class ToOnnx:
         calling = by_signature(program.exported_program)
         if program.report.mutations:
             return StatefulArtifact(program.model, calling, self.name, asked, program.report.mutations)
-        return OnnxArtifact(program.model, calling, self.name, asked)
+        return OnnxArtifact(program.model, calling, self.name, asked, program.exported_program)
 
 
 class StatefulArtifact(OnnxArtifact):

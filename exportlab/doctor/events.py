@@ -1,0 +1,141 @@
+"""Name all that an examination brings: one class each, of plain data, since they cross a pipe from child to parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..isolation import Failure
+from ..outcomes import Outcome
+from ..verification.verify import Check
+from .lines import SourceLine
+from .samples import Moving
+
+
+@dataclass(frozen=True)
+class Started:
+    """A step begins."""
+
+    step: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """There was no time for a step, or, of the last ones, it failed."""
+
+    step: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A patient without its weights."""
+
+    samples: tuple[str, ...]
+    made: tuple[str, ...]
+    moving: tuple[Moving, ...]
+    changing: tuple[str, ...]
+    unlike: str
+    twice: tuple[str, ...]
+    dynamic_shapes: str
+    declared: bool
+    at: SourceLine | None
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """Why the input cannot be used, and where."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Eager:
+    """What the module does by itself: which of the made samples it takes, whether it draws random numbers, and what it holds.
+
+    Attributes:
+        weights: in bytes.
+    """
+
+    valid: tuple[int, ...]
+    random: bool
+    training: bool
+    weights: int
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A captured graph as text, where each of its operators is called, and where it first writes into a buffer or an input."""
+
+    graph: tuple[str, ...]
+    lines: Mapping[str, SourceLine]
+    writes: SourceLine | None
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What became of one way to capture: `strict`, `non-strict` or `draft`."""
+
+    how: str
+    found: Captured | Failure
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one export.
+
+    Attributes:
+        label: the exporter, and what was done differently.
+        checks: what `verify` looked at. save: why the file cannot be written.
+        nodes: of the file. bytes: of all its files. file: its path, as long as the examination lasts.
+        ratio: a call of the file in calls of eager, measured in turns: rough.
+        node, op, at: the ONNX node that the runtime refuses, and the line that it comes from.
+        only: what it holds for, where that is less than asked. before: a line of Python that comes before the export.
+        plain: whether nothing was done differently from what was asked.
+    """
+
+    exporter: str
+    label: str
+    outcome: Outcome = Outcome.OK
+    failure: Failure | None = None
+    checks: tuple[Check, ...] = ()
+    save: Failure | None = None
+    nodes: int | None = None
+    bytes: int | None = None
+    file: str = ""
+    ratio: float | None = None
+    node: str = ""
+    op: str = ""
+    at: SourceLine | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    only: str = ""
+    before: str = ""
+    plain: bool = True
+
+    @property
+    def right(self) -> bool:
+        """Whether it is right at every size and can be written."""
+        return self.outcome is Outcome.OK and self.save is None
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """The first captured node whose value differs in the file of one export."""
+
+    label: str
+    node: str
+    op: str
+    onnx: tuple[str, ...]
+    at: SourceLine | None
+    table: str
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The best export was written."""
+
+    path: str
+
+
+Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Trial | Diverged | Saved
+Tell = Callable[[Event], None]

@@ -1,0 +1,163 @@
+"""Try one export in a child: write, load and verify it, and where its numbers differ look for the first node, all of one export."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+from torch import nn
+
+from ..cases import Sample
+from ..eager import fresh
+from ..exporters import Artifact, Exporter, OnnxArtifact, get
+from ..exporters.onnx_artifact import write
+from ..exporters.session import session, session_options
+from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
+from ..files import written_whole
+from ..isolation import Failure, failure_of
+from ..messages import muffled, native_output_dropped
+from ..outcomes import Outcome
+from ..sweep.observe import call_seconds, weights_bytes
+from ..verification.comparison import Attempt, exported, loaded, verified
+from ..verification.divergence import compared
+from .events import Diverged, Saved, Started, Tell, Trial
+from .lines import STACK, of_locals, of_text
+from .patient import Patient
+
+BESIDE = "model.onnx.data"  # the weights of a large file
+CALLS = 5  # calls of the file and of eager, in turns
+SLOW = 0.5  # seconds; what takes longer is called once
+Wrap = Callable[[Exporter], Exporter]
+NODE = re.compile(r"Name:\s?'([^']+)'|node with name '([^']+)'|[Nn]ode \(([^)\s]+)\)|Node:(\S+)|operator \(\w+\) in node \(([^)]+)\)")
+
+
+def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped: Wrap = lambda exporter: exporter) -> None:
+    """Export as `trial` says, write the file into `folder`, load it, verify it on all samples, and call it; tell what came of it.
+
+    Where the numbers differ and nothing was done differently, tell the first captured node whose value does, too.
+    """
+    attempt = exported(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
+    trial = replace(trial, outcome=attempt.outcome)
+    if attempt.artifact is None:
+        tell(replace(trial, failure=_failure(attempt.error), at=of_locals(attempt.error)))
+        return
+    trial = _written(trial, attempt.artifact, folder, weights_bytes(patient.module) > EXTERNAL_DATA_ABOVE)
+    trial = _observed(trial, verified(loaded(attempt), patient.module, patient.all), patient)
+    tell(trial)
+    if trial.plain:
+        _look_for_divergence(trial, attempt.artifact, patient, tell)
+
+
+def _failure(error: BaseException | None) -> Failure | None:
+    return None if error is None else failure_of(error)
+
+
+def _written(trial: Trial, artifact: Artifact, folder: Path, large: bool) -> Trial:
+    """The artifact as a file; a large one runs from there."""
+    path = folder / f"model{artifact.suffix}"
+    try:
+        if large and isinstance(artifact, OnnxArtifact):
+            _run_from(artifact, path)
+        else:
+            artifact.save(path)
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be reported
+        return replace(trial, save=failure_of(error), nodes=artifact.ops().total())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return replace(trial, bytes=size, nodes=artifact.ops().total(), file=str(path))
+
+
+def _run_from(artifact: OnnxArtifact, path: Path) -> None:
+    """Write the weights beside the file, from where they are, and let ONNX Runtime map them from there."""
+    ir.save(artifact.model, path, external_data=BESIDE)
+    if "session" not in vars(artifact):
+        vars(artifact)["session"] = _session(path)
+
+
+def _session(path: Path) -> Any:
+    options = session_options()
+    options.add_session_config_entry("session.disable_prepacking", "1")  # it would hold every weight once more
+    return session(path, options)
+
+
+def _observed(trial: Trial, attempt: Attempt, patient: Patient) -> Trial:
+    failure = _failure(attempt.error)
+    checks = tuple(attempt.report.checks) if attempt.report else ()
+    trial = replace(trial, outcome=attempt.outcome, failure=failure, checks=checks)
+    said = failure.message if failure else " ".join(check.detail for check in checks if check.failed)
+    if isinstance(attempt.artifact, OnnxArtifact):
+        trial = _with_refused_node(trial, attempt.artifact.model, said)
+    if attempt.outcome is not Outcome.OK or attempt.artifact is None:
+        return trial
+    return replace(trial, ratio=_ratio(attempt.artifact, fresh(patient.module), patient.samples[0]))
+
+
+def _with_refused_node(trial: Trial, model: ir.Model, said: str) -> Trial:
+    """Of a message of ONNX Runtime: the node that it names, its operator, and the line that it comes from."""
+    names = [name for groups in NODE.findall(said) for name in groups if name]
+    for node in model.graph.all_nodes():
+        if node.name is not None and node.name in names:
+            return replace(trial, node=node.name, op=node.op_type, at=of_text(node.metadata_props.get(STACK, "")))
+    return replace(trial, node=names[0]) if names else trial
+
+
+def _ratio(artifact: Artifact, module: nn.Module, sample: Sample) -> float | None:
+    """The median, over calls in turns, of the time of the file in that of eager; None where the file is called for the first time only."""
+    with suppress(Exception):
+        start = time.perf_counter()
+        pairs = [(call_seconds(artifact, sample), call_seconds(module, sample))]
+        turns = 1 if time.perf_counter() - start > SLOW else CALLS
+        pairs += [(call_seconds(artifact, sample), call_seconds(module, sample)) for _ in range(turns - 1)]
+        return statistics.median(mine / eager for mine, eager in pairs)
+    return None
+
+
+def diverges(trial: Trial) -> str:
+    """Return the name of the step that looks for the first node that differs."""
+    return f"where {trial.label} parts"
+
+
+def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Patient, tell: Tell) -> None:
+    """Run the captured graph of this very export beside its file."""
+    sample = _diverging_sample(trial, patient)
+    if sample is None or not isinstance(artifact, OnnxArtifact) or artifact.captured is None:
+        return
+    tell(Started(diverges(trial)))
+    with muffled(), native_output_dropped():
+        found = compared(artifact.captured, artifact.model, sample.args, dict(sample.kwargs))
+    if found.first is not None:
+        row, nodes = found.first, {node.name: node for node in artifact.captured.graph.nodes}
+        at = of_text(nodes[row.node].meta.get("stack_trace") or "")
+        tell(Diverged(trial.label, row.node, row.op, tuple(node.op_type for node in row.onnx), at, repr(found)))
+
+
+def _diverging_sample(trial: Trial, patient: Patient) -> Sample | None:
+    """The sample at which the numbers of an artifact differ from eager's."""
+    unseen = iter(patient.all[1:])
+    for check in trial.checks:
+        sample = next(unseen) if check.name == "unseen size" else patient.samples[0] if check.name == "export inputs" else None
+        if sample is not None and check.failed and check.detail.startswith("output"):
+            return sample
+    return None
+
+
+def save(trial: Trial, path: Path, tell: Tell) -> None:
+    """Write the file of a trial to `path`, and tell it.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    kept = Path(trial.file)
+    if (kept.parent / BESIDE).exists():
+        write(ir.load(kept), path)
+    else:
+        with written_whole(path) as draft:
+            shutil.copyfile(kept, draft)
+    tell(Saved(str(path)))
