@@ -55,8 +55,9 @@ class Program(torch.onnx.ONNXProgram):
         Raises:
             OSError: the folder does not exist or cannot be written; nothing is left behind.
         """
+        path = os.fspath(destination)
         if not include_initializers or keep_initializers_as_inputs:
-            with written_whole(destination) as draft:
+            with written_whole(path) as draft:
                 super().save(
                     draft,
                     include_initializers=include_initializers,
@@ -65,7 +66,7 @@ class Program(torch.onnx.ONNXProgram):
                 )
             return
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with written_whole(destination) as draft:
+        with written_whole(path) as draft:
             ir.save(self.model, draft, external_data=f"{draft.name}.data" if beside else None)
 
     def _bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""What each node of the capture holds at this moment: values, views of them, and writes into either. Not here: translating."""
+"""What each node of the capture holds at this moment: values, views of them, and writes into either."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from .captured_node import overload_of
 
 Node = torch.fx.Node
 
@@ -61,7 +63,7 @@ class Memory:
             owner = node
         self._slots[node] = Slot(value, owner, parent, self._versions.get(owner, 0))
 
-    def _parent(self, node: Node, storage: int) -> Node | None:
+    def _parent(self, node: Node, storage: int | None) -> Node | None:
         inputs = (self.resolved(n) for n in node.all_input_nodes)
         return next((n for n in inputs if isinstance(n, Node) and _storage(n) == storage), None)
 
@@ -97,9 +99,10 @@ class Memory:
     def path(self, owner: Node, node: Node) -> list[Node]:
         """The views that lead from the owner of the memory to `node`, which is the last."""
         steps: list[Node] = []
-        while node is not owner:
-            steps.append(node)
-            node = self._slots[node].parent
+        step: Node | None = node
+        while step is not None and step is not owner:
+            steps.append(step)
+            step = self._slots[step].parent
         return steps[::-1]
 
     def same_view(self, a: Any, b: Any) -> bool:
@@ -131,15 +134,15 @@ def _storage(node: Node) -> int | None:
 
 def returns_its_argument(node: Node) -> bool:
     """Whether the call writes into its first argument and returns it."""
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.is_mutable and torch.Tag.inplace_view not in node.target.tags
+    overload = overload_of(node)
+    return overload is not None and overload._schema.is_mutable and torch.Tag.inplace_view not in overload.tags
 
 
 def writes(graph_module: torch.fx.GraphModule) -> bool:
     """Whether any call in this graph, or in a graph inside it, may write into its arguments."""
     for node in graph_module.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op == "call_function" and schema is not None and schema.is_mutable:
+        overload = overload_of(node)
+        if overload is not None and overload._schema.is_mutable:
             return True
         if node.target in HIDDEN_WRITES:
             return True
@@ -151,14 +154,14 @@ HIDDEN_WRITES = {torch.ops.aten.batch_norm.default: (3, 4), torch.ops.aten.insta
 
 def written_arguments(node: Node) -> list[Node]:
     """The arguments that this call changes, as its schema says (or, for batch norms, as everybody knows)."""
-    if node.target in HIDDEN_WRITES:
-        return [node.args[i] for i in HIDDEN_WRITES[node.target] if isinstance(node.args[i], Node)]
-    schema = getattr(node.target, "_schema", None)
-    if schema is None or not schema.is_mutable or torch.Tag.inplace_view in node.target.tags:
+    overload = overload_of(node)
+    if overload in HIDDEN_WRITES:
+        return [argument for i in HIDDEN_WRITES[overload] if isinstance(argument := node.args[i], Node)]
+    if overload is None or not returns_its_argument(node):
         return []
-    found = []
-    for position, argument in enumerate(schema.arguments):
-        given = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name)
-        if argument.alias_info is not None and argument.alias_info.is_write and given is not None:
+    found: list[Node] = []
+    for position, declared in enumerate(overload._schema.arguments):
+        given: Any = node.args[position] if position < len(node.args) else node.kwargs.get(declared.name)
+        if declared.alias_info is not None and declared.alias_info.is_write and given is not None:
             found += given if isinstance(given, (list, tuple)) else [given]
     return found

@@ -13,6 +13,11 @@ from .dtypes import onnx_dtype
 from .values import Size, sizes_of
 
 
+def overload_of(node: torch.fx.Node) -> torch._ops.OpOverload | None:
+    """Return the operator that a node calls; None when it calls something else."""
+    return node.target if isinstance(node.target, torch._ops.OpOverload) else None
+
+
 class AtNode:
     """Something that is at one node of the capture at a time."""
 
@@ -40,10 +45,10 @@ class AtNode:
     @property
     def overload(self) -> torch._ops.OpOverload:
         """The operator that is being translated."""
-        target = self.at.target
-        if not isinstance(target, torch._ops.OpOverload):
-            raise TypeError(f"{target} is no operator of torch's library")
-        return target
+        found = overload_of(self.at)
+        if found is None:
+            raise TypeError(f"{self.at.target} is no operator of torch's library")
+        return found
 
     def result(self, index: int = 0) -> Any:
         """Return what the capture says of the node being translated: the fake tensor that it returns."""

@@ -1,9 +1,10 @@
-"""Formulas in float64 for what ONNX Runtime has only float32 kernels of, and log1p and expm1, which ONNX lacks. Not here: translations."""
+"""Formulas in float64 for what ONNX Runtime has only float32 kernels of, and log1p and expm1, which ONNX lacks."""
 
 from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -102,7 +103,7 @@ def _erfc_of_positive(g: Graph, x: Tensor) -> Tensor:
 def _coefficients() -> list[float]:
     """Of the polynomial in s = 2t - 1 through erfc(x)·exp(x²)/t at Chebyshev's points, where x = 2/t - 2."""
 
-    def exact(s: np.ndarray) -> np.ndarray:
+    def exact(s: Any) -> Any:  # (n,) → (n,), float64
         t = (s + 1) / 2
         return (torch.special.erfcx(torch.from_numpy(2 / t - 2)) / torch.from_numpy(t)).numpy()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, Protocol, TypeAlias, overload
 
 import onnx_ir as ir
 import sympy
@@ -24,7 +24,7 @@ from .values import Size, python_number, runs
 
 TRANSPOSED = "/T"
 __all__ = ["TRANSPOSED", "FunctionBody", "Graph", "SubgraphTranslator", "Tensor"]
-Operand = ir.Value | float | sympy.Basic | Sequence[Size] | None
+Operand: TypeAlias = ir.Value | float | sympy.Basic | Sequence[Size] | None
 
 
 class FunctionBody(Protocol):
@@ -68,8 +68,8 @@ class Graph(Tape):
     def __init__(self, shared: Shared, parent: Graph | None = None, isolated: bool = False) -> None:
         super().__init__(shared, parent, isolated)
         around = None if isolated else parent
-        self.symbols = Symbols(around.symbols if around else None)
-        self.constants = around.constants if around else Constants(shared, self.nodes if isolated else None)
+        self.symbols: Symbols = Symbols(around.symbols if around else None)
+        self.constants: Constants = around.constants if around else Constants(shared, self.nodes if isolated else None)
         self.body: FunctionBody | None = around.body if around else None
         self.subgraph: SubgraphTranslator = parent.subgraph if parent else _no_subgraphs
 

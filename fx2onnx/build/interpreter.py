@@ -6,14 +6,15 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-import onnx_ir as ir
 import torch
 
 from ..errors import MissingPackage, Untranslated, op_title
 from .aliasing import Memory, written_arguments
+from .captured_node import overload_of
 from .dtypes import Unrunnable, onnx_dtype
-from .graph import Graph, Tensor
+from .graph import Graph
 from .symbols import UnknownSymbol
+from .tensor import Tensor
 from .translation import TranslationOf
 from .values import SYMBOLIC, expression, sizes_of
 from .view_writes import ValueOf, ViewWriter
@@ -30,7 +31,7 @@ NO_OUTPUT = {
     torch._check,
 }
 OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
-INLINED = {torch.ops.higher_order.wrap_with_set_grad_enabled: 1, torch.ops.higher_order.wrap_with_autocast: 4}
+INLINED: dict[Any, int] = {torch.ops.higher_order.wrap_with_set_grad_enabled: 1, torch.ops.higher_order.wrap_with_autocast: 4}
 
 
 class BlockCalls(Protocol):
@@ -119,21 +120,22 @@ class Interpreter:
             self._call(node)
 
     def _constant(self, node: torch.fx.Node) -> None:
-        value = operator.attrgetter(node.target)(self.module)
+        value = operator.attrgetter(str(node.target))(self.module)
         if isinstance(value, torch.Tensor):
             value = self.g.initializer(self.g.shared.names.unique(node.name), value)
         self.memory.bind(node, value)
 
     def _part(self, node: torch.fx.Node) -> None:
-        source, index = self.memory.resolved(node.args[0]), node.args[1]
+        argument, index = _plain(node.args)
+        source = self.memory.resolved(argument)
         if isinstance(source, torch.fx.Node):
             self.memory.bind(node, self.memory.read(source)[index])
         else:
             self.memory.link(node, source[index])
 
     def _inline(self, node: torch.fx.Node) -> None:
-        skipped = INLINED[node.target]
-        inner, operands = operator.attrgetter(node.args[skipped].target)(self.module), node.args[skipped + 1 :]
+        graph, *operands = _plain(node.args)[INLINED[node.target] :]
+        inner = operator.attrgetter(graph.target)(self.module)
         placeholders = inner.graph.find_nodes(op="placeholder")
         for placeholder, operand in zip(placeholders, operands, strict=True):
             self.memory.link(placeholder, operand)
@@ -144,7 +146,7 @@ class Interpreter:
 
     def _call(self, node: torch.fx.Node) -> None:
         if node.target is aten.copy_.default and self.memory.same_view(*node.args[:2]):
-            self.memory.bind(node, self.memory.read(node.args[0]))
+            self.memory.bind(node, self.memory.read(_plain(node.args)[0]))
             return
         made = self._translated(node)
         changed = written_arguments(node) if self.memory.tracks else []
@@ -160,7 +162,8 @@ class Interpreter:
             return self.memory.read(written_arguments(node)[0])
         with self.g.on(node, self._metadata(node)):
             if node.target is operator.getitem:
-                return self.memory.read(node.args[0])[node.args[1]]
+                argument, index = _plain(node.args)
+                return self.memory.read(argument)[index]
             return self._finished(node, self._translated(node))
 
     def _put_back(self, owner: torch.fx.Node, node: torch.fx.Node, value: Any) -> Any:
@@ -195,7 +198,7 @@ class Interpreter:
         return [self._as_captured(m, v, f"{node.name}/{i}") for i, (m, v) in enumerate(zip(made, value, strict=True))]
 
     def _as_captured(self, made: Any, value: Any, name: str, expand: bool = False) -> Any:
-        if not isinstance(made, ir.Value):
+        if not isinstance(made, Tensor):
             return made
         if isinstance(value, SYMBOLIC):
             self.g.symbols.learn_number(expression(value), made)
@@ -234,9 +237,15 @@ def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
     return {"namespace": "/".join(pairs), "pkg.torch.onnx.name_scopes": repr(names), "pkg.torch.onnx.class_hierarchy": repr(classes)}
 
 
+def _plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a node; torch types them as a union of all that there can be."""
+    return args
+
+
 def _raised(node: torch.fx.Node) -> bool:
     """Whether this call raised while it was captured, and the model caught that: torch.export keeps it, without a value."""
-    return isinstance(node.target, torch._ops.OpOverload) and bool(node.target._schema.returns) and not node.users
+    overload = overload_of(node)
+    return overload is not None and bool(overload._schema.returns) and not node.users
 
 
 def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]]:
@@ -247,7 +256,8 @@ def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]
     if not changed:
         return made, []
     parts = list(made) if isinstance(made, (tuple, list)) else [made]
-    returns = node.target._schema.returns
+    overload = overload_of(node)
+    returns = overload._schema.returns if overload is not None else ()
     own = sum(r.alias_info is None for r in returns)
     if len(parts) == own:
         return made, []

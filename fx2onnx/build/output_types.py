@@ -37,8 +37,8 @@ def output_types(
     given = tuple(None if operand is None else operand.dtype for operand in operands)
     if domain:
         return (next((dtype for dtype in given if dtype is not None), None),) * outputs
-    said = attributes.get(ATTRIBUTE.get(op_type, ""))
-    return _by_schema(op_type, opset, given, said.dtype if isinstance(said, ir.TensorProtocol) else said, outputs)
+    said = attributes.get(ATTRIBUTE[op_type]) if op_type in ATTRIBUTE else None
+    return _by_schema(op_type, opset, given, getattr(said, "dtype", said), outputs)  # of a tensor, its own
 
 
 @cache

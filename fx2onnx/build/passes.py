@@ -1,8 +1,9 @@
-"""What can only be done at the end: batch norms into convolutions, weights kept once, unread nodes dropped. Not here: other rewriting."""
+"""What can only be done at the end: batch norms into convolutions, weights kept once, unread nodes dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import onnx_ir as ir
 import torch
@@ -24,14 +25,16 @@ def passes_applied(model: ir.Model) -> ir.Model:
 
 def _fold(graph: ir.Graph, norm: ir.Node) -> None:
     """Convolution or linear layer → batch norm becomes one of them with other weights, which are computed when the file is written."""
-    conv = norm.inputs[0].producer()
-    weights = [*(conv.inputs[1:] if conv else ()), *norm.inputs[1:]]
-    if conv is None or not _folds(conv) or not all(_is_weight(graph, value) for value in weights):
+    layer = _before(norm)
+    if layer is None:
+        return
+    conv, weights, statistics = layer, _weights(graph, layer), _weights(graph, norm)
+    if weights is None or statistics is None:
         return
     if len(conv.outputs[0].uses()) > 1 or conv.outputs[0].is_graph_output() or "training_mode" in norm.attributes:
         return
     epsilon = norm.attributes.get_float("epsilon", 1e-5)
-    weight, bias, statistics = conv.inputs[1], conv.inputs[2] if len(conv.inputs) > 2 else None, norm.inputs[1:]
+    weight, bias = weights[0], weights[1] if len(weights) > 1 else None
     folded = _lazy(graph, f"{weight.name}/folded", weight, lambda: _scaled(weight, statistics, epsilon))
     shifted = _lazy(graph, f"{statistics[1].name}/folded", statistics[1], lambda: _shifted(bias, statistics, epsilon))
     conv.replace_input_with(1, folded)
@@ -50,19 +53,35 @@ def _folds(node: ir.Node) -> bool:
     return node.op_type == "Conv" or (node.op_type == "Gemm" and {*node.attributes} == {"transB"})
 
 
-def _is_weight(graph: ir.Graph, value: ir.Value | None) -> bool:
-    return value is not None and value.name in graph.initializers and value not in graph.inputs
+def _before(norm: ir.Node) -> ir.Node | None:
+    """The convolution or linear layer whose output a batch norm reads; None when it reads something else."""
+    conv = norm.inputs[0].producer() if norm.inputs[0] is not None else None
+    return conv if conv is not None and _folds(conv) else None
+
+
+def _weights(graph: ir.Graph, node: ir.Node) -> list[ir.Value] | None:
+    """The inputs after the first; None when not all of them are weights of the graph."""
+    found = [value for value in node.inputs[1:] if value is not None and value.name in graph.initializers and value not in graph.inputs]
+    return found if len(found) == len(node.inputs) - 1 else None
 
 
 def _lazy(graph: ir.Graph, name: str, like: ir.Value, made: Callable[[], torch.Tensor]) -> ir.Value:
-    data = ir.LazyTensor(lambda: TorchTensor(made(), name), dtype=like.dtype, shape=like.shape, name=name)
+    stored = _stored(like)
+    data = ir.LazyTensor(lambda: TorchTensor(made(), name), dtype=stored.dtype, shape=stored.shape, name=name)
     value = ir.Value(name=name, type=like.type, shape=like.shape, const_value=data)
     graph.initializers[name] = value
     return value
 
 
+def _stored(value: ir.Value) -> Any:
+    """The data of a weight, as onnx_ir holds it."""
+    assert value.const_value is not None
+    return value.const_value
+
+
 def _raw(value: ir.Value) -> torch.Tensor:
-    return value.const_value.raw
+    raw: torch.Tensor = _stored(value).raw
+    return raw
 
 
 def _scaled(weight: ir.Value, statistics: list[ir.Value], epsilon: float) -> torch.Tensor:

@@ -52,7 +52,7 @@ def _bound(g: Graph, fake: Any, operand: Any) -> Any:
         return operand
     number = expression(fake)
     if number != operand:
-        g.symbols.hold(number, operand if isinstance(operand, ir.Value) else g.sized(g.ints([operand]), (1,)))
+        g.symbols.hold(number, operand if isinstance(operand, Tensor) else g.sized(g.ints([operand]), (1,)))
     return number
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import onnx_ir as ir
@@ -48,7 +49,7 @@ class Symbols:
         """The sizes of this tensor can be read from it."""
         for axis, size in enumerate(value.sizes):
             if not isinstance(size, int) and not self._knows(size):
-                self.sources[size] = lambda g, axis=axis: g.op("Shape", value, start=axis, end=axis + 1)
+                self.sources[size] = partial(_size, value, axis)
 
     def learn_number(self, number: Any, value: Tensor) -> None:
         """This tensor of one element holds the number."""
@@ -122,6 +123,12 @@ class Symbols:
         if kind not in CONNECTIVES:
             raise UnknownSymbol(f"no rule to compute {kind} in {statement}")
         return CONNECTIVES[kind](g, *arguments)
+
+
+def _size(value: Tensor, axis: int, g: Appends) -> Tensor:
+    """The size of one axis, int64 (1,)."""
+    made: Tensor = g.op("Shape", value, start=axis, end=axis + 1)
+    return made
 
 
 def _real_constant(g: Appends, number: sympy.Expr) -> Tensor:

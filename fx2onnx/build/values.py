@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 import sympy
 import torch
 
-Size = int | sympy.Expr
+Size: TypeAlias = int | sympy.Expr
 IMMUTABLE = {int, float, str, bool, tuple, ir.DataType}
 SYMBOLIC = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 COMPARED = 1 << 20  # elements of a constant up to which its bytes are compared to find an equal one

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import onnx_ir as ir
 import torch
 
 from .aliasing import Memory, returns_its_argument
@@ -76,6 +75,6 @@ class ViewWriter:
         with self.g.on(step, {}):
             made = self.translated(step, value_of)
         fakes = step.meta["val"]
-        if isinstance(made, ir.Value):
+        if isinstance(made, Tensor):
             return self.g.sized(made, sizes_of(fakes))
         return [self.g.sized(part, sizes_of(fake)) for part, fake in zip(made, fakes, strict=True)]

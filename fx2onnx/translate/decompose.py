@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
-import onnx_ir as ir
 import sympy
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -15,7 +14,8 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
 from ..build.aliasing import writes, written_arguments
-from ..build.graph import Graph
+from ..build.captured_node import overload_of
+from ..build.graph import Graph, Tensor
 from ..build.interpreter import IGNORED_KWARGS, Interpreter
 from ..build.translation import Translation, TranslationOf
 from ..build.values import sizes_of
@@ -100,14 +100,16 @@ def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[
 def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
     """The results and then the new values of what is changed, as the interpreter takes them; it names what is new after the node."""
     for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
-        if isinstance(value, ir.Value) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
+        if isinstance(value, Tensor) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
             raise Untranslated(f"its decomposition gives {value.known_sizes} where the operator gives {sizes_of(fake)}")
-        if isinstance(value, ir.Value) and value.producer() is not None and value.name.startswith(f"{node.name}/"):
+        if isinstance(value, Tensor) and value.producer() is not None and value.name.startswith(f"{node.name}/"):
             value.shape = None
     if not new:
         return made
     results = made if isinstance(made, (tuple, list)) else [made]
-    own = [result for result, declared in zip(results, node.target._schema.returns, strict=False) if declared.alias_info is None]
+    overload = overload_of(node)
+    returns = overload._schema.returns if overload is not None else ()
+    own = [result for result, declared in zip(results, returns, strict=False) if declared.alias_info is None]
     return [*own, *new]
 
 
@@ -135,7 +137,7 @@ def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule
         made = way(*args, **kwargs)
         return list(made) if isinstance(made, tuple) else made
 
-    mode = next((value.fake_mode for value in pytree.tree_leaves((fakes, node.meta["val"])) if hasattr(value, "fake_mode")), None)
+    mode: Any = next((value.fake_mode for value in pytree.tree_leaves((fakes, node.meta["val"])) if hasattr(value, "fake_mode")), None)
     with _apart(mode) as decisions:
         try:
             module = make_fx(call, _allow_non_fake_inputs=True)(*fakes)
@@ -184,12 +186,13 @@ def _untouched(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
 
     ShapeEnv._inner_evaluate_expr.cache_clear()  # what it remembers is not noted again
     replaced, ranges, pending = dict(sizes.replacements), dict(sizes.var_to_range), list(sizes.pending_fresh_unbacked_symbols)
-    sizes._log_guard = note
+    patched: Any = sizes
+    patched._log_guard = note
     try:
         with sizes.suppress_guards():
             yield
     finally:
-        del sizes._log_guard
+        del patched._log_guard
         sizes.pending_fresh_unbacked_symbols[:] = pending
         ShapeEnv._inner_evaluate_expr.cache_clear()
     if replaced != dict(sizes.replacements) or any(sizes.var_to_range[symbol] != known for symbol, known in ranges.items()):

@@ -14,7 +14,7 @@ import onnxscript
 import sympy
 import torch
 from onnxscript.evaluator import default_as
-from torch.onnx._internal.exporter import _building, _core
+from torch.onnx._internal.exporter import _building, _core, _schemas
 from torch.onnx._internal.exporter._tensors import SymbolicTensor
 
 from ..build.dtypes import onnx_dtype
@@ -83,7 +83,7 @@ class Recorder(_building.OpRecorder):
     def called(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
         """What `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
-        signature = _building._schemas.op_signature_from_function(function, domain, function.name, since_version=version)
+        signature = _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
         inputs, attributes = _building._construct_named_inputs_and_attrs(signature, args, kwargs)
         binding = _building._resolve_parameter_dtypes(signature, inputs)
         operands = [operand for name, value in inputs.items() for operand in self._operands(signature.params_map[name], value, binding)]
@@ -107,7 +107,7 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
     """
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
-        recorder = Recorder(g)
+        recorder = Recorder(g)  # type: ignore[abstract]  # a method without a body in a protocol of onnxscript, which has a default
         given = [_traced(g, argument) for argument in args]
         named = {key: _traced(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
         with _tracing(recorder):
@@ -143,7 +143,7 @@ def _reason(error: BaseException) -> str:
 
 def _traced(g: Graph, argument: Any) -> Any:
     """An argument of ours as onnxscript functions take it."""
-    if isinstance(argument, ir.Value):
+    if isinstance(argument, Tensor):
         return Traced(argument)
     if isinstance(argument, (list, tuple)):
         return [_traced(g, part) for part in argument]
@@ -187,7 +187,14 @@ def _single(g: Graph, made: Any, value: Any) -> Any:
 
 def _append_recorded(g: Graph, node: ir.Node) -> None:
     attributes = {name: attribute.value for name, attribute in node.attributes.items()}
-    made = schema_nodes.node(g, node.domain, node.op_type, [value and value.ours for value in node.inputs], attributes, len(node.outputs))
+    made = schema_nodes.node(
+        g,
+        node.domain,
+        node.op_type,
+        [value.ours if isinstance(value, Traced) else None for value in node.inputs],
+        attributes,
+        len(node.outputs),
+    )
     for output, ours in zip(node.outputs, made, strict=True):
         ours.type = output.type or ours.type
         output.meta["ours"] = ours

@@ -96,7 +96,8 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
     Raises:
         Untranslated: the function was not written for these types.
     """
-    schema, bound = schema_of(op_type, opset), {}
+    schema = schema_of(op_type, opset)
+    bound: dict[str, ir.DataType] = {}
     for i, operand in enumerate(operands):
         declared = schema.inputs[min(i, len(schema.inputs) - 1)]
         if operand is None or operand.dtype is None:
@@ -118,7 +119,7 @@ def inlined(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str
     known = {name: attribute.value for name, attribute in body.attributes.items()} | dict(given)
     values: dict[Any, Any] = {None: None, **dict(zip(body.inputs, [*operands, *[None] * len(body.inputs)], strict=False))}
     for inner in body:
-        attributes = {n: known.get(a.ref_attr_name) if a.is_ref() else a.value for n, a in inner.attributes.items()}
+        attributes = {n: known.get(a.ref_attr_name or "") if a.is_ref() else a.value for n, a in inner.attributes.items()}
         made = node(g, inner.domain, inner.op_type, [values[value] for value in inner.inputs], attributes, len(inner.outputs))
         values.update(zip(inner.outputs, made, strict=True))
     return [values[output] for output in body.outputs]

@@ -11,7 +11,7 @@ import onnx_ir as ir
 import torch
 
 from ..build.dtypes import FLOATS, onnx_dtype
-from ..build.graph import Graph
+from ..build.graph import Graph, Tensor
 from ..build.translation import Translation
 from ..errors import Untranslated
 from . import schema_nodes
@@ -86,7 +86,7 @@ def torchlib_source(opset: int) -> Source:
 def _typed(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any:
     """What torchlib makes of a call, unless it computes in another dtype than torch: it takes types to be promoted already."""
     made = translation(g, *args, **kwargs)
-    if any(isinstance(argument, ir.Value) and argument.known_sizes == () for argument in args):
+    if any(isinstance(argument, Tensor) and argument.known_sizes == () for argument in args):
         made = _without_axes(g, made)
     for value, fake in zip(_listed(made), _listed(g.at.meta["val"]), strict=True):
         if not isinstance(fake, torch.Tensor):
