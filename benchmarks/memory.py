@@ -6,10 +6,6 @@ A model of four large layers is exported and saved by ``to_onnx`` and by the off
 comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 
-import json
-import subprocess
-import sys
-
 from exportlab.measure import benchmark, figures, timing
 
 page = benchmark.page(
@@ -111,10 +107,7 @@ print(json.dumps({"saved": saved, "hidden": hidden, "size": size, "apart": apart
 
 def measured(way: str, width: int) -> dict[str, float]:
     """One export in a process of its own, whose file holds the weights once and whose peak is its own."""
-    command = [sys.executable, "-c", PROCESS, way, str(width)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = benchmark.in_process(PROCESS, way, str(width))
     assert 0.99 < found["size"] / weights_of(width) < 1.1, found
     assert found["apart"] < 1e-3, found
     assert found["hidden"] < 0.1 * found["saved"], found

@@ -6,10 +6,6 @@ Two models are exported for seven ways to run them. Then a new process, which ha
 You see what that costs beside ONNX Runtime with a file of ``to_onnx``: in a new process, in one that has loaded before, and for later calls.
 """
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -220,11 +216,9 @@ def program(name: str) -> str:
 
 def measured(name: str, path: Path) -> dict[str, float]:
     """One process."""
-    command = [sys.executable, "-c", program(name), str(path), str(path.parent), "30"]
-    settings = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=settings)
-    assert done.returncode == 0, (name, done.stderr[-2000:])
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = benchmark.in_process(
+        program(name), str(path), str(path.parent), "30", OMP_NUM_THREADS="1"
+    )
     assert found["apart"] < 1e-4, (name, found)
     return {**found, "in all": sum(found[part] for part in PARTS)}
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -209,6 +210,23 @@ def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> 
     leaves = artifact.calling.feed(given.args, given.kwargs)
     feeds = {i.name: x.numpy() for i, x in zip(running.get_inputs(), leaves, strict=True)}
     return lambda: lambda: [running.run(None, feeds) for _ in range(repeats)]
+
+
+def in_process(code: str, *arguments: str, **variables: str) -> dict[str, Any]:
+    """Run Python code in a process of its own, and return what its last line prints as JSON.
+
+    Args:
+        variables: of the environment, besides those of this process.
+
+    Raises:
+        RuntimeError: the process failed: the end of what it said.
+    """
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
+    if done.returncode:
+        raise RuntimeError(f"a process of its own failed: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:

@@ -25,13 +25,15 @@ from operators import Call, longer, report_of
 from torch.utils import _pytree as pytree
 
 from exportlab.messages import first_line
+from exportlab.outcomes import Outcome
 from exportlab.verification.verify import Report
 from fx2onnx.errors import FrozenDimension, ToOnnxError
 
 STORED = Path(__file__).with_suffix(".json")
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
 MODES = ("static", "dynamic")
-SERIOUS = ("wrong", "frozen", "crash", "timeout", "run", "convert", "capture", "ok", "left out")
+LEFT_OUT = "left out"
+SERIOUS = (*Outcome, LEFT_OUT)
 SAMPLES, WORKERS, LIMIT = 3, 2, 60  # samples of an operator, processes, seconds an operator may take
 SEEDS = 8  # results that differ between them are random
 ROUNDING = 1e-6  # of the largest element of a result: less is no error
@@ -96,37 +98,37 @@ def outcome_of(task: Task, count: int = SAMPLES) -> Result:
     """Exports and verifies the samples of one task."""
     op, begin = database()[task.op], time.perf_counter()
     seen = [_sample_outcome(op, sample, task) for sample in samples(op, DTYPES[task.dtype], count)]
-    outcome, detail = min(seen, key=lambda pair: SERIOUS.index(pair[0]), default=("left out", "no samples"))
+    outcome, detail = min(seen, key=lambda pair: SERIOUS.index(pair[0]), default=(LEFT_OUT, "no samples"))
     return Result(task, outcome, detail, round(time.perf_counter() - begin, 2))
 
 
 def _sample_outcome(op: Any, sample: Any, task: Task) -> tuple[str, str]:
     args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
     if reason := _left_out(op, args, kwargs, task):
-        return "left out", reason
+        return LEFT_OUT, reason
     try:
         report = report_of(
             lambda a, k: _defined(task, op.op(*a, **k)), args, kwargs, dynamic=task.mode == "dynamic", options={"mutations": "outputs"}
         )
     except FrozenDimension as error:
-        return "capture", first_line(error)
+        return Outcome.CAPTURE, first_line(error)
     except ToOnnxError as error:
         return error.stage, _refusal(error)
     except Exception as error:  # noqa: BLE001 - whatever the converter raises is what this database reports
-        return "convert", f"bug: {first_line(error)}"
+        return Outcome.CONVERT, f"bug: {first_line(error)}"
     report = replace(report, checks=tuple(check for check in report.checks if check.name not in UNDEFINED.get(task.op, ())))
-    failed = next((check for check in report.checks if check.outcome == report.outcome and report.outcome != "ok"), None)
-    if report.outcome == "frozen" and _captured_for_some_sizes(Call(op.op, args, kwargs), args, kwargs):
-        return "capture", "torch.export: what it captures is not right at the unseen size either"
-    shown = map(longer, _tensors(args, kwargs)) if report.outcome == "frozen" else _tensors(args, kwargs)
+    failed = next((check for check in report.checks if check.outcome == report.outcome and report.outcome is not Outcome.OK), None)
+    if report.outcome is Outcome.FROZEN and _captured_for_some_sizes(Call(op.op, args, kwargs), args, kwargs):
+        return Outcome.CAPTURE, "torch.export: what it captures is not right at the unseen size either"
+    shown = map(longer, _tensors(args, kwargs)) if report.outcome is Outcome.FROZEN else _tensors(args, kwargs)
     if failed and _is_rounding(report, _eager(Call(op.op, args, kwargs), [*shown], 0)):
-        return "ok", "rounding"
+        return Outcome.OK, "rounding"
     return report.outcome, f"{failed.name}: {failed.detail}" if failed else ""
 
 
 def _is_rounding(report: Report, expected: Any) -> bool:
     """Whether all that is off is far smaller than the largest element, as where large numbers cancel."""
-    off = [check.worst for check in report.checks if check.outcome in ("wrong", "frozen", "run")]
+    off = [check.worst for check in report.checks if check.outcome in (Outcome.WRONG, Outcome.FROZEN, Outcome.RUN)]
     largest = max(
         (leaf.abs().max().item() for leaf in pytree.tree_leaves(expected) if leaf.is_floating_point() and leaf.numel()), default=0
     )
@@ -230,15 +232,15 @@ class Worker:
             try:
                 return self.link.recv()
             except (EOFError, ConnectionError):
-                return self._replaced("crash", "the process died")
-        return self._replaced("timeout", f"took over {LIMIT} s") if time.monotonic() - self.begin > LIMIT else None
+                return self._replaced(Outcome.CRASH, "the process died")
+        return self._replaced(Outcome.TIMEOUT, f"took over {LIMIT} s") if time.monotonic() - self.begin > LIMIT else None
 
     def close(self) -> None:
         """Ends the process."""
         self.process.kill()
         self.process.join()
 
-    def _replaced(self, outcome: str, detail: str) -> Result:
+    def _replaced(self, outcome: Outcome, detail: str) -> Result:
         self.close()
         self._start()
         return Result(self.task, outcome, detail, round(time.monotonic() - self.begin, 2))
@@ -269,7 +271,7 @@ def stored() -> list[Result]:
 def store(results: Iterable[Result], count: int) -> None:
     """Writes the list: totals, and every task whose outcome is neither ok nor left out."""
     results = sorted(results, key=lambda r: str(r.task))
-    entries = [asdict(r) for r in results if r.outcome not in ("ok", "left out")]
+    entries = [asdict(r) for r in results if r.outcome not in (Outcome.OK, LEFT_OUT)]
     for entry in entries:
         del entry["seconds"]
     lines = ",\n".join(json.dumps(entry) for entry in entries)
@@ -298,7 +300,7 @@ def main() -> None:
     results = []
     for result in run(tasks(asked.ops, asked.dtype, modes), asked.samples):
         results.append(result)
-        if result.outcome not in ("ok", "left out"):
+        if result.outcome not in (Outcome.OK, LEFT_OUT):
             print(f"{result.outcome:8} {result.task} ({result.seconds} s): {result.detail[:240]}", flush=True)
     for kind, counts in totals(results).items():
         print(kind, counts)
