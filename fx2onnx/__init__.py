@@ -1,4 +1,4 @@
-"""`to_onnx`: captures a module with torch.export and walks the graph once, each operator becoming ONNX nodes where it stands."""
+"""`to_onnx`: captures a module with torch.export; an interpreter turns each operator of the graph into ONNX nodes where it stands."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class NameCollision(ToOnnxError):
 
 
 def users_line(node: torch.fx.Node) -> str:
-    """The innermost line outside torch in the stack that the capture kept, `file.py:12 in forward`; else the module that the node is in."""
+    """Return the innermost line outside torch that the capture kept, `file.py:12 in forward`; else the module that the node is in."""
     frames = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")]
     for frame in reversed(frames):
         path, line, function = frame.removeprefix("File ").split(", ")
@@ -69,7 +69,7 @@ def users_line(node: torch.fx.Node) -> str:
 
 
 def shown_path(path: str) -> str:
-    """The path by package, or from the current folder, where it lies in that; "a cell" for what a notebook ran."""
+    """Return the path by package, or from the current folder, where it lies in that; "a cell" for what a notebook ran."""
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
     packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # also of an environment that torch is not in
@@ -78,7 +78,7 @@ def shown_path(path: str) -> str:
 
 
 def first_sentence(error: Exception) -> str:
-    """The first line of an error's text that says something, else its type."""
+    """Return the first line of an error's text that says something, else its type."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
@@ -87,7 +87,7 @@ def _inside_torch(path: str) -> bool:
 
 
 def unsupported(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:
-    """One error for all of them: each operator once, why, and the lines that call it."""
+    """Return one error for all of them: each operator once, why, and the lines that call it."""
     by_op: dict[tuple[str, str], list[str]] = {}
     for node, reason in failures:
         lines = by_op.setdefault((op_title(node.target), reason), [])
@@ -103,5 +103,5 @@ that appends ONNX nodes (g.Add(x, y)) and returns the result, or an onnxscript f
 
 
 def op_title(target: Any) -> str:
-    """`aten.add.Tensor` for an overload, the name for anything else."""
+    """Return `aten.add.Tensor` for an overload, the name for anything else."""
     return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yields a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end.
+    """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end.
 
     Files that belong together (a model and its external data) can so be written side by side. When the block raises,
     nothing is moved and nothing is left behind.

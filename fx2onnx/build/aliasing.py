@@ -43,17 +43,17 @@ class Memory:
         return node in self._slots or node in self._links
 
     def link(self, node: Node, other: Any) -> None:
-        """`node` is another name for `other`: a node, a list of nodes, or a constant."""
+        """Make `node` another name for `other`: a node, a list of nodes, or a constant."""
         self._links[node] = other
 
     def resolved(self, node: Any) -> Any:
-        """The node that a chain of links ends at."""
+        """Return the node that a chain of links ends at."""
         while isinstance(node, Node) and node in self._links:
             node = self._links[node]
         return node
 
     def bind(self, node: Node, value: Any) -> None:
-        """The node holds this value; its storage tells whether it is a view."""
+        """Let the node hold this value; its storage tells whether it is a view."""
         storage = _storage(node) if self.tracks else None
         if storage not in self._by_storage and isinstance(node.meta.get("val"), (list, tuple)):
             storage = None  # several results, each with memory of its own
@@ -68,7 +68,7 @@ class Memory:
         return next((n for n in inputs if isinstance(n, Node) and _storage(n) == storage), None)
 
     def read(self, node: Node) -> Any:
-        """What the node holds now."""
+        """Return what the node holds now."""
         node = self.resolved(node)
         if isinstance(node, (list, tuple)):
             return [self.read(part) for part in node]
@@ -81,7 +81,7 @@ class Memory:
         return slot.value
 
     def write(self, node: Node, value: Any) -> None:
-        """The memory that the node shows now holds `value` there; whatever else shows that memory sees it."""
+        """Let the memory that the node shows now hold `value` there; whatever else shows that memory sees it."""
         node = self.resolved(node)
         slot = self._slots[node]
         whole = value
@@ -93,11 +93,11 @@ class Memory:
         slot.value, slot.version = value, version
 
     def written(self, node: Node) -> bool:
-        """Whether anything was written into the memory of this node."""
+        """Return whether anything was written into the memory of this node."""
         return self._versions.get(self._slots[node].owner, 0) > 0
 
     def path(self, owner: Node, node: Node) -> list[Node]:
-        """The views that lead from the owner of the memory to `node`, which is the last."""
+        """Return the views that lead from the owner of the memory to `node`, which is the last."""
         steps: list[Node] = []
         step: Node | None = node
         while step is not None and step is not owner:
@@ -106,7 +106,7 @@ class Memory:
         return steps[::-1]
 
     def same_view(self, a: Any, b: Any) -> bool:
-        """Whether both nodes show the same elements of the same memory, by the same views."""
+        """Return whether both nodes show the same elements of the same memory, by the same views."""
         a, b = self.resolved(a), self.resolved(b)
         if not (isinstance(a, Node) and isinstance(b, Node)) or self._slots[a].owner is not self._slots[b].owner:
             return False
@@ -118,7 +118,7 @@ class Memory:
         return [(step.target, step.args[1:], step.kwargs) for step in views]
 
     def alone(self, node: Node) -> bool:
-        """Whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
+        """Return whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
         storage = _storage(node)
         return all(slot.owner is node or _storage(slot.owner) != storage for slot in self._slots.values())
 
@@ -133,13 +133,13 @@ def _storage(node: Node) -> int | None:
 
 
 def returns_its_argument(node: Node) -> bool:
-    """Whether the call writes into its first argument and returns it."""
+    """Return whether the call writes into its first argument and returns it."""
     overload = overload_of(node)
     return overload is not None and overload._schema.is_mutable and torch.Tag.inplace_view not in overload.tags
 
 
 def writes(graph_module: torch.fx.GraphModule) -> bool:
-    """Whether any call in this graph, or in a graph inside it, may write into its arguments."""
+    """Return whether any call in this graph, or in a graph inside it, may write into its arguments."""
     for node in graph_module.graph.nodes:
         overload = overload_of(node)
         if overload is not None and overload._schema.is_mutable:
@@ -153,7 +153,7 @@ HIDDEN_WRITES = {torch.ops.aten.batch_norm.default: (3, 4), torch.ops.aten.insta
 
 
 def written_arguments(node: Node) -> list[Node]:
-    """The arguments that this call changes, as its schema says (or, for batch norms, as everybody knows)."""
+    """Return the arguments that this call changes, as its schema says (or, for batch norms, as everybody knows)."""
     overload = overload_of(node)
     if overload in HIDDEN_WRITES:
         return [argument for i in HIDDEN_WRITES[overload] if isinstance(argument := node.args[i], Node)]

@@ -58,7 +58,7 @@ class Conversion:
         self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
 
     def model(self) -> ir.Model:
-        """The ONNX model.
+        """Return the ONNX model.
 
         Raises:
             UnsupportedOps, MutationError, NameCollision: see there.

@@ -72,7 +72,7 @@ class Interpreter:
         self._scopes: dict[int, dict[str, str]] = {}
 
     def run(self, nodes: Iterable[torch.fx.Node]) -> None:
-        """Translates them in order; what cannot be is kept in `failures`, so that one error can name all."""
+        """Translate them in order; what cannot be is kept in `failures`, so that one error can name all."""
         rest = iter(nodes)
         for node in rest:
             if node.op == "get_attr":
@@ -101,7 +101,7 @@ class Interpreter:
             self.give_up(node)
 
     def give_up(self, node: torch.fx.Node) -> None:
-        """What reads this node is not translated either, and not complained about."""
+        """Translate nothing that reads this node, without complaining of it."""
         self._failed.add(node)
 
     def _node(self, node: torch.fx.Node) -> None:
@@ -179,7 +179,7 @@ class Interpreter:
         return self.dispatch(node)(self.g, *map(value_of, node.args), **kwargs)
 
     def value_of(self, argument: Any) -> Any:
-        """The current value of an argument: nodes replaced, also inside lists."""
+        """Return the current value of an argument: nodes replaced, also inside lists."""
         if isinstance(argument, torch.fx.Node):
             return self.memory.read(argument)
         if isinstance(argument, (list, tuple)):
@@ -214,7 +214,7 @@ class Interpreter:
         return made
 
     def describe(self, made: Tensor, value: torch.Tensor) -> None:
-        """Sizes and shape of a value, as the capture has them."""
+        """Give a value the sizes and the shape that the capture has for it."""
         self.g.sized(made, sizes_of(value))
         made.shape = self.g.shared.onnx_shape(made.sizes)
         self.g.symbols.learn_sizes(made)
@@ -229,7 +229,7 @@ class Interpreter:
 
 
 def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
-    """The module a node comes from, under the keys that the official exporter writes."""
+    """Return the module a node comes from, under the keys that the official exporter writes."""
     entries = list(stack.values())
     names = [str(path) for path, _ in entries]
     classes = [kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}" for _, kind in entries]

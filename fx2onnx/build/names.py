@@ -1,4 +1,4 @@
-"""Names that are given once. Not here: which names."""
+"""Names that are given once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
-        """`name`, or `name/2`, `name/3`, … when it was given before."""
+        """Return `name`, or `name/2`, `name/3`, … when it was given before."""
         if name not in self._given:
             self._given.add(name)
             return name

@@ -14,7 +14,7 @@ from .graph import TRANSPOSED
 
 
 def passes_applied(model: ir.Model) -> ir.Model:
-    """The same model, with batch norms folded, no weight stored twice, and nothing that no output needs."""
+    """Return the same model, with batch norms folded, no weight stored twice, and nothing that no output needs."""
     for node in list(model.graph):
         if node.op_type == "BatchNormalization" and node.domain == "":
             _fold(model.graph, node)

@@ -1,4 +1,4 @@
-"""Graphs inside graphs: a captured one becomes the body of an If, a Loop or a Scan. Not here: the operators that take them."""
+"""Graphs inside graphs: a captured one becomes the body of an If, a Loop or a Scan."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _bound(g: Graph, fake: Any, operand: Any) -> Any:
 
 
 def all_made(*makers: Callable[[], Any]) -> list[Any]:
-    """What each of them gives.
+    """Return what each of them gives.
 
     Raises:
         UntranslatedInside: with the failures of all of them.
@@ -74,14 +74,14 @@ def all_made(*makers: Callable[[], Any]) -> list[Any]:
 
 
 def inlined(g: Graph, around: Graph) -> Graph:
-    """A child whose nodes are appended to `g` itself, but which knows only the symbols of `around` and those of its own placeholders."""
+    """Return a child whose nodes are appended to `g` itself, knowing only the symbols of `around` and of its own placeholders."""
     inner = g.child()
     inner.nodes, inner.seen, inner.symbols = g.nodes, g.seen, Symbols(around.symbols)
     return inner
 
 
 def described(g: Graph, name: str, fake: Any) -> Tensor:
-    """An input of a sub-graph, with the type that the capture has for it."""
+    """Return an input of a sub-graph, with the type that the capture has for it."""
     return input_named(g, name, sizes_of(fake) if isinstance(fake, torch.Tensor) else (), dtype_of(fake))
 
 
@@ -92,13 +92,13 @@ def input_named(g: Graph, name: str, sizes: Sequence[Size], dtype: ir.DataType) 
 
 
 def inputs_of(g: Graph, module: torch.fx.GraphModule, count: int) -> list[Tensor]:
-    """Inputs of a sub-graph for the first placeholders of a captured one."""
+    """Return inputs of a sub-graph for the first placeholders of a captured one."""
     placeholders = module.graph.find_nodes(op="placeholder")[:count]
     return [described(g, placeholder.name, placeholder.meta["val"]) for placeholder in placeholders]
 
 
 def dtype_of(fake: Any) -> ir.DataType:
-    """The type of a tensor, or the one in which a number is handed over."""
+    """Return the type of a tensor, or the one in which a number is handed over."""
     return onnx_dtype(fake.dtype) if isinstance(fake, torch.Tensor) else NUMBERS[type(fake)]
 
 
@@ -108,7 +108,10 @@ def dtypes_of(fakes: Sequence[Any]) -> list[ir.DataType]:
 
 
 def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> ir.Graph:
-    """The finished sub-graph. Each output is a value of its own, made inside: ONNX allows neither an outer one nor the same one twice."""
+    """Return the finished sub-graph.
+
+    Each output is a value of its own, made inside: ONNX allows neither an outer one nor the same one twice.
+    """
     taken: set[int] = set()
     outputs = []
     for result, dtype in zip(results, dtypes, strict=True):
@@ -121,7 +124,7 @@ def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[
 
 
 def typed(made: Any, fakes: Sequence[Any]) -> list[Tensor]:
-    """The outputs of a node, each with the type that the capture has for it; numbers have no axes."""
+    """Return the outputs of a node, each with the type that the capture has for it; numbers have no axes."""
     outputs = list(made) if isinstance(made, tuple) else [made]
     for output, fake in zip(outputs, fakes, strict=True):
         output.type = ir.TensorType(dtype_of(fake))

@@ -1,4 +1,4 @@
-"""Symbolic numbers as values of the graph: each expression once, from the shapes of the inputs. Not here: deciding which are symbolic."""
+"""Symbolic numbers as values of the graph: each expression once, from the shapes of the inputs."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Symbols:
         self.scalars: dict[sympy.Expr, Tensor] = {}
 
     def learn_sizes(self, value: Tensor) -> None:
-        """The sizes of this tensor can be read from it."""
+        """Note that the sizes of this tensor can be read from it."""
         for axis, size in enumerate(value.sizes):
             if not isinstance(size, int) and not self._knows(size):
                 self.sources[size] = partial(_size, value, axis)
 
     def learn_number(self, number: Any, value: Tensor) -> None:
-        """This tensor of one element holds the number."""
+        """Note that this tensor of one element holds the number."""
         if isinstance(number, sympy.Basic) and not self._knows(number):
             self.hold(number, value)
 
     def hold(self, number: Any, value: Tensor) -> None:
-        """In this graph the tensor holds the number, whatever graphs around it have for it: a loop's own symbol."""
+        """Let the tensor hold the number in this graph, whatever graphs around it have for it: a loop's own symbol."""
         kind = BOOL if _is_truth(number) else INT64 if number.is_integer else DOUBLE
         self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
         if value.known_sizes == () and value.dtype == kind:
@@ -76,7 +76,7 @@ class Symbols:
         return self.outer._scalar(number) if self.outer else None
 
     def one(self, g: Appends, number: Any) -> Tensor:
-        """An int64 tensor `[number]`; of a list, the list."""
+        """Return an int64 tensor `[number]`; of a list, the list."""
         if isinstance(number, list):
             return g.const(number, INT64)
         if isinstance(number, (int, sympy.Integer)):
@@ -86,7 +86,7 @@ class Symbols:
         return g.sized(g.cast(self._computed(g, number), INT64), (1,))
 
     def scalar(self, g: Appends, number: sympy.Expr) -> Tensor:
-        """A tensor without axes: int64, float64 or bool, as the expression is."""
+        """Return a tensor without axes: int64, float64 or bool, as the expression is."""
         if (held := self._scalar(number)) is not None:
             return held
         one = self._computed(g, number) if _is_truth(number) or not number.is_integer else self.one(g, number)

@@ -1,4 +1,4 @@
-"""Python's and torch's values as a graph has them: sizes, constants, attributes, and what makes two of them equal. Not here: nodes."""
+"""Python's and torch's values as a graph has them: sizes, constants, attributes, and what makes two of them equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPARED = 1 << 20  # elements of a constant up to which its bytes are compared 
 
 
 def runs(sizes: Sequence[Size]) -> Iterator[Any]:
-    """Neighbouring integers together as one list, expressions alone."""
+    """Yield neighbouring integers together as one list, expressions alone."""
     run: list[int] = []
     for size in sizes:
         if isinstance(size, (int, sympy.Integer)):
@@ -31,7 +31,7 @@ def runs(sizes: Sequence[Size]) -> Iterator[Any]:
 
 
 def exact_dtype(data: Any) -> torch.dtype | None:
-    """float64 for Python's own floats, so that none is rounded before its dtype is known; None where torch's choice is exact."""
+    """Return float64 for Python's own floats, so that none is rounded before its dtype is known; None where torch's choice is exact."""
     first = data
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
@@ -39,21 +39,21 @@ def exact_dtype(data: Any) -> torch.dtype | None:
 
 
 def python_number(value: Any) -> Any:
-    """A sympy number as Python's own."""
+    """Return a sympy number as Python's own."""
     if isinstance(value, sympy.Basic):
         return int(value) if value.is_integer else float(value)
     return value
 
 
 def bytes_of(tensor: torch.Tensor) -> Any:
-    """What two equal constants have in common; large ones are not compared, and equal to nothing."""
+    """Return what two equal constants have in common; large ones are not compared, and equal to nothing."""
     if tensor.numel() > COMPARED:
         return object()
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
 
 
 def hashable(value: Any) -> Any:
-    """What stands for the value of an attribute in the key of a node."""
+    """Return what stands for the value of an attribute in the key of a node."""
     if type(value) in IMMUTABLE:
         return value
     if isinstance(value, list):
@@ -62,7 +62,7 @@ def hashable(value: Any) -> Any:
 
 
 def attribute(name: str, value: Any) -> ir.Attr:
-    """A Python value as an ONNX attribute.
+    """Return a Python value as an ONNX attribute.
 
     Raises:
         TypeError: there is no attribute of this kind.
@@ -77,12 +77,12 @@ def attribute(name: str, value: Any) -> ir.Attr:
 
 
 def sizes_of(fake: torch.Tensor) -> tuple[Size, ...]:
-    """The sizes that the capture gave a tensor, as integers and sympy expressions."""
+    """Return the sizes that the capture gave a tensor, as integers and sympy expressions."""
     return tuple(size if isinstance(size, int) else expression(size) for size in fake.shape)
 
 
 def expression(symbolic: Any) -> Any:
-    """A `SymInt`, `SymFloat` or `SymBool` as a sympy expression, a number as it is."""
+    """Return a `SymInt`, `SymFloat` or `SymBool` as a sympy expression, a number as it is."""
     if isinstance(symbolic, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         found = symbolic.node.expr
         return int(found) if isinstance(found, sympy.Integer) else found

@@ -17,7 +17,7 @@ from .packages import needed_package
 
 
 def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]:
-    """The caller's table with an overload for each operator and a translation of our kind for each function.
+    """Return the caller's table with an overload for each operator and a translation of our kind for each function.
 
     A value may be a list of functions: the first that fits is used.
 
@@ -50,7 +50,7 @@ def _translation(key: Any, value: Any) -> Translation:
 
 
 def is_own_kind(function: Any) -> bool:
-    """Whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
+    """Return whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
     if not inspect.isfunction(function):
         return False
     return next(iter(inspect.signature(function).parameters), None) == "g"

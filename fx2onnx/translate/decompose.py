@@ -28,7 +28,7 @@ DEPTH = 6
 
 
 def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], TranslationOf], within: tuple[Any, ...] = ()) -> Source:
-    """A source that traces what an operator decomposes into and translates that in its place.
+    """Return a source that traces what an operator decomposes into and translates that in its place.
 
     Args:
         inner_dispatch: makes what finds translations of the operators it consists of, given those that it stands in itself.
@@ -45,7 +45,7 @@ def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], Translation
 
 
 def decompositions(target: Any) -> list[Callable[..., Any]]:
-    """What torch knows an operator to consist of: its composite kernel, the tables of decompositions, what stands for a prim."""
+    """Return what torch knows an operator to consist of: its composite kernel, the tables of decompositions, what stands for a prim."""
     if not isinstance(target, torch._ops.OpOverload):
         return []
     ways = [target.decompose] if target._can_decompose() else []
@@ -123,7 +123,7 @@ def _may_equal(made: Sequence[Any] | None, captured: Sequence[Any]) -> bool:
 
 
 def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule:
-    """The graph of what `way` does with the fake arguments of a node; its inputs are the nodes among them.
+    """Return the graph of what `way` does with the fake arguments of a node; its inputs are the nodes among them.
 
     Raises:
         Untranslated: it cannot be traced, or it decides something by a size and so holds for some sizes only.

@@ -57,7 +57,7 @@ class Dispatch:
         raise Untranslated("; ".join(reasons) or missing)
 
     def knows(self, node: torch.fx.Node) -> bool:
-        """Whether any source has a translation for the operator of this node."""
+        """Return whether any source has a translation for the operator of this node."""
         try:
             return any(translation is not None for _, translation in self._candidates(node))
         except MissingPackage:
@@ -73,7 +73,7 @@ class Dispatch:
 
 
 def functional_twin(target: Any) -> Any:
-    """The overload that computes what an in-place one writes: `aten.add.Tensor` for `aten.add_.Tensor`; None when there is none."""
+    """Return the overload that computes what an in-place one writes: `aten.add.Tensor` for `aten.add_.Tensor`; None when there is none."""
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
         return None
     namespace, _, name = target._schema.name.partition("::")
@@ -82,7 +82,7 @@ def functional_twin(target: Any) -> Any:
 
 
 def first_that_fits(translations: Sequence[Translation]) -> Translation:
-    """A translation that tries these in order, until one does not refuse the call."""
+    """Return a translation that tries these in order, until one does not refuse the call."""
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
         for candidate in translations[:-1]:

@@ -72,7 +72,7 @@ class Recorder(_building.OpRecorder):
         return [Traced(value, sequence=schema_nodes.is_sequence(value)) for value in made]
 
     def eval_function(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Traces a function that can be, and otherwise appends the nodes of its body."""
+        """Trace a function that can be, and otherwise append the nodes of its body."""
         if function.traceable:
             return super().eval_function(function, args, kwargs)
         results = [
@@ -81,7 +81,7 @@ class Recorder(_building.OpRecorder):
         return results[0] if len(results) == 1 else results
 
     def called(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
-        """What `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
+        """Return what `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
         signature = _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
         inputs, attributes = _building._construct_named_inputs_and_attrs(signature, args, kwargs)

@@ -1,4 +1,4 @@
-"""ONNX nodes that others wrote, appended to our graph: types by their schemas, bodies of functions. Not here: who wrote them."""
+"""ONNX nodes that others wrote, appended to our graph: types by their schemas, bodies of functions."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _of_sequence(g: Graph, op_type: str, operands: Sequence[Any], given: dict[st
 
 
 def is_sequence(value: Tensor) -> bool:
-    """Whether a value is a sequence of tensors."""
+    """Return whether a value is a sequence of tensors."""
     return isinstance(value.type, ir.SequenceType)
 
 
 def constant(g: Graph, attributes: Mapping[str, Any]) -> Tensor:
-    """The one value that a Constant node has among its attributes."""
+    """Return the one value that a Constant node has among its attributes."""
     name, value = next(iter(attributes.items()))
     if name == "value":
         tensor = value if isinstance(value, ir.TensorProtocol) else ir.tensor(value)
@@ -108,7 +108,7 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
 
 
 def inlined(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
-    """The nodes of an onnxscript function's body; one that has graphs inside becomes a function of the model.
+    """Append the nodes of an onnxscript function's body; one that has graphs inside becomes a function of the model.
 
     Args:
         function: an `onnxscript.OnnxFunction`.
@@ -130,7 +130,7 @@ def _body(function: Any) -> ir.Function:
 
 
 def local_call(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
-    """A call of an onnxscript function, which becomes a function of the model with those that it calls."""
+    """Append a call of an onnxscript function, which becomes a function of the model with those that it calls."""
     captured = g.at.meta["val"]
     captured = captured if isinstance(captured, (tuple, list)) else [captured]
     main = _body(function)
