@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import onnx_ir as ir
 import torch
@@ -78,7 +77,7 @@ def of_locals(error: BaseException | None) -> SourceLine | None:
     return None
 
 
-def _of_node(value: Any) -> SourceLine | None:
+def _of_node(value: object) -> SourceLine | None:
     if isinstance(value, torch.fx.Node):
         return of_text(value.meta.get("stack_trace") or "")
     return of_text(value.metadata_props.get(STACK, "")) if isinstance(value, ir.Node) else None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 from torch import nn
@@ -31,6 +31,9 @@ from ..verification.divergence import compared
 from .events import Diverged, Saved, Started, Tell, Trial
 from .lines import STACK, of_locals, of_text
 from .patient import Patient
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 BESIDE = "model.onnx.data"  # the weights of a large file
 CALLS = 5  # calls of the file and of eager, in turns
@@ -81,7 +84,7 @@ def _run_from(artifact: OnnxArtifact, path: Path) -> None:
         vars(artifact)["session"] = _session(path)
 
 
-def _session(path: Path) -> Any:
+def _session(path: Path) -> onnxruntime.InferenceSession:
     options = session_options()
     options.add_session_config_entry("session.disable_prepacking", "1")  # it would hold every weight once more
     return session(path, options)

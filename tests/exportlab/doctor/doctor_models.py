@@ -318,3 +318,17 @@ class Stuck(nn.Module):
 
 def stuck() -> Made:
     return Stuck(), rows(4, 7)
+
+
+class OtherwiseWhenExported(nn.Module):
+    """Does something and returns another answer while it is exported, or does that something alone."""
+
+    def __init__(self, act: Callable[[], object], factor: float) -> None:
+        super().__init__()
+        self.act, self.factor = act, factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.compiler.is_exporting():
+            self.act()
+            return x * self.factor
+        return x * 2

@@ -15,8 +15,13 @@ from torch import nn
 
 from exportlab import cli, doctor
 from exportlab.cases import Sample
-from exportlab.doctor import Diagnosis, Options, examined
+from exportlab.doctor import Diagnosis, Options, examined, trial
+from exportlab.doctor.events import Trial
+from exportlab.doctor.patient import patient_of
+from exportlab.doctor.run import Examination
 from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
+from exportlab.exporters import onnx_artifact
+from exportlab.exporters.session import session
 from exportlab.isolation import Abandoned, apart
 from exportlab.sweep.isolated import GiB
 
@@ -240,3 +245,39 @@ def test_what_needed_a_patch_is_saved_with_it(tmp_path: Path) -> None:
     assert found.verdict.best.label == "to_onnx, patched"
     assert found.facts.saved == str(tmp_path / "model.onnx")
     assert (tmp_path / "model.onnx").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("factor", "exporting"), [(2.0, ["dynamo"]), (3.0, ["dynamo", "capture, non-strict", "capture, strict", "dynamo, optimize=False"])]
+)
+def test_a_step_that_needs_an_export_again_does_not_make_it_again(tmp_path: Path, factor: float, exporting: list[str]) -> None:
+    seen, steps = tmp_path / "seen", []
+    module = doctor_models.OtherwiseWhenExported(lambda: seen.open("a").write(f"{os.getpid()}\n"), factor)
+    doctor(module, *doctor_models.rows(4, 7), exporters=("dynamo",), seconds=600, save=tmp_path / "model.onnx", tell=steps.append)
+    assert ("where dynamo parts" in steps) == (factor != 2.0)
+    assert ("save" in steps) == (factor == 2.0)
+    assert [step for step in steps if step in exporting] == exporting
+    assert len(set(seen.read_text().split())) == len(exporting)
+
+
+@pytest.mark.parametrize(("save", "left"), [(True, ["model.onnx"]), (False, [])])
+def test_no_more_than_the_best_file_lies_between_the_steps(tmp_path: Path, save: bool, left: list[str]) -> None:
+    module, samples = doctor_models.healthy()
+    (tmp_path / "between").mkdir()
+    options = Options(600, exporters=("torch.export", "to_onnx", "dynamo"), save=tmp_path / "saved.onnx" if save else None)
+    examination = Examination(patient_of(module, samples), options, tmp_path / "between")
+    assert [event.label for event in examination.events() if isinstance(event, Trial)] == list(options.exporters)
+    assert [path.name for path in (tmp_path / "between").rglob("*") if path.is_file()] == left
+    assert (tmp_path / "saved.onnx").exists() == save
+
+
+def test_a_file_with_weights_beside_it_is_saved_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "EXTERNAL_DATA_ABOVE", 100)
+    monkeypatch.setattr(onnx_artifact, "EXTERNAL_DATA_ABOVE", 100)
+    module, samples = doctor_models.healthy()
+    found = doctor(module, *samples, exporters=("to_onnx",), seconds=600, save=tmp_path / "own.onnx")
+    assert found.facts.saved == str(tmp_path / "own.onnx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.onnx", "own.onnx.data"]
+    [sample] = samples[1]
+    [result] = session(tmp_path / "own.onnx").run(None, {"input": sample.numpy()})
+    torch.testing.assert_close(torch.from_numpy(result), module(sample))
