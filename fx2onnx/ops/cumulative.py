@@ -69,7 +69,7 @@ def _running_extreme(g: Graph, x: Tensor, dim: int, better: str) -> Sequence[Ten
         take = body.op(better, item, value)
         if item.dtype in FLOATS:
             take = body.Or(body.IsNaN(item), take)
-        return [body.Where(take, item, value), body.Where(take, position, index, dtype=INT64), body.Add(position, 1)]
+        return [body.Where(take, item, value), body.Where(take, position, index), body.Add(position, 1)]
 
     if x.rank == 0:
         return x, g.const(0, INT64)
