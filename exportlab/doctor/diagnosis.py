@@ -23,7 +23,7 @@ FOUND = 4  # findings that are told in full
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found. Prints as text; renders as the HTML report in a notebook."""
+    """All that was found; prints as text, renders as the HTML report in a notebook."""
 
     facts: Facts
 
@@ -68,7 +68,7 @@ class Diagnosis:
         return show.table([_row(trial) for trial in self.facts.tried])
 
     def _how(self) -> Iterator[str]:
-        """What moved, what was made, what was captured, what was left out."""
+        """Lines that say what moved, what was made, what was captured, what was left out."""
         summary = self.facts.summary
         assert summary is not None
         moving = "; ".join(size.how() for size in summary.moving) or _nothing_moves(len(summary.samples))

@@ -51,7 +51,7 @@ class Unusable:
 
 @dataclass(frozen=True)
 class Eager:
-    """What the module does by itself: which of the made samples it takes, whether it draws random numbers, and what it holds.
+    """The module by itself: which of the made samples it takes, whether it draws random numbers, and what it holds.
 
     Attributes:
         weights: in bytes.
@@ -74,7 +74,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Capture:
-    """What became of one way to capture: `strict`, `non-strict` or `draft`."""
+    """One way to capture, `strict`, `non-strict` or `draft`, and what came of it."""
 
     how: str
     found: Captured | Failure
@@ -82,7 +82,7 @@ class Capture:
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one export.
+    """One export, and what came of it.
 
     Attributes:
         label: the exporter, and what was done differently.

@@ -15,7 +15,7 @@ OFFICIAL = "dynamo"
 
 @dataclass
 class Facts:
-    """What the steps brought so far.
+    """All that the steps brought so far.
 
     Attributes:
         unusable: why the input cannot be used, and where.

@@ -35,7 +35,7 @@ Failed = Callable[[Failure], Event | None]
 
 @dataclass(frozen=True)
 class Options:
-    """What the doctor may take and try.
+    """Limits of the examination, and what to try.
 
     Attributes:
         seconds: of the whole run. memory: GiB that a step may take, the model included.
@@ -78,15 +78,20 @@ class Examination:
             yield from self._save()
 
     def _step(self, name: str, call: Callable[[Tell], None], failed: Failed) -> Iterator[Event]:
-        """What the call tells in a child; where that fails, or there is no time for it, what is made of the failure."""
+        """Events that the call tells in a child; where that fails, or there is no time for it, what `failed` makes of the failure."""
         yield Started(name)
-        left = self.deadline - time.monotonic()
-        seconds = min(left, max(self.options.seconds / SHARE, LEAST))
-        memory = int(self.options.memory * GiB)
-        for said in events(partial(_alone, call), seconds=seconds, memory=memory) if left > 0 else (Ended(failure=NO_TIME),):
+        for said in self._in_child(call):
             event = said if not isinstance(said, Ended) else failed(said.failure) if said.failure else None
             if event is not None:
                 yield event
+
+    def _in_child(self, call: Callable[[Tell], None]) -> Iterator[Event | Ended]:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            yield Ended(failure=NO_TIME)
+            return
+        seconds = min(left, max(self.options.seconds / SHARE, LEAST))
+        yield from events(partial(_alone, call), seconds=seconds, memory=int(self.options.memory * GiB))
 
     def _eager(self) -> Iterator[Event]:
         yield from self._step("eager", lambda tell: tell(run_eagerly(self.patient)), _unusable)
@@ -110,7 +115,7 @@ class Examination:
                 shutil.rmtree(other)
 
     def _lost(self, trial: Trial, failure: Failure) -> Event | None:
-        """What is kept of an export whose child failed. Once that has told how the export ended, only the look for a divergence is lost."""
+        """Keep an export whose child failed. Once that has told how the export ended, only the look for a divergence is lost."""
         if failure is NO_TIME:
             return LeftOut(trial.label)
         if any(tried.label == trial.label for tried in self.facts.tried):

@@ -51,7 +51,7 @@ def _of_end(facts: Facts, ended: Ended) -> Event | None:
 
 
 def _told(failure: Failure, who: str) -> Failure:
-    """What `BadInput` says already says it all; of others, who it was."""
+    """Leave what `BadInput` says as it is; say of others who it was."""
     if "BadInput" in failure.types:
         return replace(failure, error=failure.error.partition(": ")[2])
     if signal.SIGALRM.name in failure.error:

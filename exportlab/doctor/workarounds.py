@@ -119,11 +119,11 @@ class Around:
         self.exporter, self.name = exporter, exporter.name
 
     def missing(self) -> str | None:
-        """Nothing more than that exporter."""
+        """Return what that exporter lacks."""
         return self.exporter.missing()
 
     def stage(self, error: Exception) -> Outcome:
-        """As that exporter."""
+        """Return the stage that that exporter names."""
         return self.exporter.stage(error)
 
 
@@ -131,9 +131,15 @@ class Decomposed(Around):
     """An exporter that gets the captured graph in simpler operators."""
 
     def export(
-        self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, *, dynamic_shapes: Any = None, **options: Any
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        dynamic_shapes: Any = None,
+        **options: Any,
     ) -> Artifact:
-        """Captures, decomposes, exports."""
+        """Capture, decompose, export."""
         program = marked_program(module, args, kwargs, dynamic_shapes, strict=False).run_decompositions()
         return self.exporter.export(program, args, kwargs, **options)
 
@@ -141,8 +147,8 @@ class Decomposed(Around):
 class Patched(Around):
     """An exporter that runs while the patches are applied that the model calls for."""
 
-    def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Any = None, **options: Any) -> Artifact:
-        """As that exporter."""
+    def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, **options: Any) -> Artifact:
+        """Export as that exporter does."""
         with for_model(module, args, kwargs):
             return self.exporter.export(module, args, kwargs, **options)
 
