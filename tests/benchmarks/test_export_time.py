@@ -1,4 +1,4 @@
-"""The benchmark's script from its first line to its last, on exporters that take no time. Not here: the real ones."""
+"""The benchmark's script from its first line to its last, on exporters that take no time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks of to_onnx: what they refuse before anything is measured, and what their helpers say. Not here: any time or peak."""
+"""The benchmarks of to_onnx: what they refuse before anything is measured, and what their helpers say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that pages need: what is said when they are not there, and which lessons are left out. Not here: the lessons."""
+"""Programs that pages need: what is said when they are not there, and which lessons are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One operator as a module: exported by `to_onnx`, static or with every axis free, and verified at both sizes. Not here: the operators."""
+"""One operator as a module: exported by `to_onnx`, static or with every axis free, and verified at both sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every architecture of the zoo is right at every size when `to_onnx` exports it, without a fallback. Not here: any other exporter."""
+"""Every architecture of the zoo is right at every size when `to_onnx` exports it, without a fallback."""
 
 from __future__ import annotations
 

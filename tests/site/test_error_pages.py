@@ -1,4 +1,4 @@
-"""The pages of known errors: their code as one types it, their messages without this machine. Not here: whether the errors still happen."""
+"""The pages of known errors: their code as one types it, their messages without this machine. Not here: the errors (test_known.py)."""
 
 from __future__ import annotations
 

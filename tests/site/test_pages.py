@@ -1,4 +1,4 @@
-"""Pages keep their form: the README, each lesson and its stored pair, each recipe. Not here: running recipes, which nbval does."""
+"""Pages keep their form: the README, each lesson and its stored pair, each recipe."""
 
 from __future__ import annotations
 

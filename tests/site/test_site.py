@@ -1,4 +1,4 @@
-"""What the site does to generated pages. Not here: links, which check_links follows, nor the page of the matrix."""
+"""What the site does to generated pages."""
 
 from __future__ import annotations
 

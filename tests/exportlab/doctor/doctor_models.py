@@ -1,4 +1,4 @@
-"""Models for the doctor: each with a known defect, the same put right as it advises, and factories that misbehave. Not here: tests."""
+"""Models for the doctor: each with a known defect, the same put right as it advises, and factories that misbehave."""
 
 # ruff: noqa: D101 - what each is for is told by its factory's name
 from __future__ import annotations

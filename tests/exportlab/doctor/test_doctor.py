@@ -1,4 +1,4 @@
-"""The doctor names defect, line and a way past it; what misbehaves gets a verdict, what is healthy no alarm. Not here: exporters."""
+"""The doctor names defect, line and a way past it; what misbehaves gets a verdict, what is healthy no alarm."""
 
 from __future__ import annotations
 

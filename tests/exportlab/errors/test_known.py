@@ -1,4 +1,4 @@
-"""What a known error has to have, and how one that is out of date is found out. Not here: running them all, which writes their pages."""
+"""What a known error has to have, and how one that is out of date is found out."""
 
 from __future__ import annotations
 

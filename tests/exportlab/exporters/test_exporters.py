@@ -1,4 +1,4 @@
-"""Every exporter keeps the protocol: what goes in comes out, called, saved and measured. Not here: wrong answers."""
+"""Every exporter keeps the protocol: what goes in comes out, called, saved and measured."""
 
 from __future__ import annotations
 

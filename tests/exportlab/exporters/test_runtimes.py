@@ -1,4 +1,4 @@
-"""The exporters that bring a runtime of their own: openvino, executorch, aoti, transformers. Not here: what every exporter keeps."""
+"""Exporters that bring a runtime: openvino, executorch, aoti, transformers. Not here: what all keep (test_exporters.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours, numbers and places of the plots of benchmarks. Not here: how they look."""
+"""Colours, numbers and places of the plots of benchmarks."""
 
 from __future__ import annotations
 

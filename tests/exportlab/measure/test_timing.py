@@ -1,4 +1,4 @@
-"""Rounds, ratios, the stored run and a page's command line, on a clock that the test moves. Not here: any real time."""
+"""Rounds, ratios, the stored run and a page's command line, on a clock that the test moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: workers that die, hang or eat, sweeps that are killed and resumed, other executors. Not here: what outcomes mean."""
+"""Sweeps: workers that die, hang or eat, sweeps that are killed and resumed, other executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`first_difference` names the node: one planted defect per test, in the files of both exporters. Not here: whether exports are right."""
+"""`first_difference` names the node: one planted defect per test, in the files of both exporters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify` names every silence: one deliberately wrong artifact for each. Not here: real exporters."""
+"""`verify` names every silence: one deliberately wrong artifact for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbolic numbers as ONNX values: every rule against sympy, and sizes as numbers in models. Not here: which axes are symbolic."""
+"""Symbolic numbers as ONNX values: every rule against sympy, and sizes as numbers in models."""
 
 from __future__ import annotations
 

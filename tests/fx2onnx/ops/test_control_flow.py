@@ -1,4 +1,4 @@
-"""cond, while_loop, scan and map in `to_onnx`, at every size and on both sides. Not here: the operators inside them."""
+"""cond, while_loop, scan and map in `to_onnx`, at every size and on both sides."""
 
 from __future__ import annotations
 
