@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
+import torch
 
-from .values import Size
+from .values import Number, Size
 
 
 class Tensor(ir.Value):
@@ -34,3 +35,11 @@ class Tensor(ir.Value):
     def rank(self) -> int:
         """The number of axes."""
         return len(self.sizes)
+
+    @property
+    def weight(self) -> torch.Tensor | None:
+        """The memory of an initialiser, as torch has it; None for a value that is computed."""
+        return getattr(self.const_value, "raw", None)
+
+
+Operand: TypeAlias = Tensor | Number  # an argument of an operator that takes tensors and numbers alike

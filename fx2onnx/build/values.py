@@ -10,6 +10,8 @@ import sympy
 import torch
 
 Size: TypeAlias = int | sympy.Expr
+Number: TypeAlias = int | float | bool | sympy.Basic  # symbolic where it depends on sizes or values
+UNKNOWN_SIZE = sympy.Dummy("unknown")  # of an axis that stands for others: equal to no other size
 IMMUTABLE = {int, float, str, bool, tuple, ir.DataType}
 SYMBOLIC = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 COMPARED = 1 << 20  # elements of a constant up to which its bytes are compared to find an equal one

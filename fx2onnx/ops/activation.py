@@ -1,4 +1,4 @@
-"""Activation functions, by the ONNX operator of the same name where there is one. Not here: softmax, nor dropout."""
+"""Activation functions, by the ONNX operator of the same name where there is one. Not here: softmax (norm_softmax.py)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Scaled dot-product attention. Not here: the layers around it, which torch.export captures as linear maps, views and this."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import BOOL, DOUBLE
 from ..build.graph import Graph, Tensor
+from ..build.values import UNKNOWN_SIZE
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
@@ -26,13 +26,15 @@ def scaled_dot_product_attention(
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    scale: Any = None,
+    scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
     """scaled_dot_product_attention(q, k, v, mask?, dropout_p, is_causal, scale?, enable_gqa) → Mul, Transpose, MatMul, Add, Softmax.
 
     A row in which the mask hides everything gives 0, as in torch: Where after the Softmax.
     """
+    # query (batch, heads, queries, width), key (batch, heads, keys, width), value (batch, heads, keys, width of values): any axes in front
+    # will do, and with enable_gqa the latter two have fewer heads; attn_mask (…, queries, keys) is of booleans or added to the scores
     if enable_gqa:
         key, value = _repeated(g, key, query), _repeated(g, value, query)
     bias, hidden = _bias(g, query, key, attn_mask, is_causal)
@@ -43,22 +45,23 @@ def scaled_dot_product_attention(
     return g.MatMul(dropout(g, weights, dropout_p, dropout_p > 0), value)
 
 
-def _scores(g: Graph, query: Tensor, key: Tensor, scale: Any) -> Tensor:
-    """(q·scale)·kᵀ; the scale is 1/√(length of a head) unless it is given.
+def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor:
+    """Return (q·scale)·kᵀ (batch, heads, queries, keys) of q (…, queries, width), k (…, keys, width); the scale is 1/√width unless given.
 
     In float64 it is written for each element: ONNX Runtime fuses a single one into MatMul as float32.
     """
     length = query.sizes[-1]
-    if scale is None:
-        scale = 1 / math.sqrt(length) if isinstance(length, int) else g.Reciprocal(g.Sqrt(g.scalar(length, query.dtype)))
-    if query.dtype == DOUBLE and isinstance(scale, float) and isinstance(length, int):
-        scale = g.const(torch.full((length,), scale, dtype=torch.float64), query.dtype)
+    factor: float | Tensor | None = scale
+    if factor is None:
+        factor = 1 / math.sqrt(length) if isinstance(length, int) else g.Reciprocal(g.Sqrt(g.scalar(length, query.dtype)))
+    if query.dtype == DOUBLE and isinstance(factor, float) and isinstance(length, int):
+        factor = g.const(torch.full((length,), factor, dtype=torch.float64), query.dtype)
     order = [*range(key.rank - 2), key.rank - 1, key.rank - 2]
-    return g.MatMul(g.Mul(query, scale), g.Transpose(key, perm=order))
+    return g.MatMul(g.Mul(query, factor), g.Transpose(key, perm=order))
 
 
 def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
-    """Each head of keys or values as often in a row as there are heads of queries to it; a single one is broadcast."""
+    """Return keys or values (batch, heads, length, width) with each head as often in a row as there are heads of queries to it."""
     heads, wanted = x.sizes[-3], query.sizes[-3]
     if heads in (1, wanted):
         return x
@@ -66,11 +69,11 @@ def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
     *outer, _, length, depth = x.sizes
     expanded = g.Expand(g.Unsqueeze(x, [-3]), [*[1] * len(outer), 1, times, 1, 1])
     sizes = [*outer, wanted, length, depth]
-    return g.sized(g.reshaped(g.sized(expanded, (*outer, None)), sizes), sizes)
+    return g.sized(g.reshaped(g.sized(expanded, (*outer, UNKNOWN_SIZE)), sizes), sizes)
 
 
 def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, Tensor | None]:
-    """What is added to the scores, −inf where nothing is to be seen, and the rows in which that is so everywhere."""
+    """Return what is added to the scores, −inf where nothing is to be seen, and the rows in which that is so everywhere."""
     if is_causal:
         ones = g.Expand(g.const(True, BOOL), [query.sizes[-2], key.sizes[-2]])
         return _where_seen(g, g.Trilu(ones, upper=0), query), None
@@ -93,11 +96,11 @@ def flash_attention_for_cpu(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     attn_mask: Tensor | None = None,
-    scale: Any = None,
+    scale: float | None = None,
 ) -> list[Tensor]:
     """_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, mask?, scale?) → it, and ReduceLogSumExp."""
     scores = _scores(g, query, key, scale)
     bias, _ = _bias(g, query, key, attn_mask, is_causal)
     biased = g.sized(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
-    logsumexp = log_of_sum(g, biased, [query.rank - 1], False)
+    logsumexp = log_of_sum(g, biased, [query.rank - 1], False)  # (batch, heads, queries)
     return [scaled_dot_product_attention(g, query, key, value, attn_mask, dropout_p, is_causal, scale), logsumexp]

@@ -1,12 +1,11 @@
-"""Operators that only change the dtype, or nothing at all, and those that write a value everywhere. Not here: sizes, dropout."""
+"""Operators that only change the dtype, or nothing at all, and those that write a value everywhere."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
 from ..translate.registry import translates
 
 aten = torch.ops.aten
@@ -16,7 +15,7 @@ aten = torch.ops.aten
     aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten.to.other, aten.type_as.default, aten._to_copy.default,
     aten._autocast_to_reduced_precision.default, aten._autocast_to_full_precision.default,
 )  # fmt: skip
-def to(g: Graph, x: Tensor, *_: Any, **__: Any) -> Tensor:
+def to(g: Graph, x: Tensor, *_: object, **__: object) -> Tensor:
     """to(x, dtype), type_as(x, other), _to_copy(x, dtype?) → Cast to the dtype that the capture says; nothing for the same."""
     return g.cast(x, g.dtype)
 
@@ -27,7 +26,7 @@ def to(g: Graph, x: Tensor, *_: Any, **__: Any) -> Tensor:
     aten._conj.default, aten.conj.default, aten.conj_physical.default, aten.resolve_conj.default,
     aten.resolve_neg.default, aten.real.default,
 )  # fmt: skip
-def identity(g: Graph, x: Tensor, *_: Any, **__: Any) -> Tensor:
+def identity(g: Graph, x: Tensor, *_: object, **__: object) -> Tensor:
     """clone(x), contiguous(x), detach(x), conj(x) of real numbers, … → x itself."""
     return x
 
@@ -40,7 +39,7 @@ def copy(g: Graph, x: Tensor, source: Tensor, non_blocking: bool = False) -> Ten
 
 
 @translates(aten.fill.Scalar, aten.fill.Tensor)
-def fill(g: Graph, x: Tensor, value: Any) -> Tensor:
+def fill(g: Graph, x: Tensor, value: Operand) -> Tensor:
     """fill(x, value) → Expand of the value to the sizes of x."""
     made = g.scalar(value, x.dtype)
     return g.Expand(made, list(x.sizes)) if x.sizes else made

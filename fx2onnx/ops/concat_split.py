@@ -1,10 +1,9 @@
-"""Tensors joined and parted: cat, stack, split, repeat, grids. Not here: reading single positions."""
+"""Tensors joined and parted: cat, stack, split, repeat, grids. Not here: slices (shape.py), positions (index.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch.utils._sympy.functions import FloorDiv
@@ -33,7 +32,7 @@ def stack(g: Graph, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def at_least(g: Graph, x: Tensor, rank: int) -> Tensor:
-    """The tensor with this many axes or more: one in front for 1, for 3 the third at the end, as `torch.atleast_3d` has it."""
+    """Return the tensor with this many axes or more: one in front for 1, for 3 the third at the end, as `torch.atleast_3d` has it."""
     missing = {1: [0], 2: [0, 1], 3: [0, 1, 2]}[rank][: rank - x.rank] if x.rank < rank else []
     if rank == 3 and x.rank:
         missing = [0, 2][2 - len(missing) :]
@@ -71,7 +70,7 @@ def column_stack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def parts_along(g: Graph, x: Tensor, dim: int) -> list[Tensor]:
-    """Split into the sizes that the capture says; the tensor itself when there is one part."""
+    """Append Split into the sizes that the capture says; the tensor itself when there is one part."""
     sizes = [sizes_of(g.result(i))[dim] for i in range(len(g.at.meta["val"]))]
     made = [x] if len(sizes) == 1 else g.Split(x, sizes, axis=dim, outputs=len(sizes))
     return list(made)
@@ -82,7 +81,7 @@ def parts_along(g: Graph, x: Tensor, dim: int) -> list[Tensor]:
     aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default, aten.unsafe_chunk.default,
     aten.split_copy.Tensor, aten.split_with_sizes_copy.default,
 )  # fmt: skip
-def split(g: Graph, x: Tensor, _: Any, dim: int = 0) -> list[Tensor]:
+def split(g: Graph, x: Tensor, _: object, dim: int = 0) -> list[Tensor]:
     """split(x, size, dim), chunk(x, n, dim) → Split."""
     return parts_along(g, x, dim)
 
@@ -185,7 +184,7 @@ def repeat_interleave_positions(g: Graph, repeats: Tensor, output_size: Size | N
 
 
 def repeated_positions(g: Graph, repeats: Tensor, count: Size) -> Tensor:
-    """0, 1, …, count − 1, each as often as it is repeated: where each begins a 1 is added, and those are summed up."""
+    """Return 0, 1, …, count − 1, each as often as it is repeated: where each begins a 1 is added, and those are summed up."""
     repeats = g.cast(repeats, INT64)
     if repeats.known_sizes != (count,):
         repeats = g.Expand(repeats, [count])

@@ -1,4 +1,4 @@
-"""Operators that take graphs: `cond`, `while_loop`, `scan`, `map`, `associative_scan`. Not here: how the graphs in them are translated."""
+"""Operators that take graphs: `cond`, `while_loop`, `scan`, `map`, `associative_scan`. Not here: those graphs (build/subgraphs.py)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 from ..build.dtypes import BOOL
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import all_made, closed, described, dtypes_of, inlined, inputs_of, typed
+from ..build.tensor import Operand
 from ..errors import Untranslated
 from ..translate.registry import translates
 
@@ -20,20 +21,20 @@ Module = torch.fx.GraphModule
 
 
 @translates(hop.cond)
-def cond(g: Graph, predicate: Any, yes: Module, no: Module, operands: Sequence[Any] = ()) -> list[Tensor]:
+def cond(g: Graph, predicate: Operand, yes: Module, no: Module, operands: Sequence[Operand] = ()) -> list[Tensor]:
     """cond(p, g1, g2, operands) → If. What the branches read of the outside they read there."""
     fakes = g.at.meta["val"]
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
     return typed(g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
 
 
-def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
+def _branch(g: Graph, role: str, module: Module, operands: Sequence[Operand]) -> ir.Graph:
     inner = g.child()
     return closed(inner, role, [], g.subgraph(inner, module, operands), dtypes_of(g.at.meta["val"]))
 
 
 @translates(hop.while_loop)
-def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Any], extra: Sequence[Any] = ()) -> list[Tensor]:
+def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Operand], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """while_loop(condition, body, carried, extra) → Loop. The first condition is computed before it, the next ones at the end of a turn."""
     fakes = g.at.meta["val"]
     first, turn = all_made(partial(_holds, g, g, condition, [*carried, *extra]), partial(_turn, g, condition, body, extra))
@@ -41,13 +42,13 @@ def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Any]
     return typed(g.Loop(None, first, *initial, outputs=len(fakes), body=turn), fakes)
 
 
-def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Any]) -> Tensor:
-    """Whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
+def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Operand]) -> Tensor:
+    """Return whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
     inner = inlined(g, around)
     return inner.scalar(g.subgraph(inner, condition, operands)[0], BOOL)
 
 
-def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir.Graph:
+def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Operand]) -> ir.Graph:
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(fakes))
     results = g.subgraph(inner, body, [*inputs, *extra])
@@ -59,33 +60,34 @@ def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Any]) -> ir
 
 
 @translates(hop.scan)
-def scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+def scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """scan(body, init, xs, extra) → Scan over the first axis; its results are the last state and the stacked rows."""
     _check_states(g.at, body)
     return _scanned(g, body, init, xs, extra)
 
 
 def _check_states(node: torch.fx.Node, body: Module) -> None:
-    """Compares what the body reads with what it is given.
+    """Compare what the body reads with what it is given.
 
     Raises:
         Untranslated: torch.export 2.13 takes a state for any other operand that is the same tensor, and so captures another computation.
     """
-    operands = [operand for given in node.args[1:] for operand in given]
+    arguments: tuple[Any, ...] = node.args
+    operands = [operand for given in arguments[1:] for operand in given]
     placeholders = body.graph.find_nodes(op="placeholder")
-    for position, state in enumerate(node.args[1]):
+    for position, state in enumerate(arguments[1]):
         later = zip(operands[position + 1 :], placeholders[position + 1 :], strict=True)
         if not placeholders[position].users and any(operand is state and placeholder.users for operand, placeholder in later):
             raise Untranslated(f"torch.export mixes up the state with the tensor it starts from ({state}): start from a copy, init.clone()")
 
 
 @translates(hop.map_impl)
-def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """map_impl(body, xs, extra) → Scan without a state."""
     return _scanned(g, body, [], xs, extra)
 
 
-def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Any]) -> list[Tensor]:
+def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand]) -> list[Tensor]:
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(init) + len(xs))
     row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), dtypes_of(fakes))
@@ -93,7 +95,7 @@ def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor
 
 
 @translates(hop.associative_scan)
-def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Sequence[Any] = ()) -> list[Tensor]:
+def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """associative_scan(combine, xs, extra) → Scan over all rows but the first, which is the state; Concat puts it in front."""
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, combine, 2 * len(xs))

@@ -1,10 +1,9 @@
-"""Tensors made of numbers: constants, ranges, zeros and ones, the identity matrix. Not here: random numbers."""
+"""Tensors made of numbers: constants, ranges, zeros and ones, the identity matrix. Not here: random numbers (random.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import onnx_ir as ir
 import sympy
@@ -13,7 +12,8 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
 from ..build.graph import Graph, Tensor
-from ..build.values import Size
+from ..build.tensor import Operand
+from ..build.values import Number, Size
 from ..translate.registry import translates
 
 aten = torch.ops.aten
@@ -21,25 +21,25 @@ SMALL = 256  # elements up to which a tensor of known numbers is a constant, not
 
 
 def is_small(sizes: Sequence[Size]) -> bool:
-    """Whether a tensor of these sizes may stand in the file as a constant."""
+    """Return whether a tensor of these sizes may stand in the file as a constant."""
     return all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL
 
 
-def filled(g: Graph, sizes: Sequence[Size], number: Any, dtype: ir.DataType) -> Tensor:
+def filled(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
     """Return a tensor of one number (or of a tensor's one element): a constant, or Expand."""
     if isinstance(number, (int, float)) and is_small(sizes):
         return g.const(torch.full(tuple(sizes), number, dtype=TORCH[dtype]), dtype)
     return repeated(g, sizes, number, dtype)
 
 
-def repeated(g: Graph, sizes: Sequence[Size], number: Any, dtype: ir.DataType) -> Tensor:
+def repeated(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
     """Return one number (or a tensor's one element) in these sizes by Expand, also where they are known."""
     value = g.scalar(number, dtype)
     return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
 
 
 def counted(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
-    """start, start + step, …: this many integers."""
+    """Return start, start + step, …: this many integers, int64 (size,)."""
     if is_small([size]) and isinstance(start, int) and isinstance(step, int):
         return g.const([start + step * i for i in range(size)], INT64)
     bounds = [g.scalar(number, INT64) for number in (start, start + step * size, step)]
@@ -47,7 +47,7 @@ def counted(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
 
 
 def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: int = 0) -> Tensor:
-    """Ones on a diagonal, zeros elsewhere: a constant, or EyeLike."""
+    """Return ones on a diagonal, zeros elsewhere, (rows, columns): a constant, or EyeLike."""
     if is_small([rows, columns]):
         return g.const(torch.ones(rows, columns).tril(offset).triu(offset), dtype)
     made = g.EyeLike(filled(g, [rows, columns], 0, FLOAT if dtype in FLOATS else INT64), k=offset)
@@ -58,37 +58,37 @@ def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: in
     aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format, aten.empty_like.default,
     aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default, aten.empty_permuted.default,
 )  # fmt: skip
-def zeros(g: Graph, *_: Any, dtype: torch.dtype | None = None) -> Tensor:
+def zeros(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
     """zeros(size), zeros_like(x), zero_(x), … and empty(size), … → a constant, or Expand of 0."""
     return filled(g, g.sizes, 0, g.dtype)
 
 
 @translates(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
-def ones(g: Graph, *_: Any, dtype: torch.dtype | None = None) -> Tensor:
+def ones(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
     """ones(size), ones_like(x), new_ones(x, size) → a constant, or Expand of 1."""
     return filled(g, g.sizes, 1, g.dtype)
 
 
 @translates(aten.full.default, aten.full_like.default)
-def full(g: Graph, _: Any, fill_value: Any, dtype: torch.dtype | None = None) -> Tensor:
+def full(g: Graph, _: object, fill_value: Number, dtype: torch.dtype | None = None) -> Tensor:
     """full(size, value), full_like(x, value) → a constant, or Expand of the value."""
     return filled(g, g.sizes, fill_value, g.dtype)
 
 
 @translates(aten.new_full.default)
-def new_full(g: Graph, x: Tensor, size: Sequence[Size], fill_value: Any, dtype: torch.dtype | None = None) -> Tensor:
+def new_full(g: Graph, x: Tensor, size: Sequence[Size], fill_value: Number, dtype: torch.dtype | None = None) -> Tensor:
     """new_full(x, size, value) → a constant, or Expand of the value."""
     return filled(g, g.sizes, fill_value, g.dtype)
 
 
 @translates(aten.scalar_tensor.default)
-def scalar_tensor(g: Graph, number: Any, dtype: torch.dtype | None = None) -> Tensor:
+def scalar_tensor(g: Graph, number: Operand, dtype: torch.dtype | None = None) -> Tensor:
     """scalar_tensor(number) → a constant, or the symbolic number."""
     return g.scalar(number, g.dtype)
 
 
 @translates(aten.arange.default, aten.arange.start, aten.arange.start_step)
-def arange(g: Graph, *bounds: Any, dtype: torch.dtype | None = None) -> Tensor:
+def arange(g: Graph, *bounds: Number, dtype: torch.dtype | None = None) -> Tensor:
     """arange(start=0, end, step=1) → a constant, or Range over integers; for fractions start + step·Range in float64, as torch does."""
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if is_small(g.sizes) and not any(isinstance(bound, sympy.Basic) for bound in bounds):
@@ -101,19 +101,19 @@ def arange(g: Graph, *bounds: Any, dtype: torch.dtype | None = None) -> Tensor:
     return g.Add(steps, g.scalar(start, DOUBLE))
 
 
-def _is_whole(number: Any) -> bool:
+def _is_whole(number: Operand) -> bool:
     return isinstance(number, int) or (isinstance(number, sympy.Basic) and bool(number.is_integer))
 
 
 @translates(aten.linspace.default, aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
-def linspace(g: Graph, start: Any, end: Any, steps: Size, dtype: torch.dtype | None = None) -> Tensor:
+def linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: torch.dtype | None = None) -> Tensor:
     """linspace(start, end, steps) → a constant, or from the start for the first half, from the end for the second, as torch does."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.linspace(start, end, steps, dtype=TORCH[g.dtype]), g.dtype)
     return _spaced(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
 
 
-def _spaced(g: Graph, start: Any, end: Any, steps: Size, dtype: ir.DataType) -> Tensor:
+def _spaced(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
     first, last, count = (g.scalar(number, dtype) for number in (start, end, steps))
     gaps, index = g.Sub(count, 1), g.cast(counted(g, steps), dtype)
     step = g.Div(g.Sub(last, first), g.Max(gaps, 1))
@@ -122,7 +122,7 @@ def _spaced(g: Graph, start: Any, end: Any, steps: Size, dtype: ir.DataType) -> 
 
 
 @translates(aten.logspace.default)
-def logspace(g: Graph, start: Any, end: Any, steps: Size, base: float = 10.0, dtype: torch.dtype | None = None) -> Tensor:
+def logspace(g: Graph, start: Operand, end: Operand, steps: Size, base: float = 10.0, dtype: torch.dtype | None = None) -> Tensor:
     """logspace(start, end, steps, base) → a constant, or base to the power of linspace."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.logspace(start, end, steps, base, dtype=TORCH[g.dtype]), g.dtype)
@@ -133,7 +133,8 @@ def logspace(g: Graph, start: Any, end: Any, steps: Size, base: float = 10.0, dt
 @translates(aten.eye.default, aten.eye.m)
 def eye(g: Graph, *_: Size, dtype: torch.dtype | None = None) -> Tensor:
     """eye(n, m=n) → a constant, or EyeLike."""
-    return identity(g, *g.sizes, g.dtype)
+    rows, columns = g.sizes
+    return identity(g, rows, columns, g.dtype)
 
 
 @translates(aten.tril_indices.default)

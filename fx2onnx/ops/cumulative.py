@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along an axis: CumSum, and Scan for the others. Not here: reductions."""
+"""Running sums, products and extremes along an axis: CumSum, and Scan for the others. Not here: reductions (reduce.py)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cumprod(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> 
 
 
 def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
-    """The product along an axis, and the running one."""
+    """Return the product along an axis, and the running one."""
     return scanned(g, x, axis, [repeated(g, without(x, axis), 1, x.dtype)], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
 
 
@@ -88,12 +88,12 @@ def _worst(dtype: ir.DataType, lowest: bool) -> float:
 
 
 def without(x: Tensor, axis: int) -> list[Size]:
-    """The sizes of `x` but for this axis."""
+    """Return the sizes of `x` but for this axis."""
     return [size for i, size in enumerate(x.sizes) if i != axis]
 
 
 def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:
-    """Scan along an axis: what each state is at the end, and what the first `outputs` of them were after each step.
+    """Append Scan along an axis; return each state at the end, and the first `outputs` of them after each step.
 
     ONNX Runtime crashes when Scan is to walk along, or write to, an axis that is not the first, of a tensor without elements, and
     refuses no steps at all: so the axis is moved to the front, and where it may be empty one element follows that is dropped again.

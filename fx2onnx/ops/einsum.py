@@ -1,4 +1,4 @@
-"""Products of tensors over named axes, as transposes and one MatMul a pair. Not here: products of matrices by their own names.
+"""Products of tensors over named axes, as transposes and one MatMul a pair. Not here: products of matrices (linear.py).
 
 Not ONNX's Einsum: where an axis is empty ONNX Runtime 1.31 divides by zero in it, which ends the process.
 Nor does it take ellipses of two lengths.
@@ -23,23 +23,24 @@ Labels = list[str]
 
 @dataclass
 class Term:
-    """A tensor whose axes have names."""
+    """A tensor whose axes have names, one for each."""
 
     value: Tensor
     labels: Labels
 
     def size(self, label: str) -> Size:
-        """How long the axis of this name is."""
+        """Return how long the axis of this name is."""
         return self.value.sizes[self.labels.index(label)]
 
     def sizes(self, labels: Sequence[str]) -> list[Size]:
-        """The sizes of the axes of these names."""
+        """Return the sizes of the axes of these names."""
         return [self.size(label) for label in labels]
 
 
 @translates(aten.einsum.default)
 def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[int] | None = None) -> Tensor:
     """einsum(equation, tensors) → from left to right: Transpose, Reshape, MatMul for what is summed, Mul for what is not."""
+    # "bij,bjk->bik" of (b, i, j) and (b, j, k) is one MatMul over the batch b
     terms, output = _named(equation, g.promote(*tensors))
     terms = [_diagonal(g, term) for term in terms]
     terms = [_without_ones(g, term, terms) for term in terms]
@@ -53,7 +54,7 @@ def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[in
 
 
 def _named(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Term], Labels]:
-    """The terms, with names for the axes that an ellipsis stands for, and the names of the result's axes."""
+    """Return the terms, with names for the axes that an ellipsis stands for, and the names of the result's axes."""
     given, arrow, output = equation.replace(" ", "").partition("->")
     parts = given.split(",")
     hidden = max(tensor.rank - len(part.replace("...", "")) if "..." in part else 0 for part, tensor in zip(parts, tensors, strict=True))
@@ -72,7 +73,7 @@ def _labels(part: str, names: Labels, rank: int | None) -> Labels:
 
 
 def _diagonal(g: Graph, term: Term) -> Term:
-    """Every name once: of two axes with one name the diagonal, every (n + 1)-th element of both as one axis."""
+    """Return every name once: of two axes with one name the diagonal, every (n + 1)-th element of both as one axis."""
     twice = next((label for label in term.labels if term.labels.count(label) > 1), None)
     if twice is None:
         return term
@@ -86,7 +87,7 @@ def _diagonal(g: Graph, term: Term) -> Term:
 
 
 def _without_ones(g: Graph, term: Term, terms: Sequence[Term]) -> Term:
-    """Without axes of one element where another term has more under the same name."""
+    """Return the term without axes of one element where another term has more under the same name."""
     drop = [x for x in term.labels if term.size(x) == 1 and any(x in other.labels and other.size(x) != 1 for other in terms)]
     kept = [label for label in term.labels if label not in drop]
     return Term(_shaped(g, term.value, term.sizes(kept)), kept) if drop else term
@@ -108,7 +109,7 @@ def _ordered(g: Graph, term: Term, labels: Labels) -> Term:
 
 
 def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
-    """The product of two terms, summed over the names that are not wanted."""
+    """Return the product of two terms, summed over the names that are not wanted, with the wanted axes in their order."""
     a = _summed(g, a, [*wanted, *b.labels])
     b = _summed(g, b, [*wanted, *a.labels])
     both = [label for label in a.labels if label in b.labels]
@@ -126,14 +127,14 @@ def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
 
 
 def _matrices(g: Graph, term: Term, batch: Labels, rows: Labels, columns: Labels, second: bool = False) -> Tensor:
-    """The term as matrices, one for each of the batch; rows of a first factor need not be joined when there is no batch."""
+    """Return the term as matrices (*batch, rows, columns), rows and columns made one axis each."""
     term = _ordered(g, term, [*batch, *rows, *columns])
     joined = [math.prod(term.sizes(rows))] if batch or second or not rows else term.sizes(rows)
     return g.reshaped(term.value, [*term.sizes(batch), *joined, math.prod(term.sizes(columns))])
 
 
 def _multiplied(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
-    """Mul of both, each with axes of one element where only the other has a name."""
+    """Append Mul of both, each with axes of one element where only the other has a name."""
     a, b = (_ordered(g, term, [label for label in wanted if label in term.labels]) for term in (a, b))
     spread = [g.reshaped(t.value, _aligned(t, wanted)) for t in (a, b)]
     return Term(g.sized(g.Mul(*spread), [a.size(x) if x in a.labels else b.size(x) for x in wanted]), wanted)
@@ -144,7 +145,7 @@ def _shaped(g: Graph, value: Tensor, sizes: Sequence[Size]) -> Tensor:
 
 
 def _aligned(term: Term, wanted: Labels) -> list[Size]:
-    """Its sizes as they broadcast against all wanted axes, without ones in front."""
+    """Return its sizes as they broadcast against all wanted axes, without ones in front."""
     first = next((i for i, label in enumerate(wanted) if label in term.labels), len(wanted))
     return [term.size(label) if label in term.labels else 1 for label in wanted[first:]]
 
@@ -152,12 +153,14 @@ def _aligned(term: Term, wanted: Labels) -> list[Size]:
 @translates(aten.tensordot.default)
 def tensordot(g: Graph, a: Tensor, b: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
     """tensordot(a, b, dims_a, dims_b) → Transpose, Reshape, MatMul."""
+    # the result is (*other axes of a, *other axes of b)
     of_a, of_b = [f"a{i}" for i in range(a.rank)], [f"b{i}" for i in range(b.rank)]
     for i, j in zip(dims_self, dims_other, strict=True):
         of_b[j] = of_a[i]
     wanted = [x for x in of_a if x not in of_b] + [x for x in of_b if x not in of_a]
     terms = [Term(a, of_a), Term(b, of_b)]
-    return pair(g, *[_without_ones(g, term, terms) for term in terms], wanted).value
+    first, second = (_without_ones(g, term, terms) for term in terms)
+    return pair(g, first, second, wanted).value
 
 
 @translates(aten.inner.default)

@@ -1,13 +1,11 @@
-"""Products of rows with the matrix of the group that each belongs to, as mixtures of experts do. Not here: how rows come to be sorted."""
+"""Products of rows with the matrix of the group that each belongs to, as mixtures of experts do."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 
 from ..build.dtypes import INT64
-from ..build.graph import Graph, Tensor
+from ..build.graph import TRANSPOSED, Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
 
@@ -16,7 +14,7 @@ aten = torch.ops.aten
 
 @translates(aten._grouped_mm.default, "transformers.grouped_mm_fallback.default")
 def grouped_mm(
-    g: Graph, x: Tensor, weight: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+    g: Graph, x: Tensor, weight: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: torch.dtype | None = None
 ) -> Tensor:
     """_grouped_mm(x[rows, k], w[groups, k, n], ends[groups]) → Split into groups, MatMul for each, Concat; Pad for rows of no group."""
     if x.rank != 2 or weight.rank != 3 or offs is None or bias is not None or not isinstance(weight.sizes[0], int):
@@ -30,13 +28,22 @@ def grouped_mm(
 
 
 def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
-    """The matrices of a stack: views of a weight's memory, also of one whose axes are exchanged; of anything else by Gather."""
-    source, order = weight, [0, 1, 2]
-    if weight.producer() is not None and weight.producer().op_type == "Transpose":
-        source, order = weight.producer().inputs[0], list(weight.producer().attributes["perm"].value)
-    if source.name not in g.shared.initializers or order[0] != 0:
-        return [g.Gather(weight, g.const(i, INT64), axis=0) for i in range(weight.sizes[0])]
-    memory, suffix = source.const_value.raw.permute(order), "/T" if order != [0, 1, 2] else ""
-    names = [f"{source.name}/{i}{suffix}" for i in range(weight.sizes[0])]
+    """Return the matrices (k, n) of a stack (groups, k, n): views of a weight's memory, also transposed; of anything else by Gather."""
+    groups = range(int(weight.sizes[0]))
+    source, order = _untransposed(weight)
+    stack = source.weight if source.name in g.shared.initializers and order[0] == 0 else None
+    if stack is None:
+        return [g.Gather(weight, g.const(i, INT64), axis=0) for i in groups]
+    views, suffix = stack.permute(order), TRANSPOSED if order != [0, 1, 2] else ""
+    names = [f"{source.name}/{i}{suffix}" for i in groups]
     known = g.shared.initializers
-    return [known.get(name) or g.initializer(name, memory[i]) for i, name in enumerate(names)]
+    return [known.get(name) or g.initializer(name, views[i]) for i, name in enumerate(names)]
+
+
+def _untransposed(weight: Tensor) -> tuple[Tensor, list[int]]:
+    """Return what a Transpose made the weight of, and the order of its axes; the weight itself where none did."""
+    node = weight.producer()
+    source = node.inputs[0] if node is not None and node.op_type == "Transpose" else None
+    if node is None or not isinstance(source, Tensor):
+        return weight, list(range(weight.rank))
+    return source, list(node.attributes["perm"].as_ints())

@@ -1,10 +1,11 @@
-"""Reading elements at computed positions: index, gather, masks, embeddings, nonzero. Not here: writing them, sorting, searching."""
+"""Reading elements at computed positions: index, gather, masks, embeddings, nonzero. Not here: writing them (scatter.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import partial, reduce
+from typing import TypeGuard
 
 import sympy
 import torch
@@ -22,43 +23,50 @@ SEEN_BY_NONZERO = (BOOL, FLOAT, INT32, INT64, UINT8)
 
 
 def numel(sizes: Sequence[Size]) -> Size:
-    """The number of elements."""
+    """Return the number of elements."""
     return math.prod(sizes)
 
 
 def positions(g: Graph, index: Tensor) -> Tensor:
-    """An index tensor in a dtype that the operators take."""
+    """Return an index tensor in a dtype that the operators take."""
     return index if index.dtype in INDEX_TYPES else g.cast(index, INT64)
 
 
 def true_at(g: Graph, x: Tensor) -> Tensor:
-    """NonZero: a row for each axis, of as many positions as there are elements other than 0."""
+    """Append NonZero: (rank of x, number of elements other than 0), a row of positions for each axis."""
     return g.NonZero(x if x.dtype in SEEN_BY_NONZERO else g.cast(x, BOOL))
 
 
-def is_mask(index: Tensor | None) -> bool:
-    """Whether it says for each position if it is taken; torch takes bytes for booleans here."""
+def is_mask(index: Tensor | None) -> TypeGuard[Tensor]:
+    """Return whether it says for each position if it is taken; torch takes bytes for booleans here."""
     return index is not None and index.dtype in (BOOL, UINT8)
 
 
 def sole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
-    """The axis and the mask, where one mask is all there is."""
+    """Return the axis and the mask, where one mask is all there is."""
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     return given[0] if len(given) == 1 and is_mask(given[0][1]) else None
 
 
 class Positions:
-    """What an index with several tensors takes: for some axes a tensor of positions each, masks turned into such.
+    """Positions that an index with several tensors takes: for some axes a tensor each, masks turned into such.
 
-    The axes of the result are those of `shape`, then the axes that have no index; but where the indexed axes are next to each
-    other, `shape` stands in their place, as in NumPy.
+    The result of x[index] is (*shape, *axes without an index); but where the indexed axes are next to each other, `shape` stands in
+    their place, as in NumPy: (*before, *shape, *after). With x (a, b, c, d), x[:, i, j] is (a, *shape, d), and x[i, :, j] (*shape, b, d).
+
+    Attributes:
+        axes: the indexed axes of x.
+        tensors: the positions along each of them, int32 or int64, which broadcast to `shape`; those of a mask (number of true,).
+        before: the axes of x that stay in front of `shape`; none where the indexed axes are apart.
+        rest: all axes of x without an index.
+        rank: the number of axes of `shape`.
     """
 
     def __init__(self, g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> None:
         found: dict[int, Tensor] = {}
         axis = 0
         for index in indices:
-            rows = [index] if not is_mask(index) else _rows(g, index, axis)
+            rows = _rows(g, index, axis) if is_mask(index) else [index]
             found |= {axis + i: positions(g, row) for i, row in enumerate(rows) if row is not None}
             axis += len(rows)
         self.axes = list(found)
@@ -71,11 +79,11 @@ class Positions:
         return self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
 
     def shape(self) -> tuple[Size, ...] | None:
-        """The sizes that all index tensors are expanded to, where they are known."""
+        """Return the sizes that all index tensors are expanded to, where they are known."""
         return None if any(map(_comes_of_mask, self.tensors)) else broadcast_sizes(self.tensors)
 
     def matrix(self, g: Graph) -> Tensor:
-        """The positions as GatherND and ScatterND take them: those of one element along the last axis."""
+        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis."""
         columns = [g.Unsqueeze(tensor, [-1]) for tensor in self._alike(g)]
         return columns[0] if len(columns) == 1 else g.Concat(*columns, axis=-1)
 
@@ -87,13 +95,13 @@ class Positions:
         return [reduce(partial(_broadcast_to, g), [other for other in by_shape.values() if other.sizes != t.sizes], t) for t in tensors]
 
     def result_order(self) -> list[int]:
-        """How the axes of the result lie in (`shape`, axes without an index): the axes before an index in the middle come first."""
+        """Return how the axes of the result lie in (`shape`, axes without an index): axes before an index in the middle come first."""
         n, b = self.rank, len(self.before)
         return [*range(n, n + b), *range(n), *range(n + b, n + len(self.rest))]
 
 
 def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
-    """The positions along each axis at which a mask is true."""
+    """Return the positions along each axis at which a mask is true: for each a vector (number of true,)."""
     found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
     return [g.sized(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
 
@@ -107,7 +115,7 @@ def _comes_of_mask(index: Tensor) -> bool:
 
 
 def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
-    """The sizes that these tensors are expanded to when they meet."""
+    """Return the sizes that these tensors are expanded to when they meet."""
     rank = max(tensor.rank for tensor in tensors)
     aligned = [(1,) * (rank - tensor.rank) + tuple(tensor.sizes) for tensor in tensors]
     return tuple(next((size for size in column if size != 1), 1) for column in zip(*aligned, strict=True))
@@ -126,7 +134,7 @@ def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _masked(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
-    """Where the mask is true: Compress along the axes that it spans, made one."""
+    """Append Compress along the axes from `axis` on that the mask spans, made one: (…, number of true, …)."""
     mask, spanned = g.sized(g.cast(mask, BOOL), mask.sizes), numel(mask.sizes)
     flat = g.reshaped(mask, (spanned,))
     if mask.rank == x.rank > 0:
@@ -145,6 +153,7 @@ def masked_select(g: Graph, x: Tensor, mask: Tensor) -> Tensor:
 @translates(aten.index_select.default)
 def index_select(g: Graph, x: Tensor, dim: int, index: Tensor) -> Tensor:
     """index_select(x, dim, index) → Gather."""
+    # x: (…, size, …), index: (n,), the result: (…, n, …)
     if x.rank == 0:
         return x
     index = positions(g, index)
@@ -152,13 +161,14 @@ def index_select(g: Graph, x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def with_axis(g: Graph, x: Tensor) -> Tensor:
-    """The tensor, with one axis where it has none."""
+    """Return the tensor, with one axis where it has none."""
     return x if x.rank else g.sized(g.Unsqueeze(x, [0]), (1,))
 
 
 @translates(aten.gather.default)
 def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """gather(x, dim, index) → GatherElements."""
+    # x and index have equally many axes; the result has the sizes of index
     if 0 in index.sizes:
         return filled(g, g.sizes, 0, x.dtype)
     made = g.GatherElements(with_axis(g, x), positions(g, with_axis(g, index)), axis=dim)
@@ -187,12 +197,14 @@ def embedding(
     g: Graph, weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """embedding(weight, indices) → Gather. The padding index matters to gradients only."""
+    # weight: (words, width), indices: (…), the result: (…, width)
     return g.Gather(weight, positions(g, indices))
 
 
 @translates(aten.nonzero.default, aten.argwhere.default)
 def nonzero(g: Graph, x: Tensor) -> Tensor:
     """nonzero(x) → NonZero and Transpose."""
+    # the result is (number other than 0, axes of x)
     if x.rank == 0:
         return g.Slice(g.Transpose(true_at(g, with_axis(g, x)), perm=[1, 0]), [0], [0], [1])
     return g.Transpose(true_at(g, x), perm=[1, 0])
@@ -225,5 +237,5 @@ def diff(g: Graph, x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None 
 
 
 def restored(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
-    """The tensor with its axes back from this order."""
+    """Return the tensor with its axes back from this order."""
     return permuted(g, x, inverse(order))

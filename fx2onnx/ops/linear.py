@@ -1,16 +1,16 @@
-"""Products of matrices: linear layers, matmul and what is built of them. Not here: einsum, convolutions and attention."""
+"""Products of matrices: linear layers, matmul and what is built of them. Not here: einsum.py, attention.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
 from itertools import zip_longest
-from typing import Any
 
 import torch
 
 from ..build.dtypes import BOOL, DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
+from ..build.values import Number
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .reduce import axes_of, never_empty, total
@@ -49,7 +49,7 @@ def _all_filled(*tensors: Tensor) -> bool:
 
 
 def _of_matrices(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """MatMul. Where an axis may be empty and batches differ the smaller is expanded.
+    """Append MatMul (*batch, m, k) × (*batch, k, n). Where an axis may be empty and batches differ the smaller is expanded.
 
     There ONNX Runtime refuses to broadcast an empty batch, and where nothing is to be summed it returns memory that it has not written.
     """
@@ -75,8 +75,8 @@ def outer(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     return g.op("And" if a.dtype == BOOL else "Mul", g.Unsqueeze(a, [1]), b)
 
 
-def _plus(g: Graph, c: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """beta·c + alpha·product; without c, whatever it holds, where beta is 0."""
+def _plus(g: Graph, c: Tensor, product: Tensor, beta: Number, alpha: Number) -> Tensor:
+    """Return beta·c + alpha·product; without c, whatever it holds, where beta is 0."""
     scaled = product if alpha == 1 else g.Mul(product, alpha)
     if beta == 0:
         return scaled
@@ -84,7 +84,7 @@ def _plus(g: Graph, c: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor
 
 
 @translates(aten.addmm.default)
-def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addmm(c, a, b, beta, alpha) → Gemm; MatMul, Mul, Add where Gemm has not the type, or not the factors."""
     if a.dtype not in FLOATS or not _gemm_takes(a, beta, alpha):
         return _plus(g, c, g.MatMul(a, b), beta, alpha)
@@ -92,34 +92,34 @@ def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any =
     return g.Gemm(a, b, alpha=scale) if beta == 0 else g.Gemm(a, b, c, alpha=scale, beta=keep)
 
 
-def _gemm_takes(a: Tensor, beta: Any, alpha: Any) -> bool:
-    """Gemm's factors are float32, and ONNX Runtime forgets beta where nothing is to be summed."""
+def _gemm_takes(a: Tensor, beta: Number, alpha: Number) -> bool:
+    """Return whether Gemm computes this: its factors are float32, and ONNX Runtime forgets beta where nothing is to be summed."""
     if not all(isinstance(number, (int, float)) for number in (beta, alpha)) or (beta not in (0, 1) and not never_empty(a, [1])):
         return False
     return a.dtype != DOUBLE or all(torch.tensor(number, dtype=torch.float32).item() == number for number in (beta, alpha))
 
 
 @translates(aten.addmv.default)
-def addmv(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addmv(c, matrix, vector, beta, alpha) → MatMul, Mul, Add."""
     return _plus(g, c, matmul(g, a, b), beta, alpha)
 
 
 @translates(aten.baddbmm.default)
-def baddbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """baddbmm(c, a, b, beta, alpha) → MatMul, Mul, Add."""
     return _plus(g, c, g.MatMul(a, b), beta, alpha)
 
 
 @translates(aten.addbmm.default)
-def addbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addbmm(c, a, b, beta, alpha) → MatMul, the sum over the first axis, Mul, Add."""
     products = g.sized(g.MatMul(a, b), (*a.sizes[:2], b.sizes[2]))
     return _plus(g, c, total(g, products, [0]), beta, alpha)
 
 
 @translates(aten.addr.default)
-def addr(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addr(c, a, b, beta, alpha) → Mul of a column and a row, Mul, Add."""
     c, a, b = g.promote(c, a, b)
     return _plus(g, c, outer(g, a, b), beta, alpha)
@@ -176,12 +176,13 @@ def matrix_power(g: Graph, x: Tensor, n: int) -> Tensor:
     """matrix_power(x, n) → MatMul with squares, log₂(n) times."""
     if n <= 0:
         raise Untranslated("powers below 1 need an inverse or an identity matrix")
-    square, power = x, None
-    while n:
-        if n % 2:
-            power = square if power is None else g.MatMul(power, square)
-        n //= 2
-        square = g.MatMul(square, square) if n else square
+    square = x
+    while n % 2 == 0:
+        square, n = g.MatMul(square, square), n // 2
+    power = square
+    while n := n // 2:
+        square = g.MatMul(square, square)
+        power = g.MatMul(power, square) if n % 2 else power
     return power
 
 

@@ -1,14 +1,14 @@
-"""Losses, each with its reduction. Not here: CTC, and losses that torch.export takes apart by itself."""
+"""Losses, each with its reduction."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
 from ..build.dtypes import FLOATS
 from ..build.graph import Graph, Tensor
+from ..build.values import Number
 from ..translate.registry import translates
 from .nn_distance import pairwise_distance
 from .norm_softmax import log_softmax
@@ -18,14 +18,14 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def reduced(g: Graph, loss: Tensor, reduction: int) -> Tensor:
-    """All elements as they are, their mean, or their sum: ReduceMean, ReduceSum."""
+    """Return all elements as they are, their mean, or their sum: ReduceMean, ReduceSum."""
     if reduction == NONE:
         return loss
     return g.ReduceMean(loss, keepdims=0) if reduction == MEAN else g.ReduceSum(loss, keepdims=0)
 
 
 def floats(g: Graph, *operands: Tensor) -> list[Tensor]:
-    """Integers in the dtype of the result."""
+    """Return integers in the dtype of the result."""
     return [x if x.dtype in FLOATS else g.sized(g.cast(x, g.dtype), x.sizes) for x in operands]
 
 
@@ -229,7 +229,7 @@ def _against_probabilities(
 
 @translates(aten.multi_margin_loss.default)
 def multi_margin_loss(
-    g: Graph, x: Tensor, target: Tensor, p: Any = 1, margin: Any = 1, weight: Tensor | None = None, reduction: int = MEAN
+    g: Graph, x: Tensor, target: Tensor, p: Number = 1, margin: Number = 1, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
     """multi_margin_loss(x, y, p, margin, w?) → Σᵢ w[y]·max(0, margin − x[y] + xᵢ)ᵖ over i ≠ y, by the number of classes."""
     classes = x.sizes[-1] if x.rank else 1

@@ -1,38 +1,42 @@
-"""Convolutions, their transposes, bilinear maps and weight norm. Not here: rearranged pixels (nn_layout.py), distances, pooling."""
+"""Convolutions, their transposes, bilinear maps and weight norm. Not here: rearranged pixels (nn_layout.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from ..build.graph import Graph, Tensor
+from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 
 aten = torch.ops.aten
 
 
-def each(value: Any, axes: int) -> list[int]:
-    """One integer for every axis, of one for all or a list that may have one element.
+Ints: TypeAlias = Size | Sequence[Size]  # one for all spatial axes, or one for each
+
+
+def each(value: Ints, axes: int) -> list[int]:
+    """Return one integer for every axis, of one for all or a list that may have one element.
 
     Raises:
         Untranslated: one of them is symbolic, where ONNX has an attribute.
     """
-    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
     if not all(isinstance(v, int) for v in values):
         raise Untranslated(f"{value} depends on the input, where ONNX takes a constant")
     return values * axes if len(values) == 1 else values
 
 
 def batched(g: Graph, x: Tensor, rank: int) -> Tensor:
-    """The input with a batch axis in front, when it has one axis less than `rank`."""
+    """Return x (channels, …) with a batch axis in front, (1, channels, …), when it has one axis less than `rank`."""
     return x if x.rank == rank else g.sized(g.Unsqueeze(x, [0]), (1, *x.sizes))
 
 
 def unbatched(g: Graph, made: Tensor, x: Tensor, rank: int) -> Tensor:
-    """The result without the batch axis that `batched` gave its input."""
+    """Return the result without the batch axis that `batched` gave its input."""
     return made if x.rank == rank else g.Squeeze(made, [0])
 
 
@@ -42,9 +46,9 @@ def conv(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """conv(x, w, b?, stride, padding, dilation, groups) → Conv; without a batch axis, Unsqueeze and Squeeze around it."""
@@ -62,8 +66,8 @@ def conv(
     return unbatched(g, made, x, weight.rank)
 
 
-def _pads(padding: Any, weight: Tensor, dilations: Sequence[int]) -> list[int]:
-    """What ONNX wants: all the beginnings, then all the ends. For "same" torch puts the odd one at the end."""
+def _pads(padding: Ints | str, weight: Tensor, dilations: Sequence[int]) -> list[int]:
+    """Return what ONNX wants: all the beginnings, then all the ends. For "same" torch puts the odd one at the end."""
     if padding == "valid":
         padding = 0
     if padding != "same":
@@ -78,11 +82,11 @@ def conv_transpose(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
 
@@ -111,11 +115,11 @@ def convolution(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
     transposed: bool,
-    output_padding: Any,
+    output_padding: Ints,
     groups: int,
     *_: bool,
 ) -> Tensor:

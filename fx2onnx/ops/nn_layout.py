@@ -1,9 +1,8 @@
-"""Pixels rearranged: shuffles, patches out of images and back, bags of embeddings. Not here: resizing, convolutions."""
+"""Pixels rearranged: shuffles, patches out of images and back, bags of embeddings. Not here: resize.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch.utils._sympy.functions import FloorDiv
@@ -13,7 +12,7 @@ from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .nn import batched, each, unbatched
+from .nn import Ints, batched, each, unbatched
 
 aten = torch.ops.aten
 SUM, MEAN, MAX = 0, 1, 2
@@ -49,7 +48,7 @@ def channel_shuffle(g: Graph, x: Tensor, groups: int) -> Tensor:
 
 
 @translates(aten.im2col.default)
-def im2col(g: Graph, x: Tensor, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+def im2col(g: Graph, x: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """im2col(x, kernel, dilation, padding, stride) → Pad, a Gather by window for each axis, Transpose, Reshape."""
     kernel, dilation, padding, stride = (each(v, 2) for v in (kernel, dilation, padding, stride))
     image = batched(g, x, 4)
@@ -62,7 +61,7 @@ def im2col(g: Graph, x: Tensor, kernel: Any, dilation: Any, padding: Any, stride
 
 
 def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> Tensor:
-    """The positions along one axis that each element of the kernel meets: (kernel, number of windows)."""
+    """Return the positions along one axis that each element of the kernel meets: (kernel, number of windows)."""
     inner = torch.arange(kernel)[:, None] * dilation
     if isinstance(size, int):
         count = (size - dilation * (kernel - 1) - 1) // stride + 1
@@ -72,7 +71,7 @@ def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> T
 
 
 @translates(aten.col2im.default)
-def col2im(g: Graph, x: Tensor, output_size: Sequence[Size], kernel: Any, dilation: Any, padding: Any, stride: Any) -> Tensor:
+def col2im(g: Graph, x: Tensor, output_size: Sequence[Size], kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """col2im(x, output_size, kernel, dilation, padding, stride) → Col2Im."""
     made = g.Col2Im(
         batched(g, x, 3),
@@ -99,7 +98,7 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
-) -> list[Any]:
+) -> list[Tensor | None]:
     """embedding_bag(weight, indices, offsets, …, mode) → Gather, and ScatterElements that adds (or takes the maximum) by bag."""
     if any(user.args[1] != 0 and user.users for user in g.at.users):
         raise Untranslated("only its first result is translated")
@@ -122,7 +121,7 @@ def embedding_bag(
 
 
 def _bag_of_each(g: Graph, indices: Tensor, offsets: Tensor) -> Tensor:
-    """The bag that each index is in, as one column: how many offsets are at or before its position, less one."""
+    """Return the bag that each index is in, as one column: how many offsets are at or before its position, less one."""
     positions = g.Range(g.const(0, INT64), g.scalar(indices.sizes[0], INT64), g.const(1, INT64))
     begun = g.LessOrEqual(g.cast(offsets, INT64), g.Unsqueeze(positions, [1]))
     return g.Sub(g.ReduceSum(g.cast(begun, INT64), [1]), 1)

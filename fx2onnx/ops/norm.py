@@ -1,4 +1,4 @@
-"""Normalisation by mean and variance: layer, RMS, group, instance and batch norms. Not here: softmax, p-norms."""
+"""Normalisation by mean and variance: layer, RMS, group, instance and batch norms. Not here: p-norms (reduce_norm.py)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 
 def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
-    """The scale or shift that was given, or one that changes nothing."""
+    """Return the scale or shift that was given, or one that changes nothing."""
     if given is not None:
         return g.cast(given, dtype)
     if all(isinstance(size, int) for size in sizes):
@@ -28,19 +28,19 @@ def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequen
 
 
 def wider(x: Tensor, *others: Tensor | None) -> ir.DataType:
-    """The dtype of the weights, where they are kept in a wider one than the activations."""
+    """Return the dtype of the weights, where they are kept in a wider one than the activations."""
     return next((other.dtype for other in others if other is not None), x.dtype)
 
 
 def moments(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance over these axes, which stay with one element: ReduceMean, Sub, Mul, ReduceMean."""
+    """Return mean and biased variance over these axes, which stay with one element: ReduceMean, Sub, Mul, ReduceMean."""
     mean = g.ReduceMean(x, list(axes), keepdims=1)
     centred = g.Sub(x, mean)
     return mean, g.ReduceMean(g.Mul(centred, centred), list(axes), keepdims=1)
 
 
 def inverse_deviation(g: Graph, variance: Tensor, eps: float) -> Tensor:
-    """1/√(variance + eps)."""
+    """Return 1/√(variance + eps)."""
     return g.Reciprocal(g.Sqrt(g.Add(variance, eps)))
 
 
@@ -99,7 +99,7 @@ def _root_mean_square(g: Graph, x: Tensor, normalized_shape: Sequence[Size], eps
 
 
 def standardised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
-    """Each channel of each sample by its own mean and variance: InstanceNormalization; in float64 spelled out."""
+    """Return each channel of each sample by its own mean and variance: InstanceNormalization; in float64 spelled out."""
     if x.dtype != DOUBLE:
         return g.InstanceNormalization(x, *_affine(g, x, weight, bias, channels), epsilon=eps)
     mean, variance = moments(g, x, range(2, x.rank))
@@ -108,7 +108,7 @@ def standardised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None
 
 
 def scaled(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
-    """x·w + b, with one w and b for each channel, the second of `rank` axes."""
+    """Return x·w + b, with one w and b for each channel, the second of `rank` axes."""
     later = list(range(1, rank - 1))
     if weight is not None:
         x = g.Mul(x, g.Unsqueeze(weight, later) if later else weight)
@@ -143,7 +143,7 @@ def group_norm(
 
 
 def in_groups(g: Graph, x: Tensor, groups: int) -> Tensor:
-    """All elements of each group of channels in one row."""
+    """Return x (batch, channels, …) with all elements of each group of channels in one row: (batch, groups, elements)."""
     channels = x.sizes[1] // groups if isinstance(x.sizes[1], int) else FloorDiv(x.sizes[1], groups)
     sizes = (x.sizes[0], groups, channels * prod(x.sizes[2:]))
     return g.sized(g.reshaped(x, sizes), sizes)
@@ -180,7 +180,7 @@ def instance_norm(
         return batch_norm(g, x, weight, bias, running_mean, running_var, False, momentum, eps)
     x = g.cast(x, wider(x, weight, bias))
     made = standardised(g, x, weight, bias, eps, x.sizes[1])
-    if running_mean is None:
+    if running_mean is None or running_var is None:
         return made
     mean, variance = (g.ReduceMean(value, [0, *range(2, x.rank)], keepdims=0) for value in moments(g, x, range(2, x.rank)))
     return [made, *updated(g, running_mean, running_var, mean, variance, momentum, prod(x.sizes[2:]))]
@@ -203,21 +203,49 @@ def batch_norm(
 
     In training the new running statistics follow the result.
     """
-    if x.rank < 2:
-        raise Untranslated("its input has no axis of channels")
-    dtype = wider(x, weight, bias, running_mean)
-    x, affine = g.cast(x, dtype), [given_or_neutral(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
-    if not training:
-        return g.BatchNormalization(x, *affine, g.cast(running_mean, dtype), g.cast(running_var, dtype), epsilon=eps)
+    if not training and running_mean is not None and running_var is not None:
+        return normalised(g, x, weight, bias, running_mean, running_var, eps)
+    made = normalised_in_training(g, x, weight, bias, running_mean, running_var, momentum, eps)
+    return made if len(made) > 1 else made[0]
+
+
+def normalised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
+    """Return x (batch, channels, …) by a mean and a variance (channels,) that are known."""
+    x, affine = _with_affine(g, x, weight, bias, mean)
+    return g.BatchNormalization(x, *affine, g.cast(mean, x.dtype), g.cast(variance, x.dtype), epsilon=eps)
+
+
+def normalised_in_training(
+    g: Graph,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> list[Tensor]:
+    """Return x (batch, channels, …) by its own mean and variance, and what the running ones (channels,) become, where there are any."""
+    x, affine = _with_affine(g, x, weight, bias, running_mean)
     mean, variance = batch_moments(g, x)
     made = g.BatchNormalization(x, *affine, mean, variance, epsilon=eps)
-    if running_mean is None:
-        return made
+    if running_mean is None or running_var is None:
+        return [made]
     return [made, *updated(g, running_mean, running_var, mean, variance, momentum, _count(x))]
 
 
+def _with_affine(
+    g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None
+) -> tuple[Tensor, list[Tensor]]:
+    """Return x, its scale and its shift in the widest dtype among them."""
+    if x.rank < 2:
+        raise Untranslated("its input has no axis of channels")
+    dtype = wider(x, weight, bias, running_mean)
+    return g.cast(x, dtype), [given_or_neutral(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
+
+
 def batch_moments(g: Graph, x: Tensor) -> list[Tensor]:
-    """Mean and biased variance of each channel, as vectors."""
+    """Return mean and biased variance of each channel of x (batch, channels, …), as vectors (channels,)."""
     others = [axis for axis in range(x.rank) if axis != 1]
     return [g.Squeeze(value, others) for value in moments(g, x, others)]
 
@@ -229,7 +257,7 @@ def _count(x: Tensor) -> Size:
 def updated(
     g: Graph, running_mean: Tensor, running_var: Tensor, mean: Tensor, variance: Tensor, momentum: float, count: Size
 ) -> list[Tensor]:
-    """(1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of so many elements."""
+    """Return (1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of so many elements."""
     counted = g.scalar(count, mean.dtype)
     unbiased = g.Div(g.Mul(variance, counted), g.Sub(counted, 1))
     pairs = ((running_mean, mean), (running_var, unbiased))

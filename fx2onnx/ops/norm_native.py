@@ -6,7 +6,7 @@ import torch
 
 from ..build.graph import Graph, Tensor
 from ..translate.registry import translates
-from .norm import batch_moments, batch_norm, inverse_deviation
+from .norm import batch_moments, inverse_deviation, normalised, normalised_in_training
 
 aten = torch.ops.aten
 
@@ -24,7 +24,7 @@ def native_batch_norm_eval(
 ) -> list[Tensor]:
     """_native_batch_norm_legit_no_training(x, w?, b?, mean, var, momentum, eps) → BatchNormalization, and two empty tensors."""
     none = g.const([], running_mean.dtype)
-    return [batch_norm(g, x, weight, bias, running_mean, running_var, False, momentum, eps), none, none]
+    return [normalised(g, x, weight, bias, running_mean, running_var, eps), none, none]
 
 
 @translates(aten._native_batch_norm_legit.default, aten._native_batch_norm_legit_functional.default, aten.native_batch_norm.default)
@@ -33,8 +33,8 @@ def native_batch_norm(
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    running_mean: Tensor,
-    running_var: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -43,13 +43,12 @@ def native_batch_norm(
 
     In training the new running statistics follow; native_batch_norm, whose schema hides that it writes them, has three results.
     """
-    if not training:
+    if not training and running_mean is not None and running_var is not None:
         results = native_batch_norm_eval(g, x, weight, bias, running_mean, running_var, momentum, eps)
         functional = g.at.target is aten._native_batch_norm_legit_functional.default
         return [*results, running_mean, running_var] if functional else results
-    made = batch_norm(g, x, weight, bias, running_mean, running_var, True, momentum, eps)
+    out, *running = normalised_in_training(g, x, weight, bias, running_mean, running_var, momentum, eps)
     mean, variance = batch_moments(g, x)
-    out, *running = made if isinstance(made, list) else [made]
     saved = [out, mean, inverse_deviation(g, variance, eps)]
     return saved if g.at.target is aten.native_batch_norm.default else [*saved, *running]
 

@@ -1,8 +1,6 @@
-"""Softmax and its logarithm. Not here: attention, losses."""
+"""Softmax and its logarithm."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 
@@ -14,26 +12,26 @@ aten = torch.ops.aten
 
 
 def over(g: Graph, op_type: str, x: Tensor, dim: int) -> Tensor:
-    """Softmax or LogSoftmax over an axis; a tensor without axes is one with a single element."""
+    """Append Softmax or LogSoftmax over an axis; a tensor without axes is one with a single element."""
     if x.rank:
         return g.op(op_type, x, axis=dim)
     return g.Squeeze(g.op(op_type, g.Unsqueeze(x, [0]), axis=0), [0])
 
 
 @translates(aten.softmax.int, aten._softmax.default, aten.special_softmax.default)
-def softmax(g: Graph, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def softmax(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """softmax(x, dim, dtype?) → Softmax, in the dtype of the result."""
     return over(g, "Softmax", g.cast(x, g.dtype), dim)
 
 
 @translates(aten.log_softmax.int, aten._log_softmax.default, aten.special_log_softmax.default)
-def log_softmax(g: Graph, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def log_softmax(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """log_softmax(x, dim, dtype?) → LogSoftmax, in the dtype of the result."""
     return over(g, "LogSoftmax", g.cast(x, g.dtype), dim)
 
 
 @translates(aten._safe_softmax.default)
-def safe_softmax(g: Graph, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+def safe_softmax(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """_safe_softmax(x, dim, dtype?) → Softmax, and 0 where all along the axis is −inf: ReduceMax, Equal, Where."""
     x = g.cast(x, g.dtype)
     nothing = g.Equal(reduced(g, "ReduceMax", x, axes_of(x, dim), True), -torch.inf)

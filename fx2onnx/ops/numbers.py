@@ -1,4 +1,4 @@
-"""Operators that make a number of a tensor. Not here: computing with such numbers, which is in symbols.py."""
+"""Operators that make a number of a tensor. Not here: computing with such numbers (build/symbols.py)."""
 
 from __future__ import annotations
 

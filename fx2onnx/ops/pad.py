@@ -1,4 +1,4 @@
-"""Padding, with numbers or with a tensor's own elements. Not here: the padding that convolutions and pools do themselves."""
+"""Padding, with numbers or with a tensor's own elements."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
 
 
 def _by_axis(x: Tensor, pad: Sequence[Size]) -> tuple[list[Size], list[Size], list[int]]:
-    """The padding before and after each axis that has some, and those axes; torch gives it from the last axis on."""
+    """Return the padding before and after each axis that has some, and those axes; torch gives it from the last axis on."""
     pairs = {x.rank - 1 - i: (pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)}
     axes = sorted(axis for axis, pair in pairs.items() if pair != (0, 0))
     return [pairs[axis][0] for axis in axes], [pairs[axis][1] for axis in axes], axes
 
 
 def _padded(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
-    """Padded first and cut then: torch reads at the edge of `x`, also where that is cut off."""
+    """Pad first and cut then: torch reads at the edge of `x`, also where that is cut off."""
     before, after, axes = _by_axis(x, pad)
     added = [width - _least(width) for width in (*before, *after)]
     if any(width != 0 for width in added):
@@ -82,7 +82,7 @@ def _padded(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
 
 
 def _wrapped(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
-    """Cut first and padded then: what is cut off does not come back at the other end."""
+    """Cut first and pad then: what is cut off does not come back at the other end."""
     before, after, axes = _by_axis(x, pad)
     x = _cut(g, x, before, after, axes)
     added = [width - _least(width) for width in (*before, *after)]
@@ -90,7 +90,7 @@ def _wrapped(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
 
 
 def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axes: Sequence[int]) -> Tensor:
-    """Slice, by the widths that are negative."""
+    """Append Slice, by the widths that are negative."""
     starts, ends = ([_least(width) for width in widths] for widths in (before, after))
     if all(width == 0 for width in (*starts, *ends)):
         return x
@@ -99,5 +99,5 @@ def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axe
 
 
 def _least(width: Size) -> Size:
-    """The width where it is negative, else 0."""
+    """Return the width where it is negative, else 0."""
     return min(width, 0) if isinstance(width, int) else sympy.Min(width, 0)

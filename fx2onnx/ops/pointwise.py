@@ -1,16 +1,18 @@
-"""Arithmetic of each element: sums, products, quotients, powers, bounds. Not here: functions of one number, comparisons, bits."""
+"""Arithmetic of each element: sums, products, quotients, powers, bounds. Not here: functions of one number (pointwise_functions.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypeGuard
 
 import onnx_ir as ir
 import torch
 
 from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, HALVES, INT64, UINT8, UINT16, UINT32, UINT64, onnx_dtype
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
+from ..build.values import Number
 from ..translate.registry import translates
 
 aten = torch.ops.aten
@@ -18,35 +20,35 @@ UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
 POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
 
 
-def reals(g: Graph, *operands: Any) -> list[Tensor]:
-    """All operands in the floating dtype that torch computes in: integers become the default one."""
+def reals(g: Graph, *operands: Operand) -> list[Tensor]:
+    """Return all operands in the floating dtype that torch computes in: integers become the default one."""
     dtype = g.common_dtype(*operands)
     return [g.cast(operand, dtype if dtype in FLOATS else onnx_dtype(torch.get_default_dtype())) for operand in operands]
 
 
-def wide(g: Graph, *operands: Any) -> list[Tensor]:
-    """The same, with half precision in float32, as torch's kernels do: for formulas of several steps."""
+def wide(g: Graph, *operands: Operand) -> list[Tensor]:
+    """Return the same, with half precision in float32, as torch's kernels do: for formulas of several steps."""
     dtype = reals(g, *operands)[0].dtype
     return [g.cast(operand, FLOAT if dtype in HALVES else dtype) for operand in operands]
 
 
-def where(g: Graph, condition: Tensor, yes: Any, no: Any) -> Tensor:
-    """Where, one of whose branches may be a number in the dtype of the other."""
+def where(g: Graph, condition: Tensor, yes: Operand, no: Operand) -> Tensor:
+    """Append Where, one of whose branches may be a number in the dtype of the other."""
     dtype = next(branch.dtype for branch in (yes, no) if isinstance(branch, ir.Value))
     return g.Where(condition, g.cast(yes, dtype), g.cast(no, dtype))
 
 
-def is_number(value: Any) -> bool:
-    """Whether it is a number known when the model is exported."""
+def is_number(value: Operand | None) -> TypeGuard[float]:
+    """Return whether it is a number known when the model is exported."""
     return isinstance(value, (int, float))
 
 
-def _times(g: Graph, x: Tensor, factor: Any) -> Tensor:
+def _times(g: Graph, x: Tensor, factor: Operand) -> Tensor:
     return x if is_number(factor) and factor == 1 else g.Mul(x, factor)
 
 
 @translates(aten.add.Tensor, aten.add.Scalar)
-def add(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+def add(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans."""
     a, b = g.promote(a, b)
     if a.dtype == BOOL:
@@ -55,20 +57,20 @@ def add(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
 
 
 @translates(aten.sub.Tensor, aten.sub.Scalar, aten.subtract.Tensor, aten.subtract.Scalar)
-def sub(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+def sub(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     """sub(a, b, alpha=1) → a - alpha·b: Sub, Mul."""
     a, b = g.promote(a, b)
     return g.Sub(a, _times(g, b, alpha))
 
 
 @translates(aten.rsub.Tensor, aten.rsub.Scalar)
-def rsub(g: Graph, a: Any, b: Any, alpha: Any = 1) -> Tensor:
+def rsub(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     """rsub(a, b, alpha=1) → b - alpha·a: Sub, Mul."""
     return sub(g, b, a, alpha)
 
 
 @translates(aten.mul.Tensor, aten.mul.Scalar, aten.multiply.Tensor, aten.multiply.Scalar)
-def mul(g: Graph, a: Any, b: Any) -> Tensor:
+def mul(g: Graph, a: Operand, b: Operand) -> Tensor:
     """mul(a, b) → Mul; And for booleans."""
     a, b = g.promote(a, b)
     return g.And(a, b) if a.dtype == BOOL else g.Mul(a, b)
@@ -78,7 +80,7 @@ def mul(g: Graph, a: Any, b: Any) -> Tensor:
     aten.div.Tensor, aten.div.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode, aten.true_divide.Tensor, aten.true_divide.Scalar,
     aten.divide.Tensor, aten.divide.Scalar, aten.divide.Tensor_mode, aten.divide.Scalar_mode,
 )  # fmt: skip
-def div(g: Graph, a: Any, b: Any, rounding_mode: str | None = None) -> Tensor:
+def div(g: Graph, a: Operand, b: Operand, rounding_mode: str | None = None) -> Tensor:
     """div(a, b, rounding_mode=None) → Div, of floats even for integers; "floor" and "trunc" as `floor_divide` and `trunc`."""
     if rounding_mode == "floor":
         return floor_divide(g, a, b)
@@ -89,24 +91,25 @@ def div(g: Graph, a: Any, b: Any, rounding_mode: str | None = None) -> Tensor:
 
 
 def truncated(g: Graph, x: Tensor) -> Tensor:
-    """Floats without their fraction."""
+    """Return floats without their fraction."""
     return g.Where(g.Less(x, 0), g.Ceil(x), g.Floor(x))
 
 
 @translates(aten.floor_divide.default, aten.floor_divide.Scalar, aten.floor_divide_.Tensor)
-def floor_divide(g: Graph, a: Any, b: Any) -> Tensor:
+def floor_divide(g: Graph, a: Operand, b: Operand) -> Tensor:
     """floor_divide(a, b) → (a - Mod(a, b)) / b for integers, whose Div truncates; for floats Div, Floor where that is exact."""
     x, y = g.promote(a, b)
     if x.dtype in FLOATS:
-        return _floor_of_reals(g, *wide(g, a, b), b)
+        x, y = wide(g, a, b)
+        return _floor_of_reals(g, x, y, b)
     if x.dtype in UNSIGNED:
         return g.Div(x, y)
     x, y = g.cast(x, INT64), g.cast(y, INT64)
     return g.Div(g.Sub(x, g.Mod(x, y)), y)
 
 
-def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Any) -> Tensor:
-    """torch's rule: (x - fmod(x, y)) / y, one less where the rest has the other sign, rounded; x/y itself where y is 0.
+def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Operand) -> Tensor:
+    """Return x/y rounded down as torch does it: (x - fmod(x, y)) / y, one less where the rest has the other sign; x/y itself where y is 0.
 
     By a power of two it is the floor of x/y, but NaN for infinities.
     """
@@ -118,15 +121,15 @@ def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Any) -> Tensor:
     return rounded if is_number(given) and given else g.Where(g.Equal(y, 0), g.Div(x, y), rounded)
 
 
-def _opposite(g: Graph, rest: Tensor, divisor: Tensor, given: Any) -> Tensor:
-    """Whether the rest of a division is not 0 and has the other sign than the divisor."""
+def _opposite(g: Graph, rest: Tensor, divisor: Tensor, given: Operand) -> Tensor:
+    """Return whether the rest of a division is not 0 and has the other sign than the divisor."""
     if is_number(given):
         return g.Less(rest, 0) if given > 0 else g.Greater(rest, 0)
     return g.Less(g.Mul(g.Sign(rest), divisor), 0)
 
 
 @translates(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
-def remainder(g: Graph, a: Any, b: Any) -> Tensor:
+def remainder(g: Graph, a: Operand, b: Operand) -> Tensor:
     """remainder(a, b), of the sign of b → Mod; for floats Mod(fmod=1), plus b where the signs differ."""
     x, y = g.promote(a, b)
     if x.dtype not in FLOATS:
@@ -137,13 +140,13 @@ def remainder(g: Graph, a: Any, b: Any) -> Tensor:
 
 
 @translates(aten.fmod.Tensor, aten.fmod.Scalar)
-def fmod(g: Graph, a: Any, b: Any) -> Tensor:
+def fmod(g: Graph, a: Operand, b: Operand) -> Tensor:
     """fmod(a, b), of the sign of a → Mod(fmod=1)."""
     return g.Mod(*g.promote(a, b), fmod=1)
 
 
 @translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
-def pow_(g: Graph, a: Any, b: Any) -> Tensor:
+def pow_(g: Graph, a: Operand, b: Operand) -> Tensor:
     """pow(a, b) → Pow; Sqrt and Reciprocal for some exponents, Mul for integers to a known one. Else integers are
     exact to 2^53, and 0 to a negative power is 0 as in torch, by Where."""
     base, exponent = g.promote(a, b)
@@ -168,7 +171,7 @@ def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
 
 
 def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
-    """A power of integers as products, which wrap as torch's do."""
+    """Return a power of integers as products, which wrap as torch's do."""
     if exponent == 1:
         return base
     half = _multiplied(g, base, exponent // 2)
@@ -180,7 +183,7 @@ def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
     aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar, aten.float_power_.Tensor,
     aten.float_power_.Scalar,
 )  # fmt: skip
-def float_power(g: Graph, a: Any, b: Any) -> Tensor:
+def float_power(g: Graph, a: Operand, b: Operand) -> Tensor:
     """float_power(a, b) → Pow in float64."""
     return g.Pow(g.cast(a, DOUBLE), g.cast(b, DOUBLE))
 
@@ -200,25 +203,26 @@ def square(g: Graph, x: Tensor) -> Tensor:
 
 
 @translates(aten.clamp.default, aten.clamp.Tensor, aten.clip.default, aten.clip.Tensor)
-def clamp(g: Graph, x: Tensor, low: Any = None, high: Any = None) -> Tensor:
+def clamp(g: Graph, x: Tensor, low: Operand | None = None, high: Operand | None = None) -> Tensor:
     """clamp(x, min?, max?) → Clip between two numbers, else Max and Min: with one bound, Clip makes infinities finite."""
     between = all(is_number(bound) and bound == bound for bound in (low, high))
     dtype = g.common_dtype(x, *[bound for bound in (low, high) if bound is not None])
-    x, low, high = (None if value is None else g.cast(value, dtype) for value in (x, low, high))
+    x = g.cast(x, dtype)
+    least, most = (None if bound is None else g.cast(bound, dtype) for bound in (low, high))
     if between:
-        return g.Clip(x, low, high)
-    x = x if low is None else g.Max(x, low)
-    return x if high is None else g.Min(x, high)
+        return g.Clip(x, least, most)
+    x = x if least is None else g.Max(x, least)
+    return x if most is None else g.Min(x, most)
 
 
 @translates(aten.clamp_min.default, aten.clamp_min.Tensor)
-def clamp_min(g: Graph, x: Tensor, low: Any) -> Tensor:
+def clamp_min(g: Graph, x: Tensor, low: Operand) -> Tensor:
     """clamp_min(x, min) → Max."""
     return clamp(g, x, low)
 
 
 @translates(aten.clamp_max.default, aten.clamp_max.Tensor)
-def clamp_max(g: Graph, x: Tensor, high: Any) -> Tensor:
+def clamp_max(g: Graph, x: Tensor, high: Operand) -> Tensor:
     """clamp_max(x, max) → Min."""
     return clamp(g, x, None, high)
 
@@ -252,7 +256,7 @@ def fmin(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 
 
 @translates(aten.lerp.Scalar, aten.lerp.Tensor)
-def lerp(g: Graph, start: Tensor, end: Tensor, weight: Any) -> Tensor:
+def lerp(g: Graph, start: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """lerp(a, b, w) → a + w·(b - a) where |w| < 0.5, else b - (1 - w)·(b - a)."""
     a, b, w = wide(g, start, end, weight)
     way = g.Sub(b, a)
@@ -262,14 +266,14 @@ def lerp(g: Graph, start: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 
 @translates(aten.addcmul.default)
-def addcmul(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+def addcmul(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Number = 1) -> Tensor:
     """addcmul(x, a, b, value=1) → x + value·a·b: Mul, Add."""
     x, a, b = g.promote(x, a, b)
     return g.Add(x, g.Mul(_times(g, a, value), b))
 
 
 @translates(aten.addcdiv.default)
-def addcdiv(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Any = 1) -> Tensor:
+def addcdiv(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Number = 1) -> Tensor:
     """addcdiv(x, a, b, value=1) → x + value·a/b: Div, Mul, Add."""
     x, a, b = g.promote(x, a, b)
     return g.Add(x, g.Div(_times(g, a, value), b))
@@ -298,7 +302,7 @@ def signbit(g: Graph, x: Tensor) -> Tensor:
 
 
 @translates(aten.copysign.Tensor, aten.copysign.Scalar)
-def copysign(g: Graph, a: Any, b: Any) -> Tensor:
+def copysign(g: Graph, a: Operand, b: Operand) -> Tensor:
     """copysign(a, b) → Where the sign bit of b is set, -|a|, else |a|."""
     x, y = reals(g, a, b)
     size = g.Abs(x)

@@ -1,10 +1,9 @@
-"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. Not here: arithmetic, activations."""
+"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. Not here: activation.py."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -12,13 +11,16 @@ from ..build import double
 from ..build.double import expm1_of, log1p_of
 from ..build.dtypes import BOOL, DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
 from ..translate.registry import translates
 from .pointwise import signbit, truncated, where, wide
 
 aten = torch.ops.aten
 
 
-def unary(op_type: str, *targets: Any, in_double: Callable[[Graph, Tensor], Tensor] | None = None) -> Callable[[Graph, Tensor], Tensor]:
+def unary(
+    op_type: str, *targets: torch._ops.OpOverload, in_double: Callable[[Graph, Tensor], Tensor] | None = None
+) -> Callable[[Graph, Tensor], Tensor]:
     """The translation `f(x)` → one node, in the dtype of the result; by a formula in float64 where ONNX Runtime has no kernel for that."""
 
     @translates(*targets)
@@ -29,8 +31,8 @@ def unary(op_type: str, *targets: Any, in_double: Callable[[Graph, Tensor], Tens
     return translation
 
 
-def by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: Any) -> Callable[[Graph, Tensor], Tensor]:
-    """The translation of a function of one real number by a formula, in float32 or float64."""
+def by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+    """Return the translation of a function of one real number by a formula, in float32 or float64."""
 
     @translates(*targets)
     def translation(g: Graph, x: Tensor) -> Tensor:
@@ -110,8 +112,8 @@ def sign(g: Graph, x: Tensor) -> Tensor:
     return where(g, g.IsNaN(x), 0, g.Sign(x)) if x.dtype in FLOATS else g.Sign(x)
 
 
-def rounding(op_type: str, *targets: Any) -> Callable[[Graph, Tensor], Tensor]:
-    """The translation of a way to round: one node, nothing for integers."""
+def rounding(op_type: str, *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+    """Return the translation of a way to round: one node, nothing for integers."""
 
     @translates(*targets)
     def translation(g: Graph, x: Tensor) -> Tensor:
@@ -204,11 +206,11 @@ def _minus_distance(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     return where(g, g.Equal(a, b), 0, g.Neg(g.Abs(g.Sub(a, b))))
 
 
-def times_log(logarithm: Callable[[Graph, Tensor], Tensor], *targets: Any) -> Callable[[Graph, Any, Any], Tensor]:
-    """The translation of x·log(y) that is 0 where x is, unless y is NaN."""
+def times_log(logarithm: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Operand, Operand], Tensor]:
+    """Return the translation of x·log(y) that is 0 where x is, unless y is NaN."""
 
     @translates(*targets)
-    def translation(g: Graph, a: Any, b: Any) -> Tensor:
+    def translation(g: Graph, a: Operand, b: Operand) -> Tensor:
         x, y = wide(g, a, b)
         zero = g.And(g.Equal(x, 0), g.Not(g.IsNaN(y)))
         return where(g, zero, 0, g.Mul(x, logarithm(g, y)))

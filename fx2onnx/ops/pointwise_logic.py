@@ -1,28 +1,28 @@
-"""Truth of each element, and bits: comparisons, logic, NaN and infinity, choice by a mask, shifts. Not here: arithmetic."""
+"""Truth of each element, and bits: comparisons, logic, NaN and infinity, choice by a mask, shifts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .pointwise import clamp, is_number, reals, where
+from .pointwise import clamp, reals, where
 
 aten = torch.ops.aten
 BITS = 64
 
 
-def comparison(op_type: str, *targets: Any, negated: bool = False) -> Callable[[Graph, Any, Any], Tensor]:
-    """The translation of a comparison: in the dtype that torch promotes both sides to."""
+def comparison(op_type: str, *targets: torch._ops.OpOverload, negated: bool = False) -> Callable[[Graph, Operand, Operand], Tensor]:
+    """Return the translation of a comparison: in the dtype that torch promotes both sides to."""
 
     @translates(*targets)
-    def translation(g: Graph, a: Any, b: Any) -> Tensor:
+    def translation(g: Graph, a: Operand, b: Operand) -> Tensor:
         holds = g.op(op_type, *g.promote(a, b))
         return g.Not(holds) if negated else holds
 
@@ -37,8 +37,8 @@ gt = comparison("Greater", aten.gt.Tensor, aten.gt.Scalar, aten.greater.Tensor, 
 ge = comparison("GreaterOrEqual", aten.ge.Tensor, aten.ge.Scalar, aten.greater_equal.Tensor, aten.greater_equal.Scalar)
 
 
-def logical(op_type: str, *targets: Any) -> Callable[..., Tensor]:
-    """The translation of a logical operator: on booleans, which other numbers are when they are not 0."""
+def logical(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
+    """Return the translation of a logical operator: on booleans, which other numbers are when they are not 0."""
 
     @translates(*targets)
     def translation(g: Graph, *operands: Tensor) -> Tensor:
@@ -53,11 +53,11 @@ logical_xor = logical("Xor", aten.logical_xor.default)
 logical_not = logical("Not", aten.logical_not.default)
 
 
-def bitwise(op_type: str, *targets: Any) -> Callable[..., Tensor]:
-    """The translation of a bitwise operator: BitwiseAnd and the like for integers, And and the like for booleans."""
+def bitwise(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
+    """Return the translation of a bitwise operator: BitwiseAnd and the like for integers, And and the like for booleans."""
 
     @translates(*targets)
-    def translation(g: Graph, *operands: Any) -> Tensor:
+    def translation(g: Graph, *operands: Operand) -> Tensor:
         values = g.promote(*operands)
         return g.op(op_type if values[0].dtype == BOOL else f"Bitwise{op_type}", *values)
 
@@ -80,14 +80,14 @@ bitwise_not = bitwise("Not", aten.bitwise_not.default)
 
 
 def _shifted(g: Graph, x: Tensor, count: Tensor, direction: str) -> Tensor:
-    """The bits of x moved in an unsigned 64-bit number; 64 places or more, or a negative count, leave none, so it is done in two steps."""
+    """Return the bits of x moved in an unsigned 64-bit number: in two steps, since 64 places or more, or a negative count, leave none."""
     count = g.cast(count, UINT64)
     last = g.Min(count, BITS - 1)
     once = g.BitShift(g.cast(x, UINT64), last, direction=direction)
     return g.BitShift(once, g.cast(g.Greater(count, BITS - 1), UINT64), direction=direction)
 
 
-def _integers(g: Graph, a: Any, b: Any) -> list[Tensor]:
+def _integers(g: Graph, a: Operand, b: Operand) -> list[Tensor]:
     values = g.promote(a, b)
     if values[0].dtype in FLOATS:
         raise Untranslated("shifts of floating-point numbers")
@@ -98,10 +98,10 @@ def _integers(g: Graph, a: Any, b: Any) -> list[Tensor]:
     aten.bitwise_left_shift.Tensor, aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Scalar_Tensor,
     aten.__lshift__.Tensor, aten.__lshift__.Scalar, aten.__ilshift__.Tensor, aten.__ilshift__.Scalar,
 )  # fmt: skip
-def left_shift(g: Graph, a: Any, b: Any) -> Tensor:
+def left_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
     """bitwise_left_shift(a, n) → Mul by 2ⁿ for a small number n, else BitShift."""
     x, count = _integers(g, a, b)
-    if is_number(b) and 0 <= b < x.dtype.itemsize * 8 - 1:
+    if isinstance(b, int) and 0 <= b < x.dtype.itemsize * 8 - 1:
         return g.Mul(x, 1 << b)
     return g.cast(_shifted(g, x, count, "LEFT"), x.dtype)
 
@@ -110,7 +110,7 @@ def left_shift(g: Graph, a: Any, b: Any) -> Tensor:
     aten.bitwise_right_shift.Tensor, aten.bitwise_right_shift.Tensor_Scalar, aten.bitwise_right_shift.Scalar_Tensor,
     aten.__rshift__.Tensor, aten.__rshift__.Scalar, aten.__irshift__.Tensor, aten.__irshift__.Scalar,
 )  # fmt: skip
-def right_shift(g: Graph, a: Any, b: Any) -> Tensor:
+def right_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
     """bitwise_right_shift(a, n), which keeps the sign → BitShift of x, or of ¬x where x is negative, and ¬ again: BitwiseXor."""
     x, count = _integers(g, a, b)
     signs = g.Neg(g.cast(g.Less(x, 0), INT64))
@@ -119,7 +119,7 @@ def right_shift(g: Graph, a: Any, b: Any) -> Tensor:
 
 
 def _never(g: Graph, x: Tensor) -> Tensor:
-    """False for each element of a tensor that is not of floats."""
+    """Return False for each element of a tensor that is not of floats."""
     return g.And(x, False) if x.dtype == BOOL else g.Less(x, x)
 
 
@@ -168,13 +168,13 @@ def nan_to_num(g: Graph, x: Tensor, nan: float | None = None, posinf: float | No
 
 
 @translates(aten.where.self, aten.where.Scalar, aten.where.ScalarSelf, aten.where.ScalarOther)
-def where_(g: Graph, condition: Tensor, yes: Any, no: Any) -> Tensor:
+def where_(g: Graph, condition: Tensor, yes: Operand, no: Operand) -> Tensor:
     """where(condition, a, b) → Where."""
     return g.Where(g.cast(condition, BOOL), g.cast(yes, g.dtype), g.cast(no, g.dtype))
 
 
 @translates(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
-def masked_fill(g: Graph, x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(g: Graph, x: Tensor, mask: Tensor, value: Operand) -> Tensor:
     """masked_fill(x, mask, value) → Where."""
     return g.Where(g.cast(mask, BOOL), g.scalar(value, x.dtype), x)
 

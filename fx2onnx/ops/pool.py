@@ -13,19 +13,24 @@ from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
-from .nn import batched, each, unbatched
+from .nn import Ints, batched, each, unbatched
 
 aten = torch.ops.aten
 AXES = {"1d": 1, "2d": 2, "3d": 3}
 
 
 def axes_of(g: Graph) -> int:
-    """How many axes the operator being translated pools over, which its name says."""
-    return next(axes for suffix, axes in AXES.items() if suffix in g.at.target._schema.name)
+    """Return how many axes the operator being translated pools over, which its name says."""
+    return next(axes for suffix, axes in AXES.items() if suffix in g.overload._schema.name)
 
 
-def max_pooled(g: Graph, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, outputs: int) -> list[Tensor]:
-    """MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod."""
+def max_pooled(
+    g: Graph, x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, outputs: int
+) -> list[Tensor]:
+    """Append MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod.
+
+    x: (batch, channels, *image) or (channels, *image); both outputs have the same axes.
+    """
     axes = axes_of(g)
     kernels, dilations = each(kernel, axes), each(dilation, axes)
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernels, strict=True)]
@@ -41,7 +46,7 @@ def max_pooled(g: Graph, x: Tensor, kernel: Any, stride: Any, padding: Any, dila
 def _geometry(
     g: Graph, x: Tensor, kernels: list[int], reach: list[int], strides: list[int], pads: list[int], ceil_mode: bool
 ) -> dict[str, Any]:
-    """The attributes of a pooling. ceil_mode is written as longer padding at the end, where sizes are known and the kernel is longer.
+    """Return a pooling's attributes; ceil_mode becomes longer padding at the end, where sizes are known and the kernel is longer.
 
     ONNX's shape inference counts windows that start behind the input, which torch and the kernels of ONNX Runtime leave out.
     """
@@ -58,14 +63,16 @@ def _geometry(
 
 
 @translates(aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default)
-def max_pool(g: Graph, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Tensor:
+def max_pool(
+    g: Graph, x: Tensor, kernel: Ints, stride: Ints = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False
+) -> Tensor:
     """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool."""
     return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 1)[0]
 
 
 @translates(aten.max_pool1d_with_indices.default, aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
 def max_pool_with_indices(
-    g: Graph, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    g: Graph, x: Tensor, kernel: Ints, stride: Ints = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False
 ) -> list[Tensor]:
     """max_pool_with_indices(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool with two outputs, Mod."""
     return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 2)
@@ -75,9 +82,9 @@ def max_pool_with_indices(
 def avg_pool(
     g: Graph,
     x: Tensor,
-    kernel: Any,
-    stride: Any = (),
-    padding: Any = 0,
+    kernel: Ints,
+    stride: Ints = (),
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -102,7 +109,10 @@ def avg_pool(
 
 
 def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], included: bool) -> Tensor:
-    """How many elements torch divides by in each window: those inside the image, with `included` also inside its padding."""
+    """Return how many elements torch divides by in each window: those inside the image, with `included` also inside its padding.
+
+    The result is int64 and broadcasts against (batch, channels, *windows).
+    """
     counts = g.const(1, INT64)
     for axis, (size, kernel, stride, pad) in enumerate(zip(sizes, kernels, strides, pads, strict=True)):
         windows = g.sizes[axis - len(sizes)]
@@ -115,8 +125,9 @@ def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Se
 
 
 @translates(aten.max_unpool2d.default, aten.max_unpool3d.default)
-def max_unpool(g: Graph, x: Tensor, indices: Tensor, output_size: Sequence[Size], *_: Any) -> Tensor:
+def max_unpool(g: Graph, x: Tensor, indices: Tensor, output_size: Sequence[Size], *_: object) -> Tensor:
     """max_unpool(x, indices, size) → ScatterElements into zeros, the spatial axes as one; Reshape."""
+    # x and indices: (batch, channels, *pooled), the result: (batch, channels, *size)
     outer = x.sizes[: -len(output_size)]
     zeros = g.Expand(g.scalar(0, x.dtype), [*outer, prod(output_size)])
     flat = [g.Reshape(value, g.ints([*outer, prod(x.sizes[len(outer) :])])) for value in (indices, x)]

@@ -1,10 +1,10 @@
-"""Pooling to a size that is asked for, whether it divides the input's or not. Not here: windows of one size."""
+"""Pooling to a size that is asked for, whether it divides the input's or not. Not here: windows of one size (pool.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import onnx_ir as ir
 import torch
@@ -12,7 +12,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import DOUBLE, INT64
 from ..build.graph import Graph, Tensor
-from ..build.values import Size
+from ..build.values import UNKNOWN_SIZE, Size
 from ..translate.registry import translates
 from .nn import batched, unbatched
 from .pool import axes_of
@@ -23,13 +23,13 @@ aten = torch.ops.aten
 class Windows(NamedTuple):
     """For each output position along an axis: the positions it reads (the last one again to fill up), which are real, and how many."""
 
-    positions: Tensor
-    real: Tensor
-    lengths: Tensor
+    positions: Tensor  # (wanted, longest), int64
+    real: Tensor  # (wanted, longest), bool
+    lengths: Tensor  # (wanted, 1), int64
 
 
 def windows(g: Graph, size: Size, wanted: Size) -> Windows:
-    """Output i reads ⌊i·size/wanted⌋ to ⌈(i + 1)·size/wanted⌉, exclusive: at most size//wanted + 2 positions."""
+    """Return the windows: output i reads ⌊i·size/wanted⌋ to ⌈(i + 1)·size/wanted⌉, exclusive: at most size//wanted + 2 positions."""
     longest = size // wanted + 2 if isinstance(size, int) and isinstance(wanted, int) else FloorDiv(size, wanted) + 2
     size, wanted = g.scalar(size, INT64), g.scalar(wanted, INT64)
     one, zero = g.const(1, INT64), g.const(0, INT64)
@@ -41,7 +41,7 @@ def windows(g: Graph, size: Size, wanted: Size) -> Windows:
 
 
 def divides(size: Size, wanted: Size) -> bool:
-    """Whether both are known and windows of one size do it."""
+    """Return whether both are known and windows of one size do it."""
     return isinstance(size, int) and isinstance(wanted, int) and wanted > 0 and size > 0 and size % wanted == 0
 
 
@@ -65,7 +65,7 @@ def adaptive_avg_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> Tenso
 
 
 def _means(g: Graph, x: Tensor, axis: int, rank: int, size: Size, wanted: Size) -> Tensor:
-    """The mean over each window of one axis."""
+    """Return the mean over each window of one axis."""
     if wanted == 1:
         return g.ReduceMean(x, [axis], keepdims=1)
     along, later = windows(g, size, wanted), list(range(2, rank - axis + 1))
@@ -91,10 +91,10 @@ def adaptive_max_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> list[
     last = x.rank - axes + 1
     best = g.ArgMax(read, axis=last, keepdims=1)
     places = g.GatherElements(g.Expand(table, g.Shape(read)), best, axis=-1)
-    return [g.reshaped(g.sized(value, (None,)), g.sizes) for value in (g.ReduceMax(read, [last], keepdims=0), places)]
+    return [g.reshaped(g.sized(value, (UNKNOWN_SIZE,)), g.sizes) for value in (g.ReduceMax(read, [last], keepdims=0), places)]
 
 
-def _pooled(g: Graph, x: Tensor, axes: int, kernel: list[int]) -> list[Any]:
+def _pooled(g: Graph, x: Tensor, axes: int, kernel: list[int]) -> list[Tensor]:
     values, places = g.MaxPool(batched(g, x, axes + 2), outputs=2, kernel_shape=kernel, strides=kernel)
     places.type = ir.TensorType(INT64)
     inside = g.Mod(places, g.ints([prod(x.sizes[-axes:])]))

@@ -1,4 +1,4 @@
-"""Random numbers and dropout: shapes, dtypes and distributions are torch's, the numbers are ONNX Runtime's own. Not here: seeds."""
+"""Random numbers and dropout: shapes, dtypes and distributions are torch's, the numbers are ONNX Runtime's own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 
 from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -19,8 +20,9 @@ aten = torch.ops.aten
 UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 
 
-def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **attributes: float) -> Tensor:
-    """RandomUniform or RandomNormal of these sizes, where they move like a ConstantOfShape: float32 for all but float64."""
+def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **parameters: float) -> Tensor:
+    """Append RandomUniform or RandomNormal of these sizes, like a ConstantOfShape where they move: float32 for all but float64."""
+    attributes: dict[str, Any] = dict(parameters)
     if sizes and dtype != DOUBLE and all(isinstance(size, int) for size in sizes):
         return g.sized(g.op(kind, shape=list(sizes), **attributes), sizes)
     like = g.op("ConstantOfShape", g.ints(sizes))
@@ -28,72 +30,79 @@ def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **attr
 
 
 @translates(aten.rand.default, aten.rand_like.default, aten.randn.default, aten.randn_like.default)
-def rand(g: Graph, *_: Any, dtype: Any = None) -> Tensor:
+def rand(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
     """rand(size), randn_like(x), … → RandomUniform or RandomNormal."""
-    return drawn(g, NORMAL if "randn" in g.at.target._schema.name else UNIFORM, g.sizes, g.dtype)
+    return drawn(g, NORMAL if "randn" in g.overload._schema.name else UNIFORM, g.sizes, g.dtype)
 
 
 @translates(aten.uniform.default, aten.uniform_.default)
-def uniform(g: Graph, x: Tensor, low: float = 0.0, high: float = 1.0, generator: Any = None, **named: float) -> Tensor:
+def uniform(g: Graph, x: Tensor, low: float = 0.0, high: float = 1.0, generator: torch.Generator | None = None, **named: float) -> Tensor:
     """uniform(x, from, to) → RandomUniform."""
     low, high = named.get("from", low), named.get("to", high)
     return g.cast(drawn(g, UNIFORM, x.sizes, x.dtype, low=float(low), high=float(high)), x.dtype)
 
 
 @translates(aten.normal_.default, aten.normal_functional.default)
-def normal(g: Graph, x: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+def normal(g: Graph, x: Tensor, mean: float = 0.0, std: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """normal_(x, mean, std) → RandomNormal."""
     return g.cast(drawn(g, NORMAL, x.sizes, x.dtype, mean=float(mean), scale=float(std)), x.dtype)
 
 
 @translates(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor, aten.normal.float_float)
-def normal_by(g: Graph, mean: Any, std: Any = 1.0, size: Sequence[Size] = (), dtype: Any = None, generator: Any = None) -> Tensor:
+def normal_by(
+    g: Graph,
+    mean: Operand,
+    std: Operand = 1.0,
+    size: Sequence[Size] = (),
+    dtype: torch.dtype | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
     """normal(mean, std, size?) → RandomNormal·std + mean: Mul, Add."""
     made = drawn(g, NORMAL, g.sizes, g.dtype)
     return g.Add(g.Mul(made, g.cast(std, made.dtype)), g.cast(mean, made.dtype))
 
 
 @translates(aten.exponential.default)
-def exponential(g: Graph, x: Tensor, lambd: float = 1.0, generator: Any = None) -> Tensor:
+def exponential(g: Graph, x: Tensor, lambd: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """exponential(x, λ) → −log(1 − RandomUniform)/λ: Sub, Log, Div."""
     made = drawn(g, UNIFORM, x.sizes, x.dtype)
     return g.cast(g.Div(g.Log(g.Sub(g.scalar(1, made.dtype), made)), -lambd), x.dtype)
 
 
 @translates(aten.bernoulli.default)
-def bernoulli(g: Graph, p: Tensor, generator: Any = None) -> Tensor:
+def bernoulli(g: Graph, p: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """bernoulli(p) → RandomUniform, Less."""
     made = drawn(g, UNIFORM, p.sizes, p.dtype)
     return g.cast(g.Less(made, g.cast(p, made.dtype)), p.dtype)
 
 
 @translates(aten.bernoulli.p, aten.bernoulli_.float, aten.bernoulli.Tensor)
-def bernoulli_p(g: Graph, x: Tensor, p: Any = 0.5, generator: Any = None) -> Tensor:
+def bernoulli_p(g: Graph, x: Tensor, p: Operand = 0.5, generator: torch.Generator | None = None) -> Tensor:
     """bernoulli(x, p) → RandomUniform of the sizes of x, Less."""
     made = drawn(g, UNIFORM, x.sizes, x.dtype)
     return g.cast(g.Less(made, g.cast(p, made.dtype)), x.dtype)
 
 
 @translates(aten.randint.default, aten.randint_like.default)
-def randint(g: Graph, sized: Any, high: Any, dtype: Any = None, **_: Any) -> Tensor:
+def randint(g: Graph, sized: Operand, high: Operand, dtype: torch.dtype | None = None, **_: object) -> Tensor:
     """randint(high, size), randint_like(x, high) → ⌊RandomUniform·high⌋: Mul, Floor, Cast."""
     return _integers(g, 0, high if isinstance(sized, ir.Value) else sized)
 
 
 @translates(aten.randint.low)
-def randint_low(g: Graph, low: Size, high: Size, size: Sequence[Size], dtype: Any = None) -> Tensor:
+def randint_low(g: Graph, low: Size, high: Size, size: Sequence[Size], dtype: torch.dtype | None = None) -> Tensor:
     """randint(low, high, size) → ⌊RandomUniform·(high − low)⌋ + low."""
     return _integers(g, low, high)
 
 
 @translates(aten.randint_like.low_dtype)
-def randint_like_low(g: Graph, x: Tensor, low: Size, high: Size, dtype: Any = None) -> Tensor:
+def randint_like_low(g: Graph, x: Tensor, low: Size, high: Size, dtype: torch.dtype | None = None) -> Tensor:
     """randint_like(x, low, high) → ⌊RandomUniform·(high − low)⌋ + low."""
     return _integers(g, low, high)
 
 
 @translates(aten.random.to)
-def random_to(g: Graph, x: Tensor, to: int, generator: Any = None) -> Tensor:
+def random_to(g: Graph, x: Tensor, to: int, generator: torch.Generator | None = None) -> Tensor:
     """random_(x, to) → ⌊RandomUniform·to⌋."""
     return g.cast(_integers(g, 0, to), x.dtype)
 
@@ -104,13 +113,13 @@ def _integers(g: Graph, low: Size, high: Size) -> Tensor:
 
 
 @translates(aten.randperm.default)
-def randperm(g: Graph, n: Size, dtype: Any = None) -> Tensor:
+def randperm(g: Graph, n: Size, dtype: torch.dtype | None = None) -> Tensor:
     """randperm(n) → the order that sorts a RandomUniform: TopK."""
     return g.op("TopK", drawn(g, UNIFORM, [n], DOUBLE), [n], outputs=2)[1]
 
 
 @translates(aten.multinomial.default)
-def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, generator: Any = None) -> Tensor:
+def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, generator: torch.Generator | None = None) -> Tensor:
     """multinomial(p, samples, replacement) → with replacement Multinomial of Log; else the largest of log p − log(−log u): TopK."""
     logs = g.Log(p)
     if not replacement:

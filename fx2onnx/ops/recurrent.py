@@ -1,4 +1,4 @@
-"""Recurrent layers and cells: LSTM, GRU, RNN. Not here: packed sequences, projected LSTMs."""
+"""Recurrent layers and cells: LSTM, GRU, RNN."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Layers(NamedTuple):
     """How a recurrent network is put together."""
 
     biases: bool
-    count: int
+    number: int
     dropout: float
     bidirectional: bool
     batch_first: bool
 
     @property
     def directions(self) -> int:
-        """Once, or there and back."""
+        """1, or 2 for there and back."""
         return 1 + self.bidirectional
 
 
@@ -42,25 +42,31 @@ def run(
     layers: Layers,
     **given: Any,
 ) -> list[Tensor]:
-    """Each layer as one ONNX operator, fed the output of the one before; the last output, and the final states of all layers."""
+    """Append each layer as one ONNX operator, fed the output of the one before; return the last output, and the final states.
+
+    Args:
+        x: (length, batch, features), or (batch, length, features) with batch_first; so is the output, of directions·hidden features.
+        states: each (layers·directions, batch, hidden), and so are the final ones.
+        weights: of each layer and direction (gates·hidden, features), (gates·hidden, hidden), and with biases twice (gates·hidden,).
+    """
     if x.dtype == DOUBLE:
         raise Untranslated(f"ONNX Runtime's {op_type} does not compute in float64")
     of_direction = 4 if layers.biases else 2
     of_layer = of_direction * layers.directions
-    if len(weights) != of_layer * layers.count:
+    if len(weights) != of_layer * layers.number:
         raise Untranslated("the hidden state is projected to another size, which ONNX has no operator for")
     x = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
     finals: list[list[Tensor]] = [[] for _ in states]
-    for layer in range(layers.count):
+    for layer in range(layers.number):
         mine = [weights[layer * of_layer + i * of_direction :][:of_direction] for i in range(layers.directions)]
         begin = layer * layers.directions
-        initial = [state if layers.count == 1 else g.Slice(state, [begin], [begin + layers.directions], [0]) for state in states]
+        initial = [state if layers.number == 1 else g.Slice(state, [begin], [begin + layers.directions], [0]) for state in states]
         x = dropout(g, x, layers.dropout, True) if layer and layers.dropout else x
         x, *last = _layer(g, op_type, order, x, initial, mine, layers, given)
         for final, value in zip(finals, last, strict=True):
             final.append(value)
     out = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
-    return [out, *(final[0] if layers.count == 1 else g.Concat(*final, axis=0) for final in finals)]
+    return [out, *(final[0] if layers.number == 1 else g.Concat(*final, axis=0) for final in finals)]
 
 
 def _layer(
@@ -73,7 +79,10 @@ def _layer(
     layers: Layers,
     given: dict[str, Any],
 ) -> list[Tensor]:
-    """The operator, and its output with the directions side by side."""
+    """Append the operator, and put the directions of its output side by side.
+
+    ONNX has the output as (length, directions, batch, hidden); the result is (length, batch, directions·hidden).
+    """
     hidden = weights[0][1].sizes[-1]
     w, r = (_packed(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
     bias = _packed(g, [direction[2:] for direction in weights], order) if layers.biases else None
@@ -101,22 +110,22 @@ def _activations(given: dict[str, Any], layers: Layers) -> dict[str, Any]:
 
 
 def _packed(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[int]) -> Tensor:
-    """The weights of each direction with their gates in ONNX's order, one after the other; directions along a new first axis.
+    """Return the weights of each direction with their gates in ONNX's order: (directions, gates·hidden, …).
 
     Weights that are initialisers become one; others are rearranged by Split, Concat and Unsqueeze.
     """
-    data = [[_data(g, weight) for weight in direction] for direction in directions]
-    if all(tensor is not None for direction in data for tensor in direction):
+    data = [[tensor for weight in direction if (tensor := _data(g, weight)) is not None] for direction in directions]
+    if list(map(len, data)) == list(map(len, directions)):
         rows = [torch.cat([tensor.chunk(len(order))[i] for tensor in direction for i in order]) for direction in data]
         return g.initializer(g.shared.names.unique(f"{directions[0][0].name}/packed"), torch.stack(rows))
-    rows = [[part for weight in direction for part in _gates(g, weight, order)] for direction in directions]
-    joined = [g.Unsqueeze(parts[0] if len(parts) == 1 else g.Concat(*parts, axis=0), [0]) for parts in rows]
+    parts_of = [[part for weight in direction for part in _gates(g, weight, order)] for direction in directions]
+    joined = [g.Unsqueeze(parts[0] if len(parts) == 1 else g.Concat(*parts, axis=0), [0]) for parts in parts_of]
     return joined[0] if len(joined) == 1 else g.Concat(*joined, axis=0)
 
 
 def _data(g: Graph, weight: Tensor) -> torch.Tensor | None:
-    known = g.body is None and weight.const_value is not None and weight.name in g.shared.initializers
-    return weight.const_value.raw if known else None
+    known = g.body is None and weight.name in g.shared.initializers
+    return weight.weight if known else None
 
 
 def _gates(g: Graph, weight: Tensor, order: Sequence[int]) -> list[Tensor]:
@@ -181,7 +190,7 @@ def rnn(
 
 
 def _activation(g: Graph) -> str:
-    return "Relu" if "relu" in g.at.target._schema.name else "Tanh"
+    return "Relu" if "relu" in g.overload._schema.name else "Tanh"
 
 
 def _linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -194,6 +203,7 @@ def _linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 @translates(aten.rnn_tanh_cell.default, aten.rnn_relu_cell.default)
 def rnn_cell(g: Graph, x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """rnn_tanh_cell(x, h, w, u, b?, c?) → tanh(x·w + b + h·u + c): Gemm, Add, Tanh or Relu."""
+    # x: (batch, features), h and the result: (batch, hidden), w: (hidden, features), u: (hidden, hidden)
     return g.op(_activation(g), g.Add(_linear(g, x, w_ih, b_ih), _linear(g, h, w_hh, b_hh)))
 
 
@@ -208,6 +218,7 @@ def lstm_cell(
     b_hh: Tensor | None = None,
 ) -> list[Tensor]:
     """lstm_cell(x, (h, c), w, u, b?, c?) → Gemm, Add, Split, Sigmoid, Tanh, Mul."""
+    # x: (batch, features), h, c and the results: (batch, hidden), w: (4·hidden, features), u: (4·hidden, hidden)
     hidden, memory = states
     gates = g.Add(_linear(g, x, w_ih, b_ih), _linear(g, hidden, w_hh, b_hh))
     enter, forget, new, leave = g.op("Split", gates, axis=-1, num_outputs=4, outputs=4)
@@ -218,6 +229,7 @@ def lstm_cell(
 @translates(aten.gru_cell.default)
 def gru_cell(g: Graph, x: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """gru_cell(x, h, w, u, b?, c?) → Gemm, Split, Sigmoid, Tanh, Add, Mul, Sub."""
+    # x: (batch, features), h and the result: (batch, hidden), w: (3·hidden, features), u: (3·hidden, hidden)
     reset, update, new = g.op("Split", _linear(g, x, w_ih, b_ih), axis=-1, num_outputs=3, outputs=3)
     reset_h, update_h, new_h = g.op("Split", _linear(g, h, w_hh, b_hh), axis=-1, num_outputs=3, outputs=3)
     update = g.Sigmoid(g.Add(update, update_h))

@@ -1,10 +1,9 @@
-"""Sums, products, means, variances and truths over axes. Not here: extremes and medians, norms, running sums."""
+"""Sums, products, means, variances and truths over axes. Not here: reduce_extreme.py, reduce_norm.py, running sums (cumulative.py)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import onnx_ir as ir
 import sympy
@@ -13,7 +12,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
-from ..build.values import Size
+from ..build.values import Number, Size
 from ..translate.registry import translates
 from .cumulative import products, without
 
@@ -24,7 +23,7 @@ SAME_FOR_ONE = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean
 
 
 def axes_of(x: Tensor, dims: Dims) -> list[int]:
-    """The axes, counted from the front and in order: all of them for None and []."""
+    """Return the axes, counted from the front and in order: all of them for None and []."""
     if dims is None or dims == []:
         return list(range(x.rank))
     given = [dims] if isinstance(dims, int) else dims
@@ -32,22 +31,22 @@ def axes_of(x: Tensor, dims: Dims) -> list[int]:
 
 
 def left_over(x: Tensor, axes: Sequence[int], keepdim: bool) -> tuple[Size, ...]:
-    """The sizes of `x` reduced over these axes."""
+    """Return the sizes of `x` reduced over these axes."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(x.sizes) if keepdim or axis not in axes)
 
 
 def never_empty(x: Tensor, axes: Sequence[int]) -> bool:
-    """Whether none of these axes can ever be empty."""
+    """Return whether none of these axes can ever be empty."""
     return all(isinstance(x.sizes[axis], int) and x.sizes[axis] > 0 for axis in axes)
 
 
 def precise(g: Graph, x: Tensor) -> Tensor:
-    """The dtype that torch adds in: float32 for half precision."""
+    """Return x in the dtype that torch adds in: float32 for half precision."""
     return g.cast(x, FLOAT) if x.dtype in HALVES else x
 
 
 def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """One Reduce… over these axes; `x` itself where it has none and nothing would change."""
+    """Append one Reduce… over these axes; `x` itself where it has none and nothing would change."""
     if x.rank == 0 and op_type in SAME_FOR_ONE:
         return x
     made = g.op(op_type, x, list(axes) if len(axes) < x.rank else None, keepdims=int(keepdim))
@@ -55,7 +54,7 @@ def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: boo
 
 
 def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Tensor:
-    """ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
+    """Append ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
     if x.dtype != INT64 or x.rank == 0:
         return reduced(g, "ReduceSum", x, axes, keepdim)
     kept = [axis for axis in range(x.rank) if axis not in axes]
@@ -69,8 +68,8 @@ def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Te
     return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*matrix, 1]), sizes), sizes)
 
 
-def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> Any:
-    """How many elements there are along the axes: a number, or a tensor that broadcasts against what is left over."""
+def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> int | Tensor:
+    """Return how many elements there are along the axes: a number, or a tensor that broadcasts against what is left over."""
     number = math.prod(x.sizes[axis] for axis in axes)
     if isinstance(number, int) or number.is_number:
         return int(number)
@@ -78,7 +77,7 @@ def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.Dat
 
 
 def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """ReduceMean; where there may be no elements ReduceSum and Div, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
+    """Append ReduceMean; ReduceSum and Div where there may be no elements, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
     if never_empty(x, axes):
         return reduced(g, "ReduceMean", x, axes, keepdim)
     x = precise(g, x)
@@ -101,7 +100,7 @@ def nansum(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: 
 
 
 def without_nan(g: Graph, x: Tensor, instead: float = 0) -> Tensor:
-    """NaN replaced by another number."""
+    """Return x with NaN replaced by another number."""
     if x.dtype not in FLOATS:
         return x
     return g.sized(g.Where(g.IsNaN(x), g.scalar(instead, x.dtype), x), x.sizes)
@@ -146,7 +145,7 @@ def all_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor
 
 
 def truth(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and where there may be none, which ONNX Runtime refuses for booleans."""
+    """Append ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and where there may be none, as ONNX Runtime wants it."""
     flags = g.cast(x, BOOL)
     if g.opset < 20 or not never_empty(x, axes):
         flags = g.cast(flags, UINT8)
@@ -166,7 +165,7 @@ def logsumexp(g: Graph, x: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 
 def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """ReduceLogSumExp of the distances from the largest: ONNX Runtime's own begins at 0 where the first is −inf, and all others vanish."""
+    """Return ReduceLogSumExp of the distances from the largest: ONNX Runtime's own loses all that follow a −inf at the start."""
     if x.rank == 0:
         return x
     limits = torch.finfo(TORCH[x.dtype])
@@ -175,33 +174,33 @@ def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tenso
     return made if keepdim else g.sized(g.Squeeze(made, list(axes)), left_over(x, axes, False))
 
 
-def spread(g: Graph, x: Tensor, dim: Dims, correction: Any, keepdim: bool) -> Tensor:
-    """The variance: the sum of squared distances from the mean by max(count − correction, 0)."""
+def spread(g: Graph, x: Tensor, dim: Dims, correction: Number, keepdim: bool) -> Tensor:
+    """Return the variance: the sum of squared distances from the mean by max(count − correction, 0)."""
     x, axes = precise(g, x), axes_of(x, dim)
     centred = g.sized(g.Sub(x, reduced(g, "ReduceMean", x, axes, True)), x.sizes)
     number = count(g, x, axes, keepdim, x.dtype)
     if isinstance(number, int):
-        number = float(max(number - correction, 0))
-    elif correction != 0:
-        number = g.Max(g.Sub(number, correction), 0)
-    return g.Div(reduced(g, "ReduceSumSquare", centred, axes, keepdim), number)
+        degrees: float | Tensor = float(max(number - correction, 0))
+    else:
+        degrees = number if correction == 0 else g.Max(g.Sub(number, correction), 0)
+    return g.Div(reduced(g, "ReduceSumSquare", centred, axes, keepdim), degrees)
 
 
 @translates(aten.var.dim, aten.var.correction)
-def var(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Tensor:
+def var(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Number | None = None) -> Tensor:
     """var(x, dim?, unbiased or correction, keepdim) → ReduceMean, Sub, ReduceSumSquare, Div."""
     return spread(g, x, dim, int(unbiased) if correction is None else correction, keepdim)
 
 
 @translates(aten.std.dim, aten.std.correction)
-def std(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None) -> Tensor:
+def std(g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Number | None = None) -> Tensor:
     """std(x, dim?, unbiased or correction, keepdim) → Sqrt of the variance."""
     return g.Sqrt(var(g, x, dim, unbiased, keepdim, correction))
 
 
 @translates(aten.var_mean.dim, aten.var_mean.correction)
 def var_mean(
-    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None
+    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Number | None = None
 ) -> tuple[Tensor, Tensor]:
     """var_mean(x, dim?, unbiased or correction, keepdim) → the variance and the mean."""
     return var(g, x, dim, unbiased, keepdim, correction), mean_of(g, precise(g, x), axes_of(x, dim), keepdim)
@@ -209,7 +208,7 @@ def var_mean(
 
 @translates(aten.std_mean.dim, aten.std_mean.correction)
 def std_mean(
-    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Any = None
+    g: Graph, x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, correction: Number | None = None
 ) -> tuple[Tensor, Tensor]:
     """std_mean(x, dim?, unbiased or correction, keepdim) → the standard deviation and the mean."""
     return std(g, x, dim, unbiased, keepdim, correction), mean_of(g, precise(g, x), axes_of(x, dim), keepdim)
@@ -249,5 +248,5 @@ def trace(g: Graph, x: Tensor) -> Tensor:
 
 
 def half_rounded_up(size: Size) -> Size:
-    """⌈size / 2⌉, also of a size that moves."""
+    """Return ⌈size / 2⌉, also of a size that moves."""
     return (size + 1) // 2 if isinstance(size, int) else FloorDiv(size + 1, 2)

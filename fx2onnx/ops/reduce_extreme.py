@@ -1,4 +1,4 @@
-"""Largest, smallest and middle elements along axes, and where they are. Not here: sorting, and the larger of two tensors."""
+"""Largest, smallest and middle elements along axes, and where they are. Not here: the larger of two tensors (pointwise.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ aten = torch.ops.aten
 
 
 def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over."""
+    """Append ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over."""
     if x.dtype == BOOL:
         return truth(g, op_type, x, axes, keepdim)
     found = reduced(g, op_type, x, axes, keepdim)
@@ -26,13 +26,13 @@ def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: boo
 
 
 def nan_passed_on(g: Graph, x: Tensor, found: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """`found`, or NaN where there is one among the elements: the sum of absolute values is NaN only then."""
+    """Return `found`, or NaN where there is one among the elements: the sum of absolute values is NaN only then."""
     size = reduced(g, "ReduceL1", x, axes, keepdim)
     return g.sized(g.Where(g.IsNaN(size), size, found), size.sizes)
 
 
 def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """ArgMax or ArgMin along an axis, or among all elements: the first of equal ones, or the first NaN."""
+    """Append ArgMax or ArgMin along an axis, or among all elements: the first of equal ones, or the first NaN."""
     if x.rank == 0:
         return g.const(0, INT64)
     if dim is not None or x.rank == 1:
@@ -92,7 +92,7 @@ def argmin(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -
 
 
 def ascending(g: Graph, x: Tensor, axis: int, number: object) -> tuple[Tensor, Tensor]:
-    """The `number` smallest along an axis in ascending order, NaN last, and where they are: TopK."""
+    """Return the `number` smallest along an axis in ascending order, NaN last, and where they are: TopK."""
     return g.TopK(without_nan(g, x, math.inf), [number], axis=axis, largest=0, outputs=2)
 
 
@@ -163,7 +163,7 @@ def quantile(
 
 
 def _between(g: Graph, ordered: Tensor, rank: Tensor, interpolation: str) -> Tensor:
-    """What stands at a rank that may not be whole."""
+    """Return what stands at a rank that may not be whole."""
     rounding = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}.get(interpolation)
     if rounding:
         return g.Gather(ordered, g.cast(g.op(rounding, rank), INT64), axis=-1)

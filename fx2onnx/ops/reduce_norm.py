@@ -1,9 +1,9 @@
-"""Norms, dist and cdist. Not here: other distances, and norms that need singular values (matrix norms 2, −2 and nuclear)."""
+"""Norms, dist and cdist. Not here: layer norm and its like (norm.py)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
@@ -15,12 +15,12 @@ from .reduce import Dims, axes_of, precise, reduced
 from .reduce_extreme import extreme
 
 aten = torch.ops.aten
-DIRECT = {1: "ReduceL1", 2: "ReduceL2"}
+DIRECT: dict[float, str] = {1: "ReduceL1", 2: "ReduceL2"}
 EXTREME = {math.inf: "ReduceMax", -math.inf: "ReduceMin"}
 
 
 def p_norm(g: Graph, x: Tensor, p: float, axes: list[int], keepdim: bool) -> Tensor:
-    """(Σ|x|ᵖ)^(1/p): ReduceL1, ReduceL2, ReduceMax or ReduceMin of Abs, the count of what is not 0, or Pow, ReduceSum, Pow."""
+    """Return (Σ|x|ᵖ)^(1/p): ReduceL1, ReduceL2, ReduceMax or ReduceMin of Abs, the count of what is not 0, or Pow, ReduceSum, Pow."""
     if p in DIRECT:
         return reduced(g, DIRECT[p], x, axes, keepdim)
     if p in EXTREME:
@@ -46,7 +46,7 @@ def norm(g: Graph, x: Tensor, p: float | None = 2, dim: Dims = None, keepdim: bo
 
 @translates(aten.linalg_matrix_norm.default, aten.linalg_matrix_norm.str_ord)
 def matrix_norm(
-    g: Graph, x: Tensor, ord: Any = "fro", dim: Dims = (-2, -1), keepdim: bool = False, dtype: torch.dtype | None = None
+    g: Graph, x: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
     """linalg_matrix_norm(x, ord, dim, keepdim, dtype) → ReduceL2 for fro; the extreme of ReduceL1 for ±1 and ±inf."""
     x, (rows, columns) = g.cast(x, g.dtype), (d % x.rank for d in dim)
@@ -61,12 +61,14 @@ def matrix_norm(
 
 
 @translates(aten.linalg_norm.default, aten.linalg_norm.ord_str)
-def linalg_norm(g: Graph, x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
+def linalg_norm(
+    g: Graph, x: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None
+) -> Tensor:
     """linalg_norm(x, ord?, dim?, keepdim, dtype) → the vector norm, or with an order and two axes the matrix norm."""
     axes = [dim] if isinstance(dim, int) else dim or list(range(x.rank))
     if ord is not None and len(axes) == 2:
         return matrix_norm(g, x, ord, axes, keepdim)
-    return vector_norm(g, x, 2 if ord is None else ord, axes, keepdim)
+    return vector_norm(g, x, 2 if ord is None else float(ord), axes, keepdim)
 
 
 @translates(aten.frobenius_norm.dim)

@@ -1,4 +1,4 @@
-"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: pixel shuffles, pooling."""
+"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: pixel shuffles (nn_layout.py)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ GRID_MODES = {False: ("bilinear", "nearest", "bicubic"), True: ("linear", "neare
 PADDINGS = ("zeros", "border", "reflection")
 
 
-def resized(g: Graph, x: Tensor, scales: Sequence[Any], **attributes: Any) -> Tensor:
-    """Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
+def resized(g: Graph, x: Tensor, scales: Sequence[float | None], **attributes: Any) -> Tensor:
+    """Append Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
     axes = list(range(2, x.rank))
     if any(isinstance(scale, float) for scale in scales):
         _check_sizes(g, x, scales)
@@ -30,9 +30,9 @@ def resized(g: Graph, x: Tensor, scales: Sequence[Any], **attributes: Any) -> Te
     return g.Resize(x, None, None, list(g.sizes[2:]), axes=axes, **attributes)
 
 
-def _check_sizes(g: Graph, x: Tensor, scales: Sequence[Any]) -> None:
-    """A vec overload has sizes only without scales; the others take both, which must agree."""
-    if g.at.target._overloadname == "vec":
+def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
+    """Check that sizes and scales agree: a vec overload has sizes only without scales, the others take both."""
+    if g.overload._overloadname == "vec":
         return
     for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], scales, strict=True):
         if not isinstance(size, int) or scale is None or wanted != int(size * scale):
@@ -43,7 +43,7 @@ def _check_sizes(g: Graph, x: Tensor, scales: Sequence[Any]) -> None:
     aten.upsample_nearest1d.vec, aten.upsample_nearest2d.vec, aten.upsample_nearest3d.vec,
     aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec, aten._upsample_nearest_exact3d.vec,
 )  # fmt: skip
-def nearest_vec(g: Graph, x: Tensor, size: Any, scale_factors: Sequence[float] | None) -> Tensor:
+def nearest_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, scale_factors: Sequence[float] | None) -> Tensor:
     """upsample_nearest(x, size?, scales?) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
     return nearest(g, x, size, *(scale_factors or ()))
 
@@ -52,9 +52,9 @@ def nearest_vec(g: Graph, x: Tensor, size: Any, scale_factors: Sequence[float] |
     aten.upsample_nearest1d.default, aten.upsample_nearest2d.default, aten.upsample_nearest3d.default,
     aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact3d.default,
 )  # fmt: skip
-def nearest(g: Graph, x: Tensor, size: Any, *scales: float | None) -> Tensor:
+def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | None) -> Tensor:
     """upsample_nearest(x, size, scale…) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
-    exact = "exact" in g.at.target._schema.name
+    exact = "exact" in g.overload._schema.name
     given = list(scales) or [None] * (x.rank - 2)
     if x.dtype == FLOAT and (all(scale is None for scale in given) or all(scale and scale == int(scale) for scale in given)):
         return resized(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
@@ -65,7 +65,7 @@ def nearest(g: Graph, x: Tensor, size: Any, *scales: float | None) -> Tensor:
 
 
 def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: bool) -> Tensor:
-    """min(⌊(i + ½)·scale⌋, size − 1), with the ½ for `exact` only, in float32 as torch computes it."""
+    """Return min(⌊(i + ½)·scale⌋, size − 1), with the ½ for `exact` only, in float32 as torch computes it."""
     outputs = g.cast(g.Range(g.const(0, INT64), g.scalar(wanted, INT64), g.const(1, INT64)), FLOAT)
     by = g.scalar(1 / scale, FLOAT) if scale else g.Div(g.scalar(size, FLOAT), g.scalar(wanted, FLOAT))
     at = g.Floor(g.Mul(g.Add(outputs, 0.5) if exact else outputs, by))
@@ -73,25 +73,25 @@ def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: b
 
 
 @translates(aten.upsample_linear1d.vec, aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec)
-def linear_vec(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+def linear_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
     """upsample_linear(x, size?, align_corners, scales?) → Resize."""
     return linear(g, x, size, align_corners, *(scale_factors or ()))
 
 
 @translates(aten.upsample_linear1d.default, aten.upsample_bilinear2d.default, aten.upsample_trilinear3d.default)
-def linear(g: Graph, x: Tensor, size: Any, align_corners: bool, *scales: float | None) -> Tensor:
+def linear(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
     """upsample_linear(x, size, align_corners, scale…) → Resize."""
     return resized(g, x, () if align_corners else scales, mode="linear", coordinate_transformation_mode=_corners(align_corners))
 
 
 @translates(aten.upsample_bicubic2d.vec)
-def bicubic_vec(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+def bicubic_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
     """upsample_bicubic2d(x, size?, align_corners, scales?) → Resize."""
     return bicubic(g, x, size, align_corners, *(scale_factors or ()))
 
 
 @translates(aten.upsample_bicubic2d.default)
-def bicubic(g: Graph, x: Tensor, size: Any, align_corners: bool, *scales: float | None) -> Tensor:
+def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
     """upsample_bicubic2d(x, size, align_corners, scale…) → Resize."""
     given = () if align_corners else scales
     for size, scale in zip(x.sizes[2:], given, strict=False):
@@ -105,17 +105,17 @@ def _corners(align_corners: bool) -> str:
 
 
 @translates(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
-def antialiased(g: Graph, x: Tensor, size: Any, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
     """_upsample_bilinear2d_aa(x, size?, align_corners, scales?) → MatMul from both sides with what torch makes of the unit matrix."""
     if not all(isinstance(s, int) for s in (*x.sizes[2:], *g.sizes[2:])):
         raise Untranslated("antialiasing of an image whose size depends on the input")
-    mode = "bilinear" if "bilinear" in g.at.target._schema.name else "bicubic"
+    mode = "bilinear" if "bilinear" in g.overload._schema.name else "bicubic"
     rows, columns = (_weights(x.sizes[axis], g.sizes[axis], mode, align_corners, scale_factors, axis) for axis in (2, 3))
     return g.MatMul(g.const(rows, x.dtype), g.MatMul(x, g.const(columns.t(), x.dtype)))
 
 
 def _weights(size: int, wanted: int, mode: str, align_corners: bool, scales: Sequence[float] | None, axis: int) -> torch.Tensor:
-    """How much of each input row is in each output row."""
+    """Return how much of each input row is in each output row: (wanted, size)."""
     from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
     with disable_proxy_modes_tracing():

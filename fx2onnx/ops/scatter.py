@@ -1,4 +1,4 @@
-"""Writing elements at computed positions: index_put, scatter, index_add, slices put back. Not here: reading them."""
+"""Writing elements at computed positions: index_put, scatter, index_add, slices put back. Not here: reading them (index.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 
 from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH
 from ..build.graph import Graph, Tensor
-from ..build.values import Size
+from ..build.tensor import Operand
+from ..build.values import Number, Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted, filled
@@ -22,8 +23,13 @@ Write = Callable[[Tensor, Tensor, str | None], Tensor]
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
 
-def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: int) -> Tensor:
-    """ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision."""
+def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: Any) -> Tensor:
+    """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision.
+
+    Args:
+        at: for ScatterND (*shape, r), the positions along the first r axes of x; for ScatterElements as many axes as x.
+        values: for ScatterND (*shape, *sizes of the other axes of x); for ScatterElements the sizes of `at`.
+    """
     wide = FLOAT if reduction and x.dtype in HALVES else x.dtype
     if x.dtype == BOOL and reduction not in (None, "add"):
         raise Untranslated(f"booleans with the reduction {reduction}")
@@ -36,6 +42,7 @@ def index_put(
     g: Graph, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
     """index_put(x, indices, values, accumulate) → Where for one mask and values that do not depend on it, else ScatterND."""
+    # the values broadcast to the sizes of x[indices], see `Positions`
     values = g.sized(g.cast(values, x.dtype), values.sizes)
     if (mask := sole_mask(x, indices)) and _same_everywhere(x, *mask, values):
         return _put_where(g, x, *mask, values, accumulate)
@@ -47,7 +54,7 @@ def index_put(
 
 
 def _same_everywhere(x: Tensor, axis: int, mask: Tensor, values: Tensor) -> bool:
-    """Whether all positions of a mask get the same values."""
+    """Return whether all positions of a mask get the same values."""
     after = x.rank - axis - mask.rank
     return mask.rank > 0 and (values.rank <= after or (values.rank == after + 1 and values.sizes[0] == 1))
 
@@ -60,7 +67,7 @@ def _put_where(g: Graph, x: Tensor, axis: int, mask: Tensor, values: Tensor, acc
 
 
 def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tensor) -> Tensor:
-    """The values, one for each element that is written, their axes as ScatterND takes them: those of the positions first."""
+    """Return the values (*shape of the positions, …), one for each element that is written, as ScatterND takes them."""
     before = [x.sizes[axis] for axis in at.before]
     after = [x.sizes[axis] for axis in at.rest[len(at.before) :]]
     if (shape := at.shape()) is not None:
@@ -74,6 +81,7 @@ def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tenso
 @translates(aten.put.default)
 def put(g: Graph, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put(x, index, source, accumulate) → ScatterND into all elements in their order."""
+    # source has as many elements as index, of any sizes
     count = numel(index.sizes)
     at = g.reshaped(g.cast(index, INT64), (count, 1))
     flat = g.sized(g.reshaped(x, (numel(x.sizes),)), (numel(x.sizes),))
@@ -92,13 +100,13 @@ def masked_scatter(g: Graph, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 @translates(aten.scatter.src, aten.scatter.value)
-def scatter(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any) -> Tensor:
+def scatter(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand) -> Tensor:
     """scatter(x, dim, index, source) → ScatterElements."""
     return _scattered(g, x, dim, index, source, None)
 
 
 @translates(aten.scatter.reduce, aten.scatter.value_reduce)
-def scatter_reducing(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any, reduce: str) -> Tensor:
+def scatter_reducing(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str) -> Tensor:
     """scatter(x, dim, index, source, reduce) → ScatterElements that adds or multiplies."""
     return _scattered(g, x, dim, index, source, REDUCTIONS[reduce])
 
@@ -109,8 +117,11 @@ def scatter_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) ->
     return _scattered(g, x, dim, index, source, "add")
 
 
-def _scattered(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any, reduction: str | None) -> Tensor:
-    """ScatterElements, of as much of the source as the index has positions."""
+def _scattered(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduction: str | None) -> Tensor:
+    """Append ScatterElements, of as much of the source as the index has positions.
+
+    x, index and source have equally many axes; along others than `dim` the index may be shorter than both.
+    """
     if 0 in index.sizes:
         return x
     data, at = with_axis(g, x), positions(g, with_axis(g, index))
@@ -119,9 +130,9 @@ def _scattered(g: Graph, x: Tensor, dim: int, index: Tensor, source: Any, reduct
     return made if x.rank else g.Squeeze(made, [0])
 
 
-def _updates(g: Graph, source: Any, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
-    """A number as often as it is written, or as much of a tensor as is."""
-    if not isinstance(source, ir.Value):
+def _updates(g: Graph, source: Operand, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
+    """Return a number as often as it is written, or as much of a tensor as is."""
+    if not isinstance(source, Tensor):
         return filled(g, sizes, source, dtype)
     source = with_axis(g, source)
     return source if source.known_sizes == tuple(sizes) else g.Slice(source, [0] * len(sizes), list(sizes))
@@ -142,7 +153,11 @@ def scatter_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor,
 
 
 def _reduced(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[Size], reduce: str, include_self: bool) -> Tensor:
-    """What is written at each position, and what was there if `include_self`, made one; `sizes` are those of what is written."""
+    """Return what is written at each position, and what was there if `include_self`, made one.
+
+    Args:
+        sizes: of what is written.
+    """
     start = x if include_self else write(x, filled(g, sizes, _nothing(reduce, x.dtype), x.dtype), None)
     made = write(start, values, REDUCTIONS[reduce])
     if reduce == "mean":
@@ -156,14 +171,14 @@ def _reduced(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[
 
 
 def _quotient(g: Graph, total: Tensor, count: Tensor) -> Tensor:
-    """A mean; of integers rounded down."""
+    """Return a mean; of integers rounded down."""
     if total.dtype in FLOATS:
         return g.Div(total, count)
     return g.Div(g.Sub(total, g.Mod(total, count)), count)
 
 
 def _nothing(reduce: str, dtype: ir.DataType) -> float:
-    """What changes nothing when a number is added, multiplied or compared to it."""
+    """Return what changes nothing when a number is added, multiplied or compared to it."""
     if REDUCTIONS[reduce] in ("add", "mul"):
         return 0 if REDUCTIONS[reduce] == "add" else 1
     if dtype in FLOATS:
@@ -173,7 +188,7 @@ def _nothing(reduce: str, dtype: ir.DataType) -> float:
 
 
 def put_along(g: Graph, x: Tensor, dim: int, at: Tensor, values: Tensor, reduction: str | None = None) -> Tensor:
-    """`values` at positions (a tensor with one axis) along `dim`: ScatterND, the axis moved to the front."""
+    """Write `values` (…, n, …) at positions (n,) along `dim`: ScatterND, the axis moved to the front."""
     axis = dim % x.rank
     order = [axis, *[i for i in range(x.rank) if i != axis]]
     rows = g.Unsqueeze(g.cast(at, INT64), [1])
@@ -188,21 +203,22 @@ def index_copy(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 
 
 @translates(aten.index_add.default)
-def index_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Tensor:
+def index_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Number = 1) -> Tensor:
     """index_add(x, dim, index, source, alpha) → ScatterND that adds."""
+    # x: (…, size, …), index: (n,), source: (…, n, …)
     scaled = source if alpha == 1 else g.sized(g.Mul(source, alpha), source.sizes)
     return _put_rows(g, x, dim, index, scaled, "add")
 
 
 def _put_rows(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduction: str | None) -> Tensor:
-    """`put_along`, also for a tensor, an index or a source without axes."""
+    """Write as `put_along` does, also for a tensor, an index or a source without axes."""
     index, source = with_axis(g, index), with_axis(g, source)
     made = put_along(g, with_axis(g, x), dim, index, source, reduction)
     return made if x.rank else g.Squeeze(made, [0])
 
 
 @translates(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
-def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """index_fill(x, dim, index, value) → ScatterND of the value as often as it is written."""
     data, index = with_axis(g, x), with_axis(g, index)
     axis = dim % data.rank

@@ -1,14 +1,12 @@
-"""Looking values up and counting them: bucketize, isin, histograms. Not here: sorting, reading at positions."""
+"""Looking values up and counting them: bucketize, isin, histograms. Not here: sort.py."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import onnx_ir as ir
 import torch
 
 from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
@@ -19,7 +17,7 @@ aten = torch.ops.aten
 
 
 @translates(aten.bucketize.Tensor, aten.bucketize.Scalar)
-def bucketize(g: Graph, x: Any, boundaries: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(g: Graph, x: Operand, boundaries: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
     """bucketize(x, boundaries, right) → how many of the boundaries are below: a comparison with each, summed."""
     return _count_below(g, boundaries, x, right)
 
@@ -28,7 +26,7 @@ def bucketize(g: Graph, x: Any, boundaries: Tensor, out_int32: bool = False, rig
 def searchsorted(
     g: Graph,
     sequence: Tensor,
-    x: Any,
+    x: Operand,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
@@ -40,8 +38,8 @@ def searchsorted(
     return _count_below(g, sequence, x, right or side == "right")
 
 
-def _count_below(g: Graph, sequence: Tensor, x: Any, right: bool) -> Tensor:
-    """How many are less than x, or not greater if `right`; to torch all are less than NaN."""
+def _count_below(g: Graph, sequence: Tensor, x: Operand, right: bool) -> Tensor:
+    """Return how many are less than x, or not greater if `right`; to torch all are less than NaN."""
     stacked = sequence.rank > 1
     sequence, x = g.promote(sequence, x)
     others = g.Unsqueeze(sequence, [-2]) if stacked else sequence
@@ -50,14 +48,14 @@ def _count_below(g: Graph, sequence: Tensor, x: Any, right: bool) -> Tensor:
 
 
 def _sum_of_last(g: Graph, truth: Tensor, axis: int) -> Tensor:
-    """How many are true along the last axis, by its number: ONNX Runtime keeps an empty axis −1."""
+    """Return how many are true along the last axis, by its number: ONNX Runtime keeps an empty axis −1."""
     return g.ReduceSum(g.cast(truth, INT64), [axis], keepdims=0)
 
 
 @translates(aten.isin.Tensor_Tensor, aten.isin.Tensor_Scalar, aten.isin.Scalar_Tensor)
-def isin(g: Graph, x: Any, others: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(g: Graph, x: Operand, others: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """isin(x, others, invert) → Equal to each of the others, and whether the sum of that is 0."""
-    if not isinstance(others, ir.Value):
+    if not isinstance(others, Tensor):
         x, others = g.promote(x, others)
         found = g.Equal(x, others)
         return g.Not(found) if invert else found
@@ -79,7 +77,7 @@ def histc(g: Graph, x: Tensor, bins: Size = 100, min: float = 0, max: float = 0)
 
 
 def _range(g: Graph, x: Tensor, low: float, high: float) -> tuple[Tensor, Tensor]:
-    """The given range; if it is empty that of the elements, and if they are all equal one more on both sides."""
+    """Return the given range; if it is empty that of the elements, and if they are all equal one more on both sides."""
     if low != high:
         return g.const(low, x.dtype), g.const(high, x.dtype)
     if (low, high) != (0, 0) or x.dtype not in FLOATS:

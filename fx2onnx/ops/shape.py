@@ -1,9 +1,8 @@
-"""Operators that only say where elements are: views, slices, expansion, diagonals. Not here: joining, parting, padding."""
+"""Operators that only say where elements are: views, slices, expansion, diagonals. Not here: joining and parting (concat_split.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -23,7 +22,7 @@ END = 2**63 - 1
     aten.flatten.using_ints, aten.unflatten.int, aten.atleast_1d.default, aten.atleast_2d.default, aten.atleast_3d.default,
     aten.view_copy.default, aten._reshape_copy.default, aten._reshape_alias.default,
 )  # fmt: skip
-def reshape(g: Graph, x: Tensor, *_: Any) -> Tensor:
+def reshape(g: Graph, x: Tensor, *_: object) -> Tensor:
     """view(x, size), flatten(x, …), atleast_2d(x), … → Reshape to the sizes that the capture says; nothing when they are the same."""
     return g.reshaped(x, g.sizes)
 
@@ -86,7 +85,7 @@ def select(g: Graph, x: Tensor, dim: int, index: Size) -> Tensor:
 
 
 def permuted(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
-    """Transpose, with what is known of the sizes; nothing for the same order."""
+    """Append Transpose, with what is known of the sizes; nothing for the same order."""
     if list(order) == sorted(order):
         return x
     made = g.Transpose(x, perm=list(order))
@@ -94,7 +93,7 @@ def permuted(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """The order that undoes this one."""
+    """Return the order that undoes this one."""
     return [list(order).index(i) for i in range(len(order))]
 
 
@@ -137,7 +136,7 @@ def movedim(g: Graph, x: Tensor, source: int | Sequence[int], destination: int |
 
 
 def expanded(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
-    """Expand, where axes that keep their size are given as 1, which needs no shape; nothing when all do."""
+    """Append Expand, where axes that keep their size are given as 1, which needs no shape; nothing when all do."""
     if x.known_sizes == tuple(sizes):
         return x
     if 0 in sizes:  # ONNX Runtime drops an Expand of an axis of one element to none
@@ -147,7 +146,7 @@ def expanded(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
 
 
 @translates(aten.expand.default, aten.expand_as.default, aten.broadcast_to.default, aten.expand_copy.default)
-def expand(g: Graph, x: Tensor, *_: Any, implicit: bool = False) -> Tensor:
+def expand(g: Graph, x: Tensor, *_: object, implicit: bool = False) -> Tensor:
     """expand(x, size) → Expand to the sizes that the capture says; nothing when they are the same."""
     return expanded(g, x, g.sizes)
 
@@ -222,7 +221,7 @@ def unfold(g: Graph, x: Tensor, dimension: int, size: Size, step: Size) -> Tenso
 def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None) -> Tensor:
     """as_strided(x, size, stride, offset) → Gather from all elements in their order, where every number is known and x fills its memory."""
     numbers = [*x.sizes, *size, *stride, storage_offset or 0]
-    fake = g.at.args[0].meta["val"]
+    fake = g.at.all_input_nodes[0].meta["val"]
     if not all(isinstance(number, int) for number in numbers):
         raise Untranslated("strides of a tensor whose sizes are not known")
     if not fake.is_contiguous() or fake.untyped_storage().nbytes() != fake.numel() * fake.itemsize:
@@ -232,13 +231,13 @@ def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size]
 
 
 def diagonal_order(x: Tensor, dim1: int, dim2: int) -> list[int]:
-    """The axes with these two last."""
+    """Return the axes with these two last."""
     ends = [dim1 % x.rank, dim2 % x.rank]
     return [axis for axis in range(x.rank) if axis not in ends] + ends
 
 
 def diagonal_start(offset: Size, columns: Size) -> Size:
-    """Where in the rows, one after the other, a diagonal begins."""
+    """Return where in the rows, one after the other, a diagonal begins."""
     return offset if not isinstance(offset, int) or offset >= 0 else -offset * columns
 
 

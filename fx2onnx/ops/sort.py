@@ -1,4 +1,4 @@
-"""Operators that order elements: sort, topk, kthvalue, mode, unique. Not here: searching in what is sorted."""
+"""Operators that order elements: sort, topk, kthvalue, mode, unique. Not here: searching in what is sorted (search.py)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def topk(g: Graph, x: Tensor, k: Size, dim: int = -1, largest: bool = True, sort
 
 
 def ordered(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None = None) -> Sequence[Tensor]:
-    """All elements along an axis (or the first `count`) in order, and where they were; equal ones stay in theirs, NaN is the largest.
+    """Return the elements along an axis (or the first `count`) in order, and where they were: equal ones stay in theirs, NaN is largest.
 
     TopK is stable, but knows no order with NaN in it: of floats it gets a key, infinity in place of NaN and the largest
     finite number in place of infinity.
@@ -139,14 +139,14 @@ def _consecutive_rows(g: Graph, x: Tensor, axis: int) -> Sequence[Tensor]:
 
 
 def _runs(g: Graph, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
-    """The first of each run of equal elements, the number of the run that each is in, and how long the runs are."""
+    """Return the first of each run of equal elements, the number of the run that each is in, and how long the runs are."""
     differs = g.Not(g.Equal(g.Slice(x, [1], [END], [0]), g.Slice(x, [0], [-1], [0])))
     begins, group, counts = _groups(g, differs, size)
     return g.Compress(x, begins, axis=0), group, counts
 
 
 def _groups(g: Graph, differs: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
-    """Where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
+    """Return where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
     begins = g.Slice(g.Concat(g.const([True], BOOL), differs, axis=0), [0], [size], [0])
     group = g.Sub(g.CumSum(g.cast(begins, INT64), g.const(0, INT64)), 1)
     starts = g.Compress(counted(g, size), begins, axis=0)

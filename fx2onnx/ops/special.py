@@ -1,4 +1,4 @@
-"""Gamma, zeta, error, Bessel and Airy's functions, computed in float64. Not here: orthogonal polynomials, incomplete gamma functions.
+"""Gamma, zeta, error, Bessel and Airy's functions, computed in float64. Not here: orthogonal polynomials (special_polynomials.py).
 
 A smooth piece of a function becomes the polynomial through torch's own values of it at Chebyshev's points, found when it is first needed.
 """
@@ -12,17 +12,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor as Values
+from numpy.typing import NDArray
 
 from ..build import double
 from ..build.double import log1p_of
 from ..build.dtypes import DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
+from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import where
 
 aten = torch.ops.aten
+Function = Callable[[torch.Tensor], torch.Tensor]
+Floats = NDArray[np.float64]
 special = torch.special
 SHIFT = 12  # how far asymptotic series are moved out
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -30,14 +34,14 @@ CENTRE = 0.5 - math.exp(-2)  # up to there from 1/2 the normal quantiles are a p
 QUARTER = math.pi / 4
 
 
-def _modulus(j: Any, y: Any, phase: float) -> tuple[Callable[[Values], Values], Callable[[Values], Values]]:
-    """P and Q of s = 25/x², where j is P·cos(x - phase) - 5/x·Q·sin(x - phase), and y the like, times √(2/πx)."""
+def _modulus(j: Function, y: Function, phase: float) -> tuple[Function, Function]:
+    """Return P and Q of s = 25/x², where j is P·cos(x - phase) - 5/x·Q·sin(x - phase), and y the like, times √(2/πx)."""
 
-    def p(s: Values) -> Values:
+    def p(s: torch.Tensor) -> torch.Tensor:
         x = 5 / s.sqrt()
         return (math.pi * x / 2).sqrt() * (j(x) * (x - phase).cos() + y(x) * (x - phase).sin())
 
-    def q(s: Values) -> Values:
+    def q(s: torch.Tensor) -> torch.Tensor:
         x = 5 / s.sqrt()
         return (math.pi * x / 2).sqrt() * (y(x) * (x - phase).cos() - j(x) * (x - phase).sin()) * x / 5
 
@@ -47,7 +51,7 @@ def _modulus(j: Any, y: Any, phase: float) -> tuple[Callable[[Values], Values], 
 J0, J1, Y0, Y1 = special.bessel_j0, special.bessel_j1, special.bessel_y0, special.bessel_y1
 P0, Q0 = _modulus(J0, Y0, QUARTER)
 P1, Q1 = _modulus(J1, Y1, 3 * QUARTER)
-PIECES: dict[str, tuple[Callable[[Values], Values], float, float, int]] = {
+PIECES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], float, float, int]] = {
     "i0 near": (special.i0e, 0, 8, 30),
     "i0 far": (lambda r: special.i0e(8 / r) * (8 / r).sqrt(), 0, 1, 25),
     "i1 near": (lambda x: special.i1e(x) / x, 0, 8, 30),
@@ -85,16 +89,17 @@ AIRY = (
 
 @cache
 def _coefficients(piece: str) -> list[float]:
-    """Of the powers of t, which goes from -1 to 1 where the argument goes from the lower to the upper bound."""
+    """Return those of the powers of t, which goes from -1 to 1 where the argument goes from the lower to the upper bound."""
     function, low, high, terms = PIECES[piece]
-    fitted = np.polynomial.chebyshev.chebinterpolate(
-        lambda t: function(torch.from_numpy((t + 1) / 2 * (high - low) + low)).numpy(), terms - 1
-    )
-    return np.polynomial.chebyshev.cheb2poly(fitted).tolist()
+
+    def of_t(t: Floats) -> Any:  # of one number too, to numpy's stubs
+        return function(torch.from_numpy((t + 1) / 2 * (high - low) + low)).numpy()
+
+    return np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebinterpolate(of_t, terms - 1)).tolist()
 
 
 def _fitted(g: Graph, x: Tensor, piece: str) -> Tensor:
-    """The polynomial of a piece: the powers by Pow along a new axis, their sum by MatMul."""
+    """Return the polynomial of a piece: the powers by Pow along a new axis, their sum by MatMul."""
     _, low, high, _ = PIECES[piece]
     coefficients = _coefficients(piece)
     t = g.Sub(g.Mul(g.Sub(x, low), 2 / (high - low)), 1)
@@ -103,12 +108,12 @@ def _fitted(g: Graph, x: Tensor, piece: str) -> Tensor:
 
 
 def _sum(g: Graph, terms: Tensor, weights: list[float]) -> Tensor:
-    """The weighted sum along the last axis by MatMul, which also takes tensors without elements."""
+    """Return the weighted sum along the last axis by MatMul, which also takes tensors without elements."""
     return g.Squeeze(g.MatMul(terms, g.const([[weight] for weight in weights], DOUBLE)), [-1])
 
 
-def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: Any) -> Callable[[Graph, Tensor], Tensor]:
-    """The translation of a function of one number by a formula in float64."""
+def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+    """Return the translation of a function of one number by a formula in float64."""
 
     @translates(*targets)
     def translation(g: Graph, x: Tensor) -> Tensor:
@@ -118,7 +123,7 @@ def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: Any) -> Call
 
 
 def _rounded(g: Graph, x: Tensor) -> Tensor:
-    """The number as torch's kernel has it, in float32 unless the result is float64: it overflows and loses digits as there."""
+    """Return the number as torch's kernel has it, in float32 unless the result is float64: it overflows and loses digits as there."""
     return x if g.dtype == DOUBLE else g.cast(g.cast(x, FLOAT), DOUBLE)
 
 
@@ -166,7 +171,7 @@ def _k1(g: Graph, x: Tensor, scaled: bool = False) -> Tensor:
 
 
 def _wave(g: Graph, x: Tensor, order: int, second: bool) -> Tensor:
-    """J or Y of this order beyond 5."""
+    """Return J or Y of this order beyond 5."""
     s, angle = g.Div(25, _square(g, x)), _rounded(g, g.Sub(x, (2 * order + 1) * QUARTER))
     p, q = _fitted(g, s, f"p{order}"), g.Mul(g.Div(5, x), _fitted(g, s, f"q{order}"))
     sine, cosine = g.Sin(angle), g.Cos(angle)
@@ -213,7 +218,7 @@ def _log_ndtr(g: Graph, x: Tensor) -> Tensor:
 
 
 def _ndtri(g: Graph, y: Tensor) -> Tensor:
-    """Both tails by the smaller of y and 1 - y."""
+    """Return the quantile, both tails by the smaller of y and 1 - y."""
     centre, lower = g.Sub(y, 0.5), g.LessOrEqual(y, 0.5)
     p = g.Where(lower, y, g.Sub(1, y))
     z = g.Reciprocal(g.Sqrt(g.Mul(g.Log(p), -2)))
@@ -229,7 +234,7 @@ def _erfinv(g: Graph, y: Tensor) -> Tensor:
 
 
 def _series(g: Graph, x: Tensor, coefficients: Sequence[float]) -> Tensor:
-    """Σ c·x^k by Horner's rule."""
+    """Return Σ c·x^k by Horner's rule."""
     total = g.const(coefficients[-1], DOUBLE)
     for c in reversed(coefficients[:-1]):
         total = g.Add(g.Mul(total, x), c)
@@ -237,12 +242,12 @@ def _series(g: Graph, x: Tensor, coefficients: Sequence[float]) -> Tensor:
 
 
 def _ladder(g: Graph, x: Tensor) -> Tensor:
-    """x, x + 1, …, along a new last axis."""
+    """Return x, x + 1, …, along a new last axis."""
     return g.Add(g.Unsqueeze(x, [-1]), g.const(list(map(float, range(SHIFT))), DOUBLE))
 
 
 def _lgamma(g: Graph, x: Tensor) -> Tensor:
-    """Stirling's series, moved out; log(π/|sin πx|) less that of 1 - x for negative x."""
+    """Return Stirling's series, moved out; log(π/|sin πx|) less that of 1 - x for negative x."""
     below = g.Less(x, 0)
     z = g.Where(below, g.Sub(1, x), x)
     small = g.Less(z, SHIFT)
@@ -257,7 +262,7 @@ def _lgamma(g: Graph, x: Tensor) -> Tensor:
 
 
 def _digamma(g: Graph, x: Tensor) -> Tensor:
-    """The asymptotic series, moved out; less π/tan πx for negative x, from 1 - x."""
+    """Return the asymptotic series, moved out; less π/tan πx for negative x, from 1 - x."""
     below = g.Less(x, 0)
     z = g.Where(below, g.Sub(1, x), x)
     small = g.Less(z, SHIFT)
@@ -273,7 +278,7 @@ def _digamma(g: Graph, x: Tensor) -> Tensor:
 
 
 def _zeta_of_positive(g: Graph, s: Tensor, q: Tensor) -> Tensor:
-    """Euler and Maclaurin's: the first terms, the integral of the others, and its corrections."""
+    """Return Euler and Maclaurin's: the first terms, the integral of the others, and its corrections."""
     first = _sum(g, g.Pow(_ladder(g, q), g.Unsqueeze(g.Neg(s), [-1])), [1.0] * SHIFT)
     w = g.Add(q, SHIFT)
     r = g.Div(1, _square(g, w))
@@ -286,7 +291,7 @@ def _zeta_of_positive(g: Graph, s: Tensor, q: Tensor) -> Tensor:
 
 
 def _zeta(g: Graph, s: Tensor, q: Tensor) -> Tensor:
-    """Of negative q, where s is whole: ζ(s, f) ± (ζ(s, 1 - f) - ζ(s, 1 - q)) of its fraction f."""
+    """Return zeta, also of negative q, where s is whole: ζ(s, f) ± (ζ(s, 1 - f) - ζ(s, 1 - q)) of its fraction f."""
     whole, below = g.Equal(s, g.Floor(s)), g.Less(q, 0)
     f = g.Where(below, g.Sub(q, g.Floor(q)), q)
     positive = _zeta_of_positive(g, s, f)
@@ -299,13 +304,13 @@ def _zeta(g: Graph, s: Tensor, q: Tensor) -> Tensor:
 
 
 @translates(aten.special_zeta.default, aten.special_zeta.self_scalar, aten.special_zeta.other_scalar)
-def zeta(g: Graph, s: Any, q: Any) -> Tensor:
+def zeta(g: Graph, s: Operand, q: Operand) -> Tensor:
     """special_zeta(s, q) → Hurwitz's function by Euler and Maclaurin's formula."""
     return _zeta(g, g.cast(s, DOUBLE), g.cast(q, DOUBLE))
 
 
 def _trigamma(g: Graph, x: Tensor) -> Tensor:
-    """π²/sin² πx - trigamma(1 - x) for x below 1/2, where torch rounds πx: whole numbers give no infinity."""
+    """Return trigamma, below 1/2 as π²/sin² πx - trigamma(1 - x), where torch rounds πx: whole numbers give no infinity."""
     below = g.Less(x, 0.5)
     z = g.Where(below, g.Sub(1, x), x)
     value = where(g, g.IsInf(z), 0, _zeta_of_positive(g, g.const(2, DOUBLE), z))
@@ -314,7 +319,7 @@ def _trigamma(g: Graph, x: Tensor) -> Tensor:
 
 
 @translates(aten.polygamma.default, aten.special_polygamma.default)
-def polygamma(g: Graph, n: Any, x: Tensor) -> Tensor:
+def polygamma(g: Graph, n: Operand, x: Tensor) -> Tensor:
     """polygamma(n, x) → digamma(x), its derivative, then ±n!·ζ(n + 1, x)."""
     if not isinstance(n, int):
         raise Untranslated("an order that moves")
@@ -325,7 +330,7 @@ def polygamma(g: Graph, n: Any, x: Tensor) -> Tensor:
 
 
 def _airy_wave(g: Graph, x: Tensor) -> Tensor:
-    """Airy's function below -2.09; the angle is rounded as torch's is."""
+    """Return Airy's function below -2.09; the angle is rounded as torch's is."""
     x = g.cast(x, DOUBLE if g.dtype == DOUBLE else FLOAT)
     zeta = g.Div(g.Mul(g.Mul(x, -2), g.Sqrt(g.Neg(x))), 3)
     angle, z, height = g.cast(g.Add(zeta, QUARTER), DOUBLE), g.Div(1, g.cast(zeta, DOUBLE)), g.Sqrt(g.Sqrt(g.cast(g.Neg(x), DOUBLE)))
@@ -343,7 +348,7 @@ def _airy_ai(g: Graph, x: Tensor) -> Tensor:
 
 
 @translates(aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta)
-def kaiser_window(g: Graph, length: Any, periodic: bool = True, beta: float = 12.0, dtype: torch.dtype | None = None) -> Tensor:
+def kaiser_window(g: Graph, length: Size, periodic: bool = True, beta: float = 12.0, dtype: torch.dtype | None = None) -> Tensor:
     """kaiser_window(length, periodic, beta) → a constant."""
     if not isinstance(length, int):
         raise Untranslated("a length that moves")

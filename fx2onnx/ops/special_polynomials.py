@@ -1,10 +1,9 @@
-"""Orthogonal polynomials, whose degree may differ by element: Loop over a recurrence. Not here: other special functions."""
+"""Orthogonal polynomials, whose degree may differ by element: Loop over a recurrence. Not here: special.py."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import onnx_ir as ir
 import torch
@@ -12,6 +11,7 @@ import torch
 from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import described, input_named
+from ..build.tensor import Operand
 from ..translate.registry import translates
 from .pointwise import wide
 
@@ -63,12 +63,12 @@ def _from_1(g: Graph, x: Tensor) -> Tensor:
     return g.Sub(1, x)
 
 
-def polynomial(name: str, first: First, following: Next) -> Callable[[Graph, Any, Any], Tensor]:
+def polynomial(name: str, first: First, following: Next) -> Callable[[Graph, Operand, Operand], Tensor]:
     """The translation `f(x, n)` → Loop over the degrees up to the highest; each element keeps the value of its own, 0 below 0."""
     packet = getattr(aten, f"special_{name}")
 
     @translates(packet.default, packet.x_scalar, packet.n_scalar)
-    def translation(g: Graph, x: Any, n: Any) -> Tensor:
+    def translation(g: Graph, x: Operand, n: Operand) -> Tensor:
         x, n = wide(g, x, n)
         one, zero, sizes = g.const(1, x.dtype), g.const(0, x.dtype), g.sizes
         x = g.Expand(_less_1(g, x) if name.startswith("shifted") else x, list(sizes))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..build.translation import Translation
 
 TARGETS = "__translates__"
+Function = TypeVar("Function", bound=Translation)
 
 
-def translates(*targets: Any) -> Callable[[Translation], Translation]:
+def translates(*targets: Any) -> Callable[[Function], Function]:
     """Say that a function `f(g, *args, **kwargs)` translates these operators: overloads, or Python functions.
 
     It is called with the graph under construction and the arguments of the operator: tensors as `Tensor`, symbolic numbers as sympy
     expressions, everything else as captured. What it returns is cast to the dtype that the capture says.
     """
 
-    def mark(function: Translation) -> Translation:
+    def mark(function: Function) -> Function:
         setattr(function, TARGETS, targets)
         return function
 
