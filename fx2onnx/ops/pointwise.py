@@ -34,7 +34,7 @@ def wide(g: Graph, *operands: Operand) -> list[Tensor]:
 
 def where(g: Graph, condition: Tensor, yes: Operand, no: Operand) -> Tensor:
     """Append Where, one of whose branches may be a number in the dtype of the other."""
-    dtype = next(branch.dtype for branch in (yes, no) if isinstance(branch, ir.Value))
+    dtype = next(branch.dtype for branch in (yes, no) if isinstance(branch, Tensor))
     return g.Where(condition, g.cast(yes, dtype), g.cast(no, dtype))
 
 
