@@ -198,7 +198,7 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
     became = {symbol: environment.replace(symbol) for symbol in test.free_symbols}
     test = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
-    roots = {root: dim for found, dim in known.items() if dim.derived for root in found.free_symbols}
+    roots = {root: dim for found, dim in known.items() if dim.derived and not isinstance(found, int) for root in found.free_symbols}
     named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
     asked = [dim for dim, _ in symbols]
     return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))

@@ -86,7 +86,7 @@ def bernoulli_p(g: Graph, x: Tensor, p: Operand = 0.5, generator: torch.Generato
 @translates(aten.randint.default, aten.randint_like.default)
 def randint(g: Graph, sized: Operand, high: Operand, dtype: torch.dtype | None = None, **_: object) -> Tensor:
     """randint(high, size), randint_like(x, high) → ⌊RandomUniform·high⌋: Mul, Floor, Cast."""
-    return _integers(g, 0, high if isinstance(sized, ir.Value) else sized)
+    return _integers(g, 0, high if isinstance(sized, Tensor) else sized)
 
 
 @translates(aten.randint.low)

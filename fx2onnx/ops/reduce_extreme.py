@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import onnx_ir as ir
 import torch
 
 from ..build.dtypes import BOOL, FLOATS, INT32, INT64
@@ -155,7 +154,7 @@ def quantile(
     ordered = ascending(g, last, last.rank - 1, last.sizes[-1])[0]
     rank = g.Mul(g.cast(q, x.dtype), g.scalar(last.sizes[-1] - 1, x.dtype))
     found = _between(g, ordered, rank, interpolation)
-    single = not isinstance(q, ir.Value) or q.rank == 0
+    single = not isinstance(q, Tensor) or q.rank == 0
     found = nan_passed_on(g, last, found, [last.rank - 1], not single)
     if not single and last.rank > 1:
         found = g.Transpose(found, perm=[last.rank - 1, *range(last.rank - 1)])

@@ -94,8 +94,8 @@ def bicubic_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
 def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
     """upsample_bicubic2d(x, size, align_corners, scale…) → Resize."""
     given = () if align_corners else scales
-    for size, scale in zip(x.sizes[2:], given, strict=False):
-        if scale and 1 < scale < 1.5 and not (isinstance(size, int) and int(size * scale) > size):
+    for length, scale in zip(x.sizes[2:], given, strict=False):
+        if scale and 1 < scale < 1.5 and not (isinstance(length, int) and int(length * scale) > length):
             raise Untranslated(f"where a scale of {scale} leaves the size as it is, torch moves the pixels and ONNX Runtime copies them")
     return resized(g, x, given, mode="cubic", cubic_coeff_a=-0.75, coordinate_transformation_mode=_corners(align_corners))
 
