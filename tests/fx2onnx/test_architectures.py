@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -38,8 +36,3 @@ def test_an_architecture_is_right_at_every_size_or_refused(subject: Case) -> Non
 
 def test_what_is_said_of_architectures_is_said_of_ones_that_exist() -> None:
     assert {*REFUSED, *OPTIONS} <= {subject.name for subject in ARCHITECTURES}
-
-
-def test_listing_the_zoo_does_not_import_the_library() -> None:
-    listed = "import sys; from exportlab import zoo; assert zoo.cases(); sys.exit('transformers' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", listed], check=False).returncode == 0

@@ -52,7 +52,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def named(folder: Path, words: Iterable[str]) -> list[Path]:
-    """Return the modules that have one of some names, or define it."""
+    """Return the modules that have one of some names, or declare something under it, by a decorator."""
     wanted = frozenset(words)
     return [path for path in modules(folder) if wanted & _names(path)]
 
@@ -65,5 +65,5 @@ def holding(folder: Path, words: Iterable[str]) -> list[Path]:
 
 @cache
 def _names(path: Path) -> frozenset[str]:
-    defined = (statement.name for statement in tree_of(path).body if isinstance(statement, DEFINITIONS))
-    return frozenset((path.stem, *defined))
+    declared = (node.name for node in tree_of(path).body if isinstance(node, DEFINITIONS) and node.decorator_list)
+    return frozenset((path.stem, *declared))

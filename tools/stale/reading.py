@@ -21,6 +21,7 @@ from .tree import PACKAGES, ROOT, data_beside, folders, import_roots, meant_by, 
 
 MODULE = re.compile(rf"({'|'.join(PACKAGES)})(\.\w+)+")
 CODE = re.compile(rf"\b(?:import|from)\s+((?:{'|'.join(PACKAGES)})\b[\w.]*)")
+HERE = Path(__file__).parent  # what is only looked at to tell what is read is not read
 DATA = {".csv", ".json", ".jsonl", ".txt"}
 FOR_ALL = tuple(ROOT / name for name in ("requirements.txt", "constraints.txt", "pyproject.toml"))
 
@@ -70,7 +71,8 @@ def _of_file(path: Path) -> Iterator[Step]:
     if path.suffix not in (".py", ".ipynb", ".md"):
         yield Text(path)
         return
-    yield from _of_facts(facts_of(path), path)
+    found = facts_of(path)
+    yield from _of_facts(replace(found, strings=frozenset(), paths=frozenset()) if path.parent == HERE else found, path)
     yield from _around(path)
 
 
@@ -105,7 +107,10 @@ def _of_facts(found: Facts, path: Path) -> Iterator[Step]:
     for text in found.strings:
         yield from _of_string(text, path)
     for parts in found.paths:
-        yield from _of_place(meant_by("/".join(parts), path))
+        name = "/".join(parts)
+        yield from _of_place(
+            place for place in meant_by(name, path) if place not in folders() or place in (ROOT / name, path.parent / name)
+        )
 
 
 def _of_string(text: str, path: Path) -> Iterator[Step]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -224,3 +226,8 @@ def test_a_sample_is_made_of_whatever_a_call_is_written_as(inputs: Any) -> None:
 def test_a_sample_of_anything_else_is_refused() -> None:
     with pytest.raises(TypeError, match="not a list"):
         Sample.of([torch.ones(2)])
+
+
+def test_listing_the_zoo_does_not_import_transformers() -> None:
+    listed = "import sys; from exportlab import zoo; assert zoo.cases(); sys.exit('transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", listed], check=False).returncode == 0
