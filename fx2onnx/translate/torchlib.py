@@ -22,7 +22,7 @@ from .packages import needed_package
 if TYPE_CHECKING:
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")
+NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")  # of others torchlib has nothing
 WRONG_IN_TORCHLIB = {
     "one element, where torch gives NaN": ("prims::var",),
     "no elements to multiply: ONNX Runtime's Gemm then leaves out beta": ("aten::addmm",),

@@ -7,10 +7,11 @@ import pytest
 import torch
 from operators import Call
 from torch import nn
+from torch.onnx._internal._lazy_import import onnxscript_apis
 from translated import X, converted, dispatch, without_own
 
 from fx2onnx.build.conversion import Conversion, ConversionOptions
-from fx2onnx.translate.torchlib import torchlib_source
+from fx2onnx.translate.torchlib import NAMESPACES, torchlib_source
 
 aten = torch.ops.aten
 
@@ -73,3 +74,8 @@ def test_symbolic_operators_of_torch_onnx_are_written_as_asked() -> None:
     [celu] = [node for node in model.graph if node.op_type == "Celu"]
     assert celu.attributes["alpha"].value == 2.0
     assert celu.outputs[0].dtype == ir.DataType.FLOAT
+
+
+def test_torchlib_is_asked_for_every_library_of_operators_that_it_has() -> None:
+    functions = {"_operator", "math"}  # Python's own, which are no operators of torch
+    assert {meta.qualified_name.partition("::")[0] for meta in onnxscript_apis.get_torchlib_ops()} <= {*NAMESPACES, *functions}
