@@ -118,7 +118,8 @@ def find_modules_in(*folders: Path) -> None:
 
 def errors(_: Options) -> dict[str, State]:
     """Return the modules of known errors."""
-    return {name_of(module): (*state(module), f"{digest([MAKES_ERRORS])} {name_of(MAKES_ERRORS)}") for module in sorted(modules(CATALOGUE))}
+    known = sorted(module for module in modules(CATALOGUE) if module.name != "__init__.py")
+    return {name_of(module): (*state(module), f"{digest([MAKES_ERRORS])} {name_of(MAKES_ERRORS)}") for module in known}
 
 
 def run_errors(items: Sequence[str], stamps: Stamps, _: Options) -> int:
