@@ -18,7 +18,8 @@ from pathlib import Path
 
 from expected import EXPECTED, covering, from_csv
 from stale import ROOT, digest, state
-from stale.content import CATALOGUE, ZOO, modules, named
+from stale.content import CATALOGUE, ZOO, modules
+from stale.reading import content
 from stamps import Stamps, State
 
 BUILD = ROOT / "build"
@@ -137,7 +138,7 @@ def matrix(options: Options) -> dict[str, State]:
     stored = from_csv(EXPECTED.read_text(encoding="utf-8"))
     expected = {run: outcome for run, outcome in stored.items() if run[1] in options.exporters}
     machinery = (ROOT / "exportlab/sweep/runner.py", ROOT / "exportlab/sweep/worker.py")
-    found = {case: state(*machinery, *named(ZOO, [case])) for case in covering(expected)}
+    found = {case: state(*machinery, *content(ZOO, [case])) for case in covering(expected)}
     for case, exporter, mode in expected:
         if case in found:
             found[case] += (f"{expected[case, exporter, mode]} {EXPECTED.name}: {case}, {exporter}, {mode}",)

@@ -73,7 +73,7 @@ def test_every_case_of_the_quick_matrix_reads_its_own_file_and_what_is_expected_
     for case, state in found.items():
         files = {line.partition(" ")[2] for line in state}
         assert "exportlab/verification/verify.py" in files
-        assert 1 <= sum("/zoo/" in name for name in files) < 9
+        assert 1 <= len({name.partition(":")[0] for name in files if "/zoo/" in name}) < 9
         assert any(name.startswith(f"matrix.csv: {case}, to_onnx, ") for name in files)
 
 

@@ -65,6 +65,21 @@ def test_a_name_that_is_put_together_elsewhere_is_looked_for_in_strings_and_data
     assert "exportlab/zoo/audio.py" in read_by("tutorials/105_two_flavours.ipynb"), "the names come from the stored matrix"
 
 
+def test_of_a_file_of_cases_only_those_that_are_named_count(changed: dict[Path, str]) -> None:
+    test, loops = ROOT / "tests/exportlab/sweep/test_sweep.py", ROOT / "exportlab/zoo/loops.py"
+    before, text = fingerprint(test), loops.read_text(encoding="utf-8")
+    changed[loops] = f"{text}\n\n@case()\ndef one_more():\n    ...\n"
+    forget()
+    assert fingerprint(test) == before
+    changed[loops] = text.replace("def row_loop() -> Declaration:", "def row_loop() -> Declaration:  # another")
+    assert changed[loops] != text
+    forget()
+    assert fingerprint(test) != before
+    changed[loops] = text.replace("\n\n\n", "\n\n\n\n", 1)
+    forget()
+    assert fingerprint(test) != before, "it stands in another line"
+
+
 def test_who_recognises_an_error_reads_them_all() -> None:
     everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("exportlab/errors/catalogue/*.py")}
     assert read_by("exportlab/doctor/findings.py") >= everything

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from .hashing import combined, hashed, of_code, of_text
-from .reading import Name, Text, Whole, steps_from
+from .content import is_declaration
+from .hashing import combined, hashed, of_code, of_part, of_text
+from .reading import Name, Step, Text, Whole, steps_from
 from .tree import ROOT
 
 __all__ = ["ROOT", "digest", "fingerprint", "reads", "state"]
@@ -19,18 +20,20 @@ __all__ = ["ROOT", "digest", "fingerprint", "reads", "state"]
 
 def reads(path: Path) -> frozenset[Path]:
     """Return every file of the repository that a script, module, notebook or test depends on, itself included."""
-    code, text = _reads(path.resolve())
-    return code | text
+    return frozenset(step.path for step in _steps(path) if isinstance(step, Whole | Name | Text))
 
 
-def state(*paths: Path) -> tuple[str, ...]:
-    """Return a line for each file that some files read, its digest and its place: as long as they are the same, so is a run.
+def state(*starts: Path | Step) -> tuple[str, ...]:
+    """Return a line for each thing that some files, or steps, read, its digest and its place: as long as they are the same, so is a run.
 
-    What is executed counts without the docstrings of the packages that nobody shows; what is read as text counts to the letter.
+    What is executed counts without the docstrings of the packages that nobody shows; what is read as text counts to the letter; of a module
+    of content only what is asked for by name.
     """
-    read = [_reads(path.resolve()) for path in paths]
-    code, text = ({path for parts in read for path in parts[kind]} for kind in (0, 1))
-    return (*combined(code, of_code), *combined(text, of_text))
+    steps = {step for start in starts for step in _steps(start)}
+    whole = {step.path for step in steps if isinstance(step, Whole) or (isinstance(step, Name) and not is_declaration(step.path))}
+    parts = {step for step in steps if isinstance(step, Name) and step.path not in whole}
+    by_name = sorted(f"{of_part(part.path, part.name)} {part.path.relative_to(ROOT).as_posix()}:{part.name}" for part in parts)
+    return (*combined(whole, of_code), *by_name, *combined({step.path for step in steps if isinstance(step, Text)}, of_text))
 
 
 def fingerprint(*paths: Path) -> str:
@@ -44,8 +47,6 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 @cache
-def _reads(path: Path) -> tuple[frozenset[Path], frozenset[Path]]:
-    """The files that are executed, and those that are read as text."""
-    steps = steps_from(path)
-    code = frozenset(step.path for step in steps if isinstance(step, Whole | Name))
-    return code, frozenset(step.path for step in steps if isinstance(step, Text))
+def _steps(start: Path | Step) -> set[Step]:
+    """Everything that is read because of a file, or of a step."""
+    return steps_from(start if isinstance(start, Step) else Whole(start.resolve()))

@@ -51,19 +51,28 @@ def modules(folder: Path) -> list[Path]:
     return [path for path in within(folder) if path.suffix == ".py"]
 
 
-def named(folder: Path, words: Iterable[str]) -> list[Path]:
-    """Return the modules that have one of some names, or declare something under it, by a decorator."""
+def named(folder: Path, words: Iterable[str]) -> list[tuple[Path, str]]:
+    """Return what some words are the names of: a module and what it declares by a decorator, as a case is; or a module, and no name.
+
+    A family of cases, which is a module, can be named on the command line alone, by the option `--cases`.
+    """
     wanted = frozenset(words)
-    return [path for path in modules(folder) if wanted & _names(path)]
+    declared = [(path, name) for path in modules(folder) for name in wanted & _declared(path)]
+    whole = [(path, "") for path in modules(folder) if path.stem in wanted]
+    return [*declared, *(whole if folder != ZOO or "--cases" in wanted else ())]
 
 
 def holding(folder: Path, words: Iterable[str]) -> list[Path]:
-    """Return the modules that one of some words can mean: a name, as in `named`, or a string in them, as a topic is."""
+    """Return the modules that one of some words can mean: their name, one that they declare, or a string in them, as a topic is."""
     wanted = frozenset(words)
-    return [path for path in modules(folder) if wanted & (_names(path) | facts_of(path).strings)]
+    return [path for path in modules(folder) if wanted & {path.stem, *_declared(path), *facts_of(path).strings}]
 
 
 @cache
-def _names(path: Path) -> frozenset[str]:
-    declared = (node.name for node in tree_of(path).body if isinstance(node, DEFINITIONS) and node.decorator_list)
-    return frozenset((path.stem, *declared))
+def _declared(path: Path) -> frozenset[str]:
+    return frozenset(node.name for node in tree_of(path).body if isinstance(node, DEFINITIONS) and node.decorator_list)
+
+
+def is_declaration(path: Path) -> bool:
+    """Return whether a file declares content, so that each name in it is read by itself."""
+    return is_content(path) and path.name != "__init__.py"

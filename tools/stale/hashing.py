@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from .content import is_content
-from .source import docstrings, tree_of
+from .source import docstrings, statements_by_name, tree_of
 from .tree import PACKAGES, ROOT, project
 
 SHOWN = (ROOT / "fx2onnx/ops", ROOT / "exportlab/cli.py")  # whose docstrings a page or a help text shows, as it does those of content
@@ -42,6 +42,16 @@ def of_code(path: Path) -> str:
     if path.suffix == ".py" and _hides_docstrings(path):
         return hashed(_without_docstrings(path))
     return of_text(path)
+
+
+@cache
+def of_part(path: Path, name: str) -> str:
+    """Return the digest of the statements that bind a name of a module, their places in the file included, for errors tell them."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    statements = statements_by_name(path).get(name, ())
+    begins = [min([s.lineno, *(d.lineno for d in getattr(s, "decorator_list", ()))]) for s in statements]
+    parts = zip(begins, (s.end_lineno for s in statements), strict=True)
+    return hashed(f"{begin} {line}" for begin, end in parts for line in lines[begin - 1 : end])
 
 
 def _hides_docstrings(path: Path) -> bool:

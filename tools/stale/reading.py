@@ -39,7 +39,7 @@ class Whole(Step):
 
 @dataclass(frozen=True)
 class Name(Step):
-    """One name of a package's `__init__`; the empty name is what importing it does."""
+    """One name of a package's `__init__`, or of a module of content; the empty name is what importing it does."""
 
     name: str
 
@@ -91,6 +91,8 @@ def _around(path: Path) -> Iterator[Step]:
 
 def _of_name(init: Path, name: str) -> Iterator[Step]:
     yield from _around(init)
+    if name:
+        yield Name(init, "")
     bindings = bindings_in(init)
     for statement in statements_by_name(init).get(name, ()):
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -218,22 +220,27 @@ def _asked(module: Path, reference: Reference, path: Path) -> Iterator[Step]:
         return
     arguments = reference.arguments if len(reference.names) == 1 else None
     if arguments and None not in arguments:
-        chosen = named if finder.names_one else holding
-        yield from map(Whole, chosen(finder.folder, filter(None, arguments)))
+        words = frozenset(filter(None, arguments))
+        yield from content(finder.folder, words) if finder.names_one else map(Whole, holding(finder.folder, words))
     elif finder.names_one or path in BY_NAME:
         yield Named(finder.folder)
     else:
         yield from map(Whole, modules(finder.folder))
 
 
-def steps_from(path: Path) -> set[Step]:
-    """Return everything that is read because of a file."""
-    found = _closed([Whole(path), *map(Text, FOR_ALL)])
+def content(folder: Path, words: Iterable[str]) -> list[Step]:
+    """Return what reading some content by name reads."""
+    return [Name(path, name) if name else Whole(path) for path, name in named(folder, words)]
+
+
+def steps_from(start: Step) -> set[Step]:
+    """Return everything that is read because of a file, or of something in it."""
+    found = _closed([start, *map(Text, FOR_ALL)])
     chosen = {step.path for step in found if isinstance(step, Named)}
     if not chosen:
         return found
     words = frozenset().union(*(_words(step) for step in found if step.path not in FOR_ALL))
-    return _closed([*found, *(Whole(module) for folder in chosen for module in named(folder, words))])
+    return _closed([*found, *(step for folder in chosen for step in content(folder, words))])
 
 
 def _words(step: Step) -> frozenset[str]:
