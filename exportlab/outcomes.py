@@ -15,6 +15,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     RUN = "run"
     LOAD = "load"
+    NARROW = "narrow"
     CONVERT = "convert"
     CAPTURE = "capture"
     SKIPPED = "skipped"
@@ -24,7 +25,7 @@ class Outcome(StrEnum):
 
     @property
     def silent(self) -> bool:
-        """Whether a wrong answer comes without an error."""
+        """Whether a wrong answer comes without an error; what was said nevertheless, a record knows."""
         return self in (Outcome.WRONG, Outcome.FROZEN)
 
     @property
@@ -62,6 +63,7 @@ _COLORS = {
     Outcome.OK: "#009E73",
     Outcome.WRONG: "#D55E00",
     Outcome.FROZEN: "#E69F00",
+    Outcome.NARROW: "#F0E442",
     Outcome.CAPTURE: "#56B4E9",
     Outcome.CONVERT: "#0072B2",
     Outcome.LOAD: "#CC79A7",
@@ -77,6 +79,7 @@ _SIGNS = {
     Outcome.TIMEOUT: "T",
     Outcome.RUN: "R",
     Outcome.LOAD: "L",
+    Outcome.NARROW: "N",
     Outcome.CONVERT: "V",
     Outcome.CAPTURE: "C",
     Outcome.SKIPPED: "–",

@@ -119,7 +119,7 @@ def saving(tried: Attempt) -> Saved:
 
 def calling(tried: Attempt, built: Built) -> dict[str, float]:
     """Return the seconds of one call of artifact and module at the sizes of the export; none where the artifact is not right there."""
-    if tried.artifact is None or tried.outcome not in (Outcome.OK, Outcome.FROZEN):
+    if tried.artifact is None or tried.outcome not in (Outcome.OK, Outcome.FROZEN, Outcome.NARROW):
         return {}
     return {"call": call_seconds(tried.artifact, built.samples[0]), "eager": call_seconds(fresh(built.module), built.samples[0])}
 

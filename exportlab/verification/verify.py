@@ -50,7 +50,7 @@ class Report(show.Tabular):
 
     @property
     def outcome(self) -> Outcome:
-        """The most serious outcome of its checks; but what does not even run at the size of the export is `run`, and never `frozen`."""
+        """The most serious outcome of its checks; what does not even run at the size of the export is `run`, and never `frozen`."""
         seen = {check.outcome for check in self.failed}
         return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
 
@@ -114,19 +114,23 @@ def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, 
 
 @dataclass(frozen=True)
 class Probe:
-    """Calls in a row, the last of which is compared; `failure` is the outcome when it differs."""
+    """Calls in a row, the last of which is compared; `failure` is the outcome when it differs.
+
+    A refusal is `narrow` where it is `refusable`, as what was not seen at the export is; else `run`.
+    """
 
     name: str
     calls: tuple[Sample, ...]
     failure: Outcome
     required: bool = True
+    refusable: bool = False
 
 
 def _probes(samples: list[Sample]) -> list[Probe]:
     first = samples[0]
     probes = [Probe("export inputs", (first,), Outcome.WRONG)]
-    probes += [Probe("unseen size", (sample,), Outcome.FROZEN) for sample in samples[1:]]
-    probes.append(Probe("other values", (_other_values(first),), Outcome.WRONG, required=False))
+    probes += [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in samples[1:]]
+    probes.append(Probe("other values", (_other_values(first),), Outcome.WRONG, required=False, refusable=True))
     if _repeated(first):
         probes.append(Probe("separate tensors", (_separated(first),), Outcome.WRONG))
     return [*probes, Probe("called twice", (first, first), Outcome.WRONG)]
@@ -149,7 +153,7 @@ def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Toler
     try:
         actual = last_returned(artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return Outcome.FROZEN if probe.failure == Outcome.FROZEN else Outcome.RUN, None, first_line(error)
+        return Outcome.NARROW if probe.refusable else Outcome.RUN, None, first_line(error)
     difference = difference_of(expected, actual, tolerances)
     return probe.failure if difference.problem else Outcome.OK, difference.worst, difference.problem
 
