@@ -26,6 +26,7 @@ WARNINGS = (
     (FutureWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),
 )
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py")  # where a notebook keeps what a cell held; another path in each run
 
 
 def first_line(error: BaseException) -> str:
@@ -81,6 +82,14 @@ def native_output_dropped() -> Iterator[None]:
             os.close(copy)
 
 
+def _beginning(message: str, lines: int) -> list[str]:
+    """So many lines, and those after them as long as the last one ends in a colon: it promises another."""
+    found = CELL.sub("a cell of this notebook", message).splitlines()
+    while lines < len(found) and found[lines - 1].rstrip().endswith(":"):
+        lines += 1
+    return found[:lines]
+
+
 def _folded(line: str) -> str:
     """A line of a message at the width of a page, further lines indented."""
     return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
@@ -90,9 +99,15 @@ def _folded(line: str) -> str:
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
     """Run a block that must raise `kind` with `match` found in its message or that of a cause; print the message's first lines.
 
+    Args:
+        lines: how many, at least one; those that follow a colon are not cut off.
+
     Raises:
         AssertionError: nothing was raised, or the message is another. An error of another type passes through.
+        ValueError: `lines` is less than one: nothing of the message would be seen.
     """
+    if lines < 1:
+        raise ValueError(f"lines={lines} would hide the message that the page is about: at least one has to be shown")
     try:
         with muffled():
             yield
@@ -100,7 +115,7 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
         message = _message(error)
         if not any(re.search(match, _message(cause)) for cause in chain(error)):
             raise AssertionError(f"a {kind.__name__} was raised as expected, but its message lacks {match!r}: {message}") from error
-        print("\n".join([f"{type(error).__name__}:", *map(_folded, message.splitlines()[:lines])]))
+        print("\n".join([f"{type(error).__name__}:", *map(_folded, _beginning(message, lines))]))
         return
     raise AssertionError(f"this was expected to raise {kind.__name__}, and it did not: the page is out of date")
 

@@ -21,6 +21,24 @@ def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "ValueError:\nfirst\nsecond\n"
 
 
+def test_a_message_is_not_cut_off_behind_a_colon(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_failure(ValueError, lines=1):
+        raise ValueError("Next steps:\nof these:\nthe first\nthe second")
+    assert capsys.readouterr().out == "ValueError:\nNext steps:\nof these:\nthe first\n"
+
+
+def test_the_file_of_a_cell_is_named_as_a_reader_knows_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with expect_failure(ValueError):
+        raise ValueError('File "/tmp/ipykernel_12/34.py", line 5')
+    assert capsys.readouterr().out == 'ValueError:\nFile "a cell of this notebook", line 5\n'
+
+
+@pytest.mark.parametrize("lines", [0, -1])
+def test_a_message_cannot_be_hidden(lines: int) -> None:
+    with pytest.raises(ValueError, match="at least one has to be shown"), expect_failure(KeyError, lines=lines):
+        raise KeyError("x")
+
+
 def test_long_lines_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
     with expect_failure(ValueError):
         raise ValueError("word " * 60)

@@ -71,6 +71,19 @@ def test_stored_pair_is_clean(lesson: Path) -> None:
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_no_stored_output_ends_where_it_promises_more(lesson: Path) -> None:
+    stored = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4)
+    outputs = [output for cell in stored.cells for output in cell.get("outputs", [])]
+    texts = [output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in outputs]
+    assert [text for text in texts if text.rstrip().endswith(":")] == []
+
+
+@pytest.mark.parametrize("page", [*LESSONS, *RECIPES], ids=lambda p: p.stem)
+def test_no_page_hides_the_message_that_it_expects(page: Path) -> None:
+    assert not re.search(r"\blines=(0|-\d)", page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
 def test_lesson_has_a_promise_a_check_and_solved_exercises(lesson: Path) -> None:
     text = lesson.read_text(encoding="utf-8")
     for needed in ("**You will**", "**You need**", "**Time**", "## Check yourself", "## Exercises", "## Where next"):
