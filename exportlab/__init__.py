@@ -9,7 +9,8 @@ from .messages import expect_failure, quiet
 from .programs import require
 from .specs import tensor
 from .verification.comparison import compare
-from .verification.verify import VerificationError, verify
+from .verification.report import VerificationError
+from .verification.verify import verify
 
 __all__ = [
     "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",

@@ -29,7 +29,8 @@ from .sweep.progress import progress, totals
 from .sweep.records import RecordsError, environment, read, save_pyperf
 from .userfile import BadInput, all_cases, guarded, load_case, user_line
 from .verification.comparison import EXPORTERS, Attempt, attempt, reason
-from .verification.verify import Report, verify
+from .verification.report import Report
+from .verification.verify import verify
 
 NOT_RIGHT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 LOAD_REFUSED = "ONNX Runtime refuses the file"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..isolation import Failure
 from ..outcomes import Outcome
-from ..verification.verify import Check
+from ..verification.report import Check
 from .lines import SourceLine
 from .samples import Moving
 

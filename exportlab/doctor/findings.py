@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
-from ..verification.verify import Check
+from ..verification.report import Check
 from .events import Captured, Trial
 from .facts import FLOOR, Facts, best
 from .lines import SourceLine, of_failure

@@ -15,7 +15,7 @@ from .. import userfile
 from ..cases import Case, Sample
 from ..exporters.to_onnx import moves
 from ..userfile import BadInput
-from ..verification.verify import describe
+from ..verification.probe import describe
 from .events import Summary
 from .lines import SourceLine, source_line
 from .samples import Sizes, dynamic_shapes_of, in_between, sizes_of

@@ -19,7 +19,8 @@ from ..entry_points import listed
 from ..exporters import Exported
 from ..messages import ANSI, chain, muffled, native_output_dropped
 from ..outcomes import Outcome
-from ..verification.verify import Report, verify
+from ..verification.report import Report
+from ..verification.verify import verify
 
 GROUP = "exportlab.known_errors"
 STAGES = {

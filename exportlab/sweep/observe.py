@@ -21,7 +21,7 @@ from ..messages import first_line
 from ..outcomes import Outcome
 from ..userfile import line_in, named_case
 from ..verification.comparison import Attempt, exported, loaded, reason, verified
-from ..verification.verify import Check
+from ..verification.report import Check
 from .peak import peak_memory
 from .records import Record, finite
 from .task import Task

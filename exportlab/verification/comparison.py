@@ -18,7 +18,8 @@ from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, muffled, native_output_dropped, root
 from ..outcomes import Outcome
-from .verify import Report, verify
+from .report import Report
+from .verify import verify
 
 MESSAGE = 120  # characters of a message that a table shows
 EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")

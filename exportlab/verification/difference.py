@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,8 @@ import torch
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
-#: ``(rtol, atol)`` by dtype: some hundred roundings, since runtimes sum in another order. Integers and booleans are exact.
+#: ``(rtol, atol)`` by dtype, since runtimes sum in another order: 800 roundings of float32, 10 of float16, 4 of bfloat16; and
+#: ``atol`` is multiplied by the scale of the output. Integers and booleans are exact.
 TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-9, 1e-10),
     torch.float32: (1e-4, 1e-5),
@@ -21,66 +23,101 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 }
 EXACT = (0.0, 0.0)
 Tolerances = Mapping[torch.dtype, tuple[float, float]]
+LOWER_QUARTER = 0.25
+USUAL_OVER_LOWER_QUARTER = 3.0  # the standard deviation of normal numbers over the lower quartile of their sizes
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The outcome of one comparison: `problem` is empty when they agree; `worst` is the largest absolute difference seen."""
+    """The outcome of one comparison: `problem` is empty when they agree.
+
+    Attributes:
+        worst: the largest absolute difference seen.
+        times: the largest difference in units of its tolerance, infinite where they differ in kind.
+    """
 
     worst: float = 0.0
     problem: str = ""
+    times: float = 0.0
 
 
-def difference_of(expected: Any, actual: Any, tolerances: Tolerances = TOLERANCES) -> Difference:
+def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Difference:
     """Return the difference of two return values, leaf by leaf. NaN equals NaN; integers and booleans are compared exactly.
 
     Args:
         tolerances: `(rtol, atol)` by dtype of the expected tensor; they agree where |actual - expected| <= atol + rtol * |expected|.
+            Without it, those of `TOLERANCES`, and `atol` is multiplied by the scale of the output.
     """
     (wanted, wanted_spec), (given, given_spec) = (pytree.tree_flatten_with_path(tree) for tree in (expected, actual))
     if wanted_spec != given_spec:
-        return Difference(problem=f"structure differs: expected {_outline(expected)}, got {_outline(actual)}")
+        return _in_kind(f"structure differs: expected {_outline(expected)}, got {_outline(actual)}")
     found = [_leaves(pytree.keystr(path), a, b, tolerances) for (path, a), (_, b) in zip(wanted, given, strict=True)]
     problems = [difference.problem for difference in found if difference.problem]
-    return Difference(max((d.worst for d in found), default=0.0), problems[0] if problems else "")
+    worst, times = (max((getattr(d, name) for d in found), default=0.0) for name in ("worst", "times"))
+    return Difference(worst, problems[0] if problems else "", times)
 
 
-def tolerance_text(dtype: torch.dtype, tolerances: Tolerances = TOLERANCES) -> str:
+def tolerance_text(dtype: torch.dtype, tolerances: Tolerances | None = None) -> str:
     """Return the tolerance of a dtype in words, as the report prints it."""
-    rtol, atol = tolerances.get(dtype, EXACT)
-    return f"rtol {rtol:g}, atol {atol:g}" if rtol or atol else "exact"
+    rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype, EXACT)
+    return f"rtol {rtol:g}, atol {atol:g}{' of the scale' * (tolerances is None)}" if rtol or atol else "exact"
 
 
-def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances) -> Difference:
+def scale_of(expected: torch.Tensor) -> float:
+    """Return how large the numbers of an output are: the largest where none is above 1, else what is usual among them, and at least 1.
+
+    The usual size comes of the lower quartile of those that are not 0: a few very large ones, such as a mask's, do not raise it.
+    """
+    sizes = _widened(expected).abs().flatten()
+    sizes = sizes[sizes.isfinite() & (sizes > 0)]
+    if not sizes.numel():
+        return 0.0
+    largest = float(sizes.max())
+    quartile = sizes.kthvalue(1 + int(LOWER_QUARTER * (sizes.numel() - 1))).values
+    return largest if largest <= 1 else max(1.0, min(largest, USUAL_OVER_LOWER_QUARTER * float(quartile)))
+
+
+def _in_kind(problem: str) -> Difference:
+    return Difference(problem=problem, times=math.inf)
+
+
+def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances | None) -> Difference:
     if not isinstance(expected, torch.Tensor) or not isinstance(actual, torch.Tensor):
         return _objects(where, expected, actual)
     if isinstance(actual, FakeTensor):
-        return Difference(problem=f"output{where}: a tensor without data, left from the capture")
+        return _in_kind(f"output{where}: a tensor without data, left from the capture")
     for what, a, b in (("dtype", expected.dtype, actual.dtype), ("shape", list(expected.shape), list(actual.shape))):
         if a != b:
-            return Difference(problem=f"output{where}: {what} {b} where eager has {a}")
+            return _in_kind(f"output{where}: {what} {b} where eager has {a}")
     return _tensors(where, expected.detach().cpu(), actual.detach().cpu(), tolerances)
 
 
 def _objects(where: str, expected: Any, actual: Any) -> Difference:
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor) or type(expected) is not type(actual):
-        return Difference(problem=f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
-    return Difference() if expected == actual else Difference(problem=f"output{where}: {actual!r} where eager has {expected!r}")
+        return _in_kind(f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
+    return Difference() if expected == actual else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
 
 
-def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances) -> Difference:
+def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:
     if expected.numel() == 0:
         return Difference()
-    rtol, atol = tolerances.get(expected.dtype, EXACT)
-    apart, size = _apart(expected, actual), _widened(expected).abs()
-    excess = apart - (atol + rtol * torch.where(size.isfinite(), size, 0.0))
+    apart, allowed = _apart(expected, actual), _allowed(expected, tolerances)
+    excess, times = apart - allowed, float((apart / allowed).nan_to_num(nan=0.0, posinf=math.inf).max())
     wrong = excess > 0
     if not wrong.any():
-        return Difference(float(apart.max()))
+        return Difference(float(apart.max()), times=times)
     flat = int(torch.argmax(excess))
     position = [int(i) for i in torch.unravel_index(torch.tensor(flat), expected.shape)]
     values = f"{actual.flatten()[flat].item():.6g} where eager has {expected.flatten()[flat].item():.6g}"
-    return Difference(float(apart.max()), f"output{where}{position}: {values} ({int(wrong.sum())} of {wrong.numel()} elements differ)")
+    problem = f"output{where}{position}: {values} ({int(wrong.sum())} of {wrong.numel()} elements differ)"
+    return Difference(float(apart.max()), problem, times)
+
+
+def _allowed(expected: torch.Tensor, tolerances: Tolerances | None) -> torch.Tensor:
+    """How far each element may be off."""
+    rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(expected.dtype, EXACT)
+    size, scale = _widened(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
+    return atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)
 
 
 def _widened(value: torch.Tensor) -> torch.Tensor:

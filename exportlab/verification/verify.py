@@ -3,159 +3,83 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .. import show
 from ..cases import Inputs, Sample
-from ..eager import called_once, fresh, last_returned
 from ..exporters import Artifact, Exported, artifact_of
-from ..messages import first_line
 from ..outcomes import Outcome
-from .difference import TOLERANCES, Tolerances, difference_of, tolerance_text
+from .dependence import Dependence
+from .difference import Tolerances, tolerance_text
+from .kinds import other_kind
+from .probe import Probe, Subject, looked_at
+from .reach import reached
+from .report import VALUES, Check, Report
+from .values import USUAL, Variation, varied
 
 
-class VerificationError(AssertionError):
-    """The artifact is not right."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen."""
-
-    name: str
-    inputs: str
-    outcome: Outcome
-    worst: float | None = None
-    detail: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether something is not right; what was skipped says nothing."""
-        return self.outcome not in (Outcome.OK, Outcome.SKIPPED)
-
-
-@dataclass(frozen=True, repr=False)
-class Report(show.Tabular):
-    """All checks of one artifact; prints as a table, renders as HTML."""
-
-    exporter: str
-    checks: tuple[Check, ...]
-    tolerance: str
-
-    @property
-    def outcome(self) -> Outcome:
-        """The most serious outcome of its checks; what does not even run at the size of the export is `run`, and never `frozen`."""
-        seen = {check.outcome for check in self.failed}
-        return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
-
-    @property
-    def failed(self) -> tuple[Check, ...]:
-        """The checks in which something is not right."""
-        return tuple(check for check in self.checks if check.failed)
-
-    @property
-    def worst(self) -> float:
-        """The largest absolute difference of all checks."""
-        return max((check.worst for check in self.checks if check.worst is not None), default=0.0)
-
-    def check(self) -> Report:
-        """Return itself when all is right.
-
-        Raises:
-            VerificationError: something is not; the message holds the worst element, its position, and both values.
-        """
-        if not self.failed:
-            return self
-        lines = [f"  {c.name} ({c.inputs}): {c.outcome}: {c.detail}" for c in self.failed]
-        raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
-
-    def _table(self) -> show.Table:
-        rows = [
-            {
-                "check": c.name,
-                "inputs": c.inputs,
-                "outcome": c.outcome,
-                "max diff": "" if c.worst is None else f"{c.worst:.1e}",
-                "what was seen": c.detail,
-            }
-            for c in self.checks
-        ]
-        return show.table(rows, f"{self.exporter}: {self.outcome} ({self.tolerance})")
-
-
-def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, tolerances: Tolerances = TOLERANCES) -> Report:
+def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, tolerances: Tolerances | None = None) -> Report:
     """Run an artifact and the module side by side, in inference mode, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
-    checks follow: other values (signs flipped, integers and masks moved along), separate tensors where one was given
-    twice, and the same call twice. Names and opset are held against what was asked for. The module and the samples
-    are copied, never changed.
+    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers
+    moved along, at their ends, zero, doubled; masks moved along, all true, all false), separate tensors where one was given
+    twice, and the same call twice. The conditions, masks and numbers that the module decides by are watched in eager: one
+    that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was asked
+    for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples are
+    copied, never changed; a sample that eager refuses is told and skipped.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
         samples: each a tuple of positional arguments, a dict of keyword arguments, or a `Sample` with both.
-        tolerances: `(rtol, atol)` by dtype; other dtypes are compared exactly.
+        tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
+            `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
 
     Raises:
-        TypeError: `exported` or a sample is none of these. ValueError: there is no sample. Whatever `module` itself raises.
+        TypeError: `exported` or a sample is none of these. ValueError: there is no sample.
     """
     artifact, given = artifact_of(exported), [Sample.of(s) for s in samples]
     if not given:
         raise ValueError("verify needs at least one sample, the arguments that the model was exported with")
-    checks = [_probe(p, artifact, module, tolerances) for p in _probes(given)]
-    return Report(artifact.exporter, (*checks, *_contract(artifact)), _tolerance_of(module, given[0], tolerances))
+    subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
+    probes = [*_sizes(subject, given), *_usual(given[0])]
+    checks = [looked_at(probe, subject, dependence) for probe in probes]
+    accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
+    reach = reached(module, given[0], [probe.calls for probe in accepted])
+    checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
+    checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
+    checks += [*dependence.checks(), *reach.checks(), *_contract(artifact)]
+    return Report(artifact.exporter, tuple(checks), _tolerance_of(subject.dtypes, tolerances))
 
 
-@dataclass(frozen=True)
-class Probe:
-    """Calls in a row, the last of which is compared; `failure` is the outcome when it differs.
+def _sizes(subject: Subject, samples: Sequence[Sample]) -> list[Probe]:
+    """The samples as they were given."""
+    first, *others = samples
+    kinds = [other_kind(subject.module, first, sample) for sample in others]
+    probes = [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
+    unlike = [
+        Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: ")
+        for sample, kind in zip(others, kinds, strict=True)
+    ]
+    chosen = [b if kind else a for a, b, kind in zip(probes, unlike, kinds, strict=True)]
+    return [Probe("export inputs", (first,), Outcome.WRONG), *chosen]
 
-    A refusal is `narrow` where it is `refusable`, as what was not seen at the export is; else `run`.
-    """
 
-    name: str
-    calls: tuple[Sample, ...]
-    failure: Outcome
-    required: bool = True
-    refusable: bool = False
+def _usual(first: Sample) -> list[Probe]:
+    return [_of_values(variation, sample) for variation, sample in varied(first, USUAL)]
 
 
-def _probes(samples: list[Sample]) -> list[Probe]:
-    first = samples[0]
-    probes = [Probe("export inputs", (first,), Outcome.WRONG)]
-    probes += [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in samples[1:]]
-    probes.append(Probe("other values", (_other_values(first),), Outcome.WRONG, required=False, refusable=True))
-    if _repeated(first):
-        probes.append(Probe("separate tensors", (_separated(first),), Outcome.WRONG))
+def _of_values(variation: Variation, sample: Sample) -> Probe:
+    return Probe(VALUES, (sample,), Outcome.WRONG, refusable=True, values=variation.name, finite_only=variation.not_finite)
+
+
+def _repeats(first: Sample) -> list[Probe]:
+    probes = [Probe("separate tensors", (_separated(first),), Outcome.WRONG)] if _repeated(first) else []
     return [*probes, Probe("called twice", (first, first), Outcome.WRONG)]
-
-
-def _probe(probe: Probe, artifact: Artifact, module: nn.Module, tolerances: Tolerances) -> Check:
-    inputs = describe(probe.calls[-1])
-    try:
-        expected = last_returned(fresh(module), probe.calls)
-    except Exception as error:
-        if probe.required:
-            error.add_note(f"raised by the module itself, in eager, on {inputs}: {probe.name}")
-            raise
-        return Check(probe.name, inputs, Outcome.SKIPPED, detail=f"eager refuses these values: {first_line(error)}")
-    return Check(probe.name, inputs, *_compared(probe, artifact, expected, tolerances))
-
-
-def _compared(probe: Probe, artifact: Artifact, expected: Any, tolerances: Tolerances) -> tuple[Outcome, float | None, str]:
-    """Outcome, worst difference and what was seen."""
-    try:
-        actual = last_returned(artifact.fresh(), probe.calls)
-    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return Outcome.NARROW if probe.refusable else Outcome.RUN, None, first_line(error)
-    difference = difference_of(expected, actual, tolerances)
-    return probe.failure if difference.problem else Outcome.OK, difference.worst, difference.problem
 
 
 def _contract(artifact: Artifact) -> list[Check]:
@@ -180,19 +104,6 @@ def _listed(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _other_values(sample: Sample) -> Sample:
-    return _mapped(sample, _moved)
-
-
-def _moved(tensor: torch.Tensor) -> torch.Tensor:
-    """Values that take other branches but stay in range: floats negated, integers and masks rolled, a single flag flipped."""
-    if tensor.is_floating_point() or tensor.is_complex():
-        return -tensor
-    if tensor.dtype == torch.bool and tensor.numel() == 1:
-        return ~tensor
-    return tensor.roll(1) if tensor.numel() else tensor
-
-
 def _repeated(sample: Sample) -> bool:
     counts = Counter(id(leaf) for leaf in sample.leaves() if isinstance(leaf, torch.Tensor))
     return max(counts.values(), default=0) > 1
@@ -207,24 +118,8 @@ def _separated(sample: Sample) -> Sample:
         times = seen[id(tensor)] - 1
         return tensor * (1 + 0.5 * times) if tensor.is_floating_point() else tensor.roll(times)
 
-    return _mapped(sample, separate)
+    return Sample(*pytree.tree_map_only(torch.Tensor, separate, (sample.args, dict(sample.kwargs))))
 
 
-def _mapped(sample: Sample, change: Callable[[torch.Tensor], torch.Tensor]) -> Sample:
-    return Sample(*pytree.tree_map_only(torch.Tensor, change, (sample.args, dict(sample.kwargs))))
-
-
-def describe(sample: Sample) -> str:
-    """Return the arguments in a few characters: dtype and shape of each tensor, other values as they are."""
-    return ", ".join(_described(leaf) for leaf in sample.leaves())
-
-
-def _described(leaf: Any) -> str:
-    if not isinstance(leaf, torch.Tensor):
-        return repr(leaf)
-    return show.annotation(str(leaf.dtype).removeprefix("torch."), leaf.shape)
-
-
-def _tolerance_of(module: nn.Module, sample: Sample, tolerances: Tolerances) -> str:
-    dtypes = {leaf.dtype for leaf in pytree.tree_leaves(called_once(module, sample)) if isinstance(leaf, torch.Tensor)}
+def _tolerance_of(dtypes: set[torch.dtype], tolerances: Tolerances | None) -> str:
     return "; ".join(f"{str(dtype).removeprefix('torch.')} {tolerance_text(dtype, tolerances)}" for dtype in sorted(dtypes, key=str))

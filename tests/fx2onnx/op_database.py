@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 from exportlab.messages import first_line
 from exportlab.outcomes import Outcome
-from exportlab.verification.verify import Report
+from exportlab.verification.report import Report
 from fx2onnx.errors import FrozenDimension, ToOnnxError
 
 STORED = Path(__file__).with_suffix(".json")

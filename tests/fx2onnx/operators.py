@@ -13,7 +13,8 @@ from torch.utils import _pytree as pytree
 
 from exportlab import export
 from exportlab.cases import Sample
-from exportlab.verification.verify import Report, verify
+from exportlab.verification.report import Report
+from exportlab.verification.verify import verify
 from fx2onnx import to_onnx
 
 FURTHER = 3  # how much longer every axis of two elements or more is at the unseen size

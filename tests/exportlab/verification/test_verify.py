@@ -16,7 +16,7 @@ from exportlab import Sample, VerificationError, verify
 from exportlab.exporters import Artifact, Interface
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import read
-from exportlab.verification.verify import Check, Report
+from exportlab.verification.report import Check, Report
 
 
 class Pretender(Artifact):
@@ -220,7 +220,7 @@ def test_values_that_eager_refuses_are_skipped_with_the_reason() -> None:
         return x
 
     report = verify(Pretender(positive), Module(positive), [(four,)])
-    assert ("other values", "skipped", "eager refuses these values: ValueError: negative") in [
+    assert ("other values", "skipped", "eager refuses these inputs: ValueError: negative") in [
         (c.name, c.outcome, c.detail) for c in report.checks
     ]
     assert report.outcome == "ok"
@@ -258,7 +258,7 @@ def test_inputs_are_not_changed() -> None:
 
 def test_report_renders_as_text_and_html() -> None:
     report = verify(Pretender(lambda x: x), Module(double), [Sample((four,))])
-    assert repr(report).splitlines()[0] == "pretender: wrong (float32 rtol 0.0001, atol 1e-05)"
+    assert repr(report).splitlines()[0] == "pretender: wrong (float32 rtol 0.0001, atol 1e-05 of the scale)"
     assert "<table" in report._repr_html_()
     assert "#D55E00" in report._repr_html_()
 

@@ -1,0 +1,119 @@
+"""What a module decides by values while it runs in eager: conditions, masks and numbers that it reads, with their lines."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+
+TORCH = str(Path(torch.__file__).parent)
+MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1}
+INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
+TESTS = ("isnan", "isinf", "isfinite", "nan_to_num", "nan_to_num_")
+READS = ("_local_scalar_dense", "equal", "is_nonzero")
+LONG = 70  # characters of a line of source
+
+
+class Site(NamedTuple):
+    """Where something is decided: the user's file and line, and what it is: a `condition`, a `number` or a `mask`."""
+
+    file: str
+    line: int
+    kind: str
+
+    def shown(self) -> str:
+        """Return the line with its source; the file too, where it is one."""
+        source = linecache.getline(self.file, self.line).strip()
+        source = source if len(source) <= LONG else f"{source[:LONG]}…"
+        name = f"{Path(self.file).name}:" if Path(self.file).suffix == ".py" and "ipykernel" not in self.file else "line "
+        return f"{name}{self.line} `{source}`" if source else f"{name}{self.line}"
+
+
+Decisions = list[tuple[Site, Any]]
+
+
+@dataclass
+class Conditions:
+    """The values seen at each site over any number of runs; of masks, whether anything and whether not everything was masked."""
+
+    seen: dict[Site, set[Any]] = field(default_factory=dict)
+
+    def never_changed(self) -> dict[Site, Any]:
+        """Return the sites at which every run saw the same, with what it was."""
+        return {site: next(iter(values)) for site, values in self.seen.items() if len(values) == 1}
+
+    def open(self) -> set[Site]:
+        """Return the conditions of which one side was never taken."""
+        return {site for site in self.never_changed() if site.kind != "mask"}
+
+    def watch(self, module: nn.Module, calls: Sequence[Sample]) -> Decisions:
+        """Run a copy of the module, take in what it decided, and return it in turn.
+
+        Raises:
+            Whatever the module raises.
+        """
+        watcher = _Watcher()
+        with watcher:
+            last_returned(fresh(module), calls)
+        for site, value in watcher.noted:
+            self.seen.setdefault(site, set()).add(value)
+        return watcher.noted
+
+
+def told(site: Site, value: Any) -> str:
+    """Return in words what every run saw at a site."""
+    if site.kind == "mask":
+        where = site.shown()
+        return f"no sample reaches the mask at {where}" if not value else f"the mask at {where} holds everywhere in every sample"
+    return f"{'the condition' if isinstance(value, bool) else 'the number read'} at {site.shown()} was {value} every time"
+
+
+class _Watcher(TorchDispatchMode):
+    """Notes what operators decide; a mask is noted as True where it holds somewhere, and as False where it does not."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.noted: Decisions = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        returned = func(*args, **(kwargs or {}))
+        name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
+        if name in READS:
+            self._note("condition" if isinstance(returned, bool) else "number", returned)
+        for mask in _masks(name, args, returned):
+            self._note("mask", bool(mask.any()), bool(mask.all()))
+        return returned
+
+    def _note(self, kind: str, *values: Any) -> None:
+        file, line = _user_line()
+        self.noted += [(Site(file, line, kind), value) for value in dict.fromkeys(values)]
+
+
+def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
+    if name in TESTS:
+        found = [returned if returned.dtype == torch.bool else ~args[0].isfinite()]
+    elif name in MASK_AT and len(args) > MASK_AT[name]:
+        found = [args[MASK_AT[name]]]
+    else:
+        found = list(args[1]) if name in INDEXED and len(args) > 1 else []
+    return [m for m in found if isinstance(m, torch.Tensor) and m.dtype == torch.bool and m.numel()]
+
+
+def _user_line() -> tuple[str, int]:
+    """The innermost line that is neither torch's nor ours."""
+    frame = sys._getframe(3)
+    while frame.f_back is not None and (frame.f_code.co_filename.startswith((TORCH, "<")) or frame.f_code.co_filename == __file__):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

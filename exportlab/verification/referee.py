@@ -1,0 +1,112 @@
+"""Who is nearer to the exact answer where a file and eager differ by little: the module computed in float64 decides."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..cases import Sample
+from ..eager import last_returned
+from ..messages import first_line
+from .values import mapped
+
+HALF = (torch.float16, torch.bfloat16)
+LOW = (*HALF, torch.float32)
+AS_NEAR = 2.0  # times eager's own distance: what another order of the same sums brings
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """Whether what differs is rounding, and why, in words."""
+
+    is_rounding: bool
+    words: str
+
+
+class _InFloat64(TorchDispatchMode):
+    """Computes in float64 whatever asks for less."""
+
+    supports_higher_order_operators = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        asked = dict(kwargs or {})
+        if asked.get("dtype") in LOW:
+            asked["dtype"] = torch.float64
+        if not getattr(getattr(func, "_schema", None), "is_mutable", True):
+            args, asked = pytree.tree_map_only(torch.Tensor, _widened, (args, asked))
+        return func(*args, **asked)
+
+
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.dtype in LOW else tensor
+
+
+def in_float64(module: nn.Module, calls: Sequence[Sample]) -> Any:
+    """Return what the module returns when parameters, buffers, arguments and everything computed of them are float64.
+
+    Raises:
+        Whatever the module raises when its types are others.
+    """
+    with _InFloat64():  # type: ignore[no-untyped-call]
+        return last_returned(copy.deepcopy(module).double(), [mapped(call, _widened) for call in calls])
+
+
+def is_half(module: nn.Module, calls: Sequence[Sample], returned: Any) -> bool:
+    """Whether anything given, held or returned is in half precision."""
+    held = [*module.parameters(), *module.buffers()]
+    leaves = [leaf for call in calls for leaf in call.leaves()] + pytree.tree_leaves(returned)
+    return any(isinstance(leaf, torch.Tensor) and leaf.dtype in HALF for leaf in (*held, *leaves))
+
+
+def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any) -> Ruling:
+    """Hold both answers, which have the same structure, against the module in float64."""
+    try:
+        exact = pytree.tree_leaves(in_float64(module, calls))
+    except Exception as error:  # noqa: BLE001 - a module need not run in float64: it is told, and nothing is excused
+        return Ruling(False, f"cannot be computed in float64: {first_line(error)}")
+    answers = list(zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), exact, strict=False))
+    pairs = [_distances(*leaves) for leaves in answers if isinstance(leaves[0], torch.Tensor)]
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) < len(pairs) or len(exact) < len(answers):
+        return Ruling(False, "in float64 the answer has another form")
+    return _ruling(all(pair.near for pair in known), max(p.file for p in known), max(p.eager for p in known))
+
+
+def _ruling(near: bool, file: float, eager: float) -> Ruling:
+    distances = f"off the float64 answer by {file:.1e}, eager by {eager:.1e}"
+    if not near:
+        return Ruling(False, distances)
+    return Ruling(True, f"rounding: the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}")
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The largest distances from the float64 answer, and whether the file is as near as eager, element by element."""
+
+    file: float
+    eager: float
+    near: bool
+
+
+def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any) -> _Pair | None:
+    """None where the float64 answer cannot be held against these."""
+    if not isinstance(exact, torch.Tensor) or exact.shape != expected.shape or not expected.is_floating_point():
+        same = isinstance(exact, torch.Tensor) and exact.shape == expected.shape and torch.equal(expected, actual)
+        return _Pair(0.0, 0.0, near=True) if same else None
+    if not expected.numel():
+        return _Pair(0.0, 0.0, near=True)
+    file, eager = _off(actual, exact), _off(expected, exact)
+    usual = eager[eager.isfinite()].square().mean().sqrt().nan_to_num() if eager.isfinite().any() else torch.zeros(())
+    return _Pair(float(file.max()), float(eager.max()), bool((file <= AS_NEAR * eager.clamp(min=float(usual))).all()))
+
+
+def _off(answer: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    off = (answer.double() - exact).abs()
+    return torch.where((answer == exact) | (answer.isnan() & exact.isnan()), 0.0, off).nan_to_num(nan=torch.inf, posinf=torch.inf)

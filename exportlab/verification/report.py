@@ -1,0 +1,136 @@
+"""What `verify` saw: one check for each thing that was looked at, and the report that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from .. import show
+from ..outcomes import Outcome
+
+VALUES = "other values"
+REFUSED = "eager refuses these inputs"
+SERIOUS = list(Outcome)
+
+
+class VerificationError(AssertionError):
+    """The artifact is not right."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen.
+
+    `values` names the change of the inputs that `other values` made.
+    """
+
+    name: str
+    inputs: str
+    outcome: Outcome
+    worst: float | None = None
+    detail: str = ""
+    values: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is not right; what was skipped says nothing."""
+        return self.outcome not in (Outcome.OK, Outcome.SKIPPED)
+
+    @property
+    def refused(self) -> bool:
+        """Whether eager itself refuses the inputs."""
+        return self.outcome is Outcome.SKIPPED and self.detail.startswith(REFUSED)
+
+    @property
+    def given(self) -> str:
+        """The inputs, and what was changed of them."""
+        return f"{self.values}: {self.inputs}" if self.values else self.inputs
+
+
+@dataclass(frozen=True, repr=False)
+class Report(show.Tabular):
+    """All checks of one artifact; prints as a table, renders as HTML."""
+
+    exporter: str
+    checks: tuple[Check, ...]
+    tolerance: str
+
+    @property
+    def outcome(self) -> Outcome:
+        """The most serious outcome of its checks; `skipped` where eager refused all that it was given.
+
+        What does not even run at the size of the export is `run`, and never `frozen`.
+        """
+        seen = {check.outcome for check in self.failed}
+        compared = any(check.worst is not None for check in self.checks)
+        if not seen and not compared:
+            return Outcome.SKIPPED
+        return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks in which something is not right."""
+        return tuple(check for check in self.checks if check.failed)
+
+    @property
+    def worst(self) -> float:
+        """The largest absolute difference of all checks."""
+        return max((check.worst for check in self.checks if check.worst is not None), default=0.0)
+
+    def check(self) -> Report:
+        """Return itself when all is right.
+
+        Raises:
+            VerificationError: something is not; the message holds the worst element, its position, and both values.
+        """
+        if self.outcome is Outcome.OK:
+            return self
+        lines = [f"  {c.name} ({c.given}): {c.outcome}: {c.detail}" for c in self.failed or self.checks]
+        raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
+
+    def _table(self) -> show.Table:
+        return show.table(list(_rows(self.checks)), f"{self.exporter}: {self._verdict()} ({self.tolerance})")
+
+    def _verdict(self) -> str:
+        return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
+
+
+def _rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
+    """One for each check; but changes of values that came out alike, and not wrong, share one, after those that are."""
+    for kind, group in groupby(_ordered(checks), _row_of):
+        found = list(group)
+        yield _shared(found) if isinstance(kind, str) else _row(found[0])
+
+
+def _ordered(checks: Sequence[Check]) -> list[Check]:
+    """Changes of values by seriousness, where the first of them stands."""
+    values = sorted((check for check in checks if check.values), key=lambda check: SERIOUS.index(check.outcome))
+    first = next((i for i, check in enumerate(checks) if check.values), 0)
+    return [*checks[:first], *values, *(check for check in checks[first:] if not check.values)]
+
+
+def _row_of(check: Check) -> str | int:
+    return str(check.outcome) if check.values and not check.failed else id(check)
+
+
+def _row(check: Check) -> dict[str, Any]:
+    return {
+        "check": check.name,
+        "inputs": check.given,
+        "outcome": check.outcome,
+        "max diff": "" if check.worst is None else f"{check.worst:.1e}",
+        "what was seen": check.detail,
+    }
+
+
+def _shared(checks: Sequence[Check]) -> dict[str, Any]:
+    worst = [check.worst for check in checks if check.worst is not None]
+    return {
+        "check": VALUES,
+        "inputs": ", ".join(check.values for check in checks),
+        "outcome": checks[0].outcome,
+        "max diff": f"{max(worst):.1e}" if worst else "",
+        "what was seen": "; ".join(dict.fromkeys(check.detail for check in checks if check.detail)),
+    }

@@ -1,0 +1,176 @@
+"""Other values at the sizes of a sample: what takes another branch, reaches a mask or a bound, or passes a threshold; each has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..cases import Sample
+
+FACTORS = {torch.float16: 16.0}  # what keeps most values finite; 1000 for other types
+LARGEST = 2**30  # of integers that may be doubled
+CLOSED = -1e4  # a float mask holds this or less where it hides something
+ROUNDED = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+Change = Callable[[torch.Tensor], torch.Tensor]
+Applies = Callable[[torch.Tensor], bool]
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A named change of every tensor that it applies to; after one that plants what is `not_finite`, only finite answers are held."""
+
+    name: str
+    applies: Applies
+    change: Change
+    not_finite: bool = False
+
+
+def varied(sample: Sample, variations: tuple[Variation, ...]) -> Iterator[tuple[Variation, Sample]]:
+    """Yield the sample changed by each of these; one that changes nothing is left out."""
+    for variation in variations:
+        changed = _mapped(sample, variation)
+        if not _same(sample, changed):
+            yield variation, changed
+
+
+def _mapped(sample: Sample, variation: Variation) -> Sample:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        return variation.change(tensor) if tensor.numel() and variation.applies(tensor) else tensor
+
+    return mapped(sample, change)
+
+
+def mapped(sample: Sample, change: Change) -> Sample:
+    """Return the sample with every tensor changed; what was one tensor stays one."""
+    seen: dict[int, torch.Tensor] = {}
+    tensors = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
+    for tensor in tensors:
+        seen.setdefault(id(tensor), change(tensor))
+    return Sample(*pytree.tree_map_only(torch.Tensor, lambda tensor: seen[id(tensor)], (sample.args, dict(sample.kwargs))))
+
+
+def _same(a: Sample, b: Sample) -> bool:
+    pairs = zip(a.leaves(), b.leaves(), strict=True)
+    return all(x is y or torch.equal(x, y) for x, y in pairs if isinstance(x, torch.Tensor))
+
+
+def is_additive_mask(tensor: torch.Tensor) -> bool:
+    """Whether this is a float mask that is added to scores: nothing but 0 where it shows, and a very negative number where it hides."""
+    hides = tensor <= CLOSED if tensor.dtype in ROUNDED else torch.zeros(())
+    return bool(hides.any()) and bool((hides | (tensor == 0)).all())
+
+
+def _floats(tensor: torch.Tensor) -> bool:
+    return (tensor.dtype in ROUNDED or tensor.is_complex()) and not is_additive_mask(tensor)
+
+
+def _real(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in ROUNDED and not is_additive_mask(tensor)
+
+
+def _integers(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
+def _small(tensor: torch.Tensor) -> bool:
+    return _integers(tensor) and int(tensor.abs().max()) <= LARGEST
+
+
+def _masks(tensor: torch.Tensor) -> bool:
+    return tensor.dtype == torch.bool or is_additive_mask(tensor)
+
+
+def _scaled(power: int) -> Change:
+    """Times a factor of the dtype to this power."""
+    return lambda tensor: tensor * FACTORS.get(tensor.dtype, 1000.0) ** power
+
+
+def _planted(value: Callable[[torch.Tensor], float]) -> Change:
+    """With this at one position, in the middle."""
+
+    def plant(tensor: torch.Tensor) -> torch.Tensor:
+        planted = tensor.clone(memory_format=torch.contiguous_format)
+        planted.view(-1)[tensor.numel() // 2] = value(tensor)
+        return planted
+
+    return plant
+
+
+def _large(tensor: torch.Tensor) -> float:
+    return float(_scaled(1)(tensor.abs().nan_to_num(posinf=1.0).amax().clamp(min=1.0)))
+
+
+def _moved(tensor: torch.Tensor) -> torch.Tensor:
+    """Along by one, in the order of memory; a single flag is flipped."""
+    return ~tensor if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.roll(1)
+
+
+def _open(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(tensor) if tensor.dtype != torch.bool else torch.ones_like(tensor)
+
+
+def _closed(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.full_like(tensor, float(tensor.min())) if tensor.dtype != torch.bool else torch.zeros_like(tensor)
+
+
+USUAL = (
+    Variation("negated", _floats, torch.neg),
+    Variation("scaled up", _floats, _scaled(1)),
+    Variation("scaled down", _floats, _scaled(-1)),
+    Variation("zeros", _floats, torch.zeros_like),
+    Variation("one large element", _real, _planted(_large)),
+    Variation("one NaN", _real, _planted(lambda tensor: torch.nan), not_finite=True),
+    Variation("one infinity", _real, _planted(lambda tensor: torch.inf), not_finite=True),
+    Variation("integers moved along", _integers, _moved),
+    Variation("integers at their least", _integers, lambda tensor: torch.full_like(tensor, int(tensor.min()))),
+    Variation("integers at their greatest", _integers, lambda tensor: torch.full_like(tensor, int(tensor.max()))),
+    Variation("integers zero", _integers, torch.zeros_like),
+    Variation("integers doubled", _small, lambda tensor: tensor * 2),
+    Variation("masks moved along", _masks, _moved),
+    Variation("masks all true", _masks, _open),
+    Variation("masks all false", _masks, _closed),
+)
+#: Tried where a condition came out the same in all others.
+FURTHER = (
+    Variation("scaled up twice", _floats, _scaled(2)),
+    Variation("scaled up four times", _real, _scaled(4)),
+    Variation("scaled down twice", _floats, _scaled(-2)),
+    Variation("ten times", _floats, lambda tensor: tensor * 10),
+    Variation("a tenth", _floats, lambda tensor: tensor / 10),
+    Variation("all ones", _real, torch.ones_like),
+    Variation("all positive", _real, torch.abs),
+    Variation("all negative", _real, lambda tensor: -tensor.abs()),
+    Variation("one large negative element", _real, _planted(lambda tensor: -_large(tensor))),
+    Variation("all NaN", _real, lambda tensor: torch.full_like(tensor, torch.nan), not_finite=True),
+    Variation("all infinite", _real, lambda tensor: torch.full_like(tensor, torch.inf), not_finite=True),
+    Variation("integers negated", _integers, torch.neg),
+)
+
+
+def integers_at(value: int) -> Variation:
+    """Return the change of all integers to this one."""
+    return Variation(f"integers all {value}", _integers, lambda tensor: torch.full_like(tensor, value))
+
+
+def sizes_and_greatest(sample: Sample) -> tuple[list[int], int | None]:
+    """Return all sizes of its tensors, and the greatest of its integers, if it has any."""
+    tensors = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
+    integers = [int(tensor.max()) for tensor in tensors if tensor.numel() and _integers(tensor)]
+    return sorted({size for tensor in tensors for size in tensor.shape}), max(integers, default=None)
+
+
+def a_rounding_away(sample: Sample, seed: int) -> Sample:
+    """Return the sample with every finite float moved by up to two roundings of its type; a zero by two of one."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def nudged(tensor: torch.Tensor) -> torch.Tensor:
+        if not _real(tensor):
+            return tensor
+        noise = torch.rand(tensor.shape, generator=generator).to(tensor) * 2 - 1
+        size = torch.where(tensor == 0, torch.ones_like(tensor), tensor.abs())
+        return torch.where(tensor.isfinite(), tensor + 2 * torch.finfo(tensor.dtype).eps * noise * size, tensor)
+
+    return mapped(sample, nudged)
