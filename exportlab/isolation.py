@@ -18,8 +18,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
-from .messages import ANSI, chain, first_line
+from .messages import chain, first_line
 from .outcomes import Outcome
+from .said import ANSI
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a child

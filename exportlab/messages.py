@@ -7,25 +7,15 @@ import logging
 import os
 import re
 import sys
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
-LOGGERS = (
-    "torch.onnx._internal.exporter._registration",  # "torchvision is not installed"
-    "torchao",  # which transformers imports where it finds it, and which tries to load libraries for other processors
-    "torch.utils._pytree",  # about torchao's enums
-)
-WARNINGS = (
-    (FutureWarning, r".*isinstance\(treespec, LeafSpec\)"),  # raised by torch, about torch
-    (UserWarning, r"# The axis name: .* will not be used"),  # two axes were found equal, and one name is kept
-    (UserWarning, r"torch\.compile is ignored when called inside"),  # torch calls it itself
-    (DeprecationWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),  # said on the pages instead
-    (DeprecationWarning, r"The feature will be removed"),  # the same exporter, about its own logging
-    (FutureWarning, r".*(legacy TorchScript-based ONNX export|torch\.jit\.)"),
-)
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
+from .said import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, kept, tidied
+
+STDOUT, STDERR = 1, 2
 CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py")  # where a notebook keeps what a cell held; another path in each run
 
 
@@ -52,34 +42,121 @@ def root(error: BaseException) -> BaseException:
 
 
 @contextmanager
-def muffled() -> Iterator[list[str]]:
-    """Keep what a block says on the side (warnings, log lines, stderr) off the page; yield a list that holds the warnings at the end."""
+def muffled() -> Iterator[None]:
+    """Hide during a block what `said.NOISE` lists, and nothing else: what says nothing about the reader's model."""
+    hiding = _NoNoise()
+    with warnings.catch_warnings():
+        _hide_warnings()
+        for logger in _noisy_loggers():
+            logger.addFilter(hiding)
+        try:
+            yield
+        finally:
+            for logger in _noisy_loggers():
+                logger.removeFilter(hiding)
+
+
+def quiet() -> None:
+    """Hide the same for the rest of this process. Notebooks and command line begin so."""
+    _hide_warnings()
+    for logger in _noisy_loggers():
+        logger.addFilter(_quiet)
+
+
+class _NoNoise(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not Line(record.name, record.getMessage()).is_noise
+
+
+_quiet = _NoNoise()  # always the same one: a logger takes it once
+
+
+def _noisy_loggers() -> list[logging.Logger]:
+    return [logging.getLogger(noise.source) for noise in NOISE if isinstance(noise.source, str)]
+
+
+def _hide_warnings() -> None:
+    for noise in NOISE:
+        if not isinstance(noise.source, str):
+            warnings.filterwarnings("ignore", message=noise.pattern, category=noise.source)
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Keep what a block says off the page, and yield a list that holds it at the end, as `said.kept` keeps it.
+
+    That is: Python's warnings, log lines from `WARNING` on, and the warnings and errors in what code below Python writes.
+    """
     said: list[str] = []
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
+    lines: list[Line] = []
     try:
-        with warnings.catch_warnings(record=True) as caught, redirect_stderr(io.StringIO()):
-            warnings.simplefilter("always")
+        with _written_in(lines), _records_in(lines), _warnings_in(lines):
             yield said
     finally:
-        logging.disable(before)
-        said.extend(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
+        said.extend(kept(lines))
+
+
+@contextmanager
+def _warnings_in(lines: list[Line]) -> Iterator[None]:
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        lines.extend(Line(warning.category, str(warning.message)) for warning in caught)
+
+
+@contextmanager
+def _records_in(lines: list[Line]) -> Iterator[None]:
+    """All loggers, those too that have handlers of their own and hand nothing on."""
+
+    def keep(self: logging.Logger, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            lines.append(Line(record.name, record.getMessage()))
+
+    handling = logging.Logger.callHandlers
+    logging.Logger.callHandlers = keep  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        logging.Logger.callHandlers = handling  # type: ignore[method-assign]
+
+
+@contextmanager
+def _written_in(lines: list[Line]) -> Iterator[None]:
+    """What is a warning or an error of all that is written to standard output and error below Python, and to Python's own `stderr`."""
+    printed = io.StringIO()
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as written:
+        restored = {descriptor: os.dup(descriptor) for descriptor in (STDOUT, STDERR)}
+        for descriptor in restored:
+            os.dup2(written.fileno(), descriptor)
+        try:
+            with redirect_stderr(printed):
+                yield
+        finally:
+            sys.stdout.flush()
+            for descriptor, copy in restored.items():
+                os.dup2(copy, descriptor)
+                os.close(copy)
+            written.seek(0)
+            text = written.read().decode(errors="replace") + "\n" + printed.getvalue()
+            lines.extend(Line(NATIVE, line) for line in map(tidied, text.splitlines()) if WARNING_OR_ERROR.match(line))
 
 
 @contextmanager
 def native_output_dropped() -> Iterator[None]:
-    """Drop what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up."""
-    sys.stdout.flush()
-    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
-    with open(os.devnull, "wb") as nowhere:
-        for descriptor in kept:
-            os.dup2(nowhere.fileno(), descriptor)
+    """Drop what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up.
+
+    Warnings and errors that are no noise are written to standard error when the block is done.
+    """
+    lines: list[Line] = []
     try:
-        yield
+        with _written_in(lines):
+            yield
     finally:
-        for descriptor, copy in kept.items():
-            os.dup2(copy, descriptor)
-            os.close(copy)
+        for line in kept(lines):
+            os.write(STDERR, f"{line}\n".encode())
 
 
 def _beginning(message: str, lines: int) -> list[str]:
@@ -109,7 +186,7 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
     if lines < 1:
         raise ValueError(f"lines={lines} would hide the message that the page is about: at least one has to be shown")
     try:
-        with muffled():
+        with heard():
             yield
     except kind as error:
         message = _message(error)
@@ -118,11 +195,3 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
         print("\n".join([f"{type(error).__name__}:", *map(_folded, _beginning(message, lines))]))
         return
     raise AssertionError(f"this was expected to raise {kind.__name__}, and it did not: the page is out of date")
-
-
-def quiet() -> None:
-    """Hide for the rest of this process what says nothing to a reader: `LOGGERS` and `WARNINGS`. Notebooks and command line begin so."""
-    for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.ERROR)
-    for category, message in WARNINGS:
-        warnings.filterwarnings("ignore", message=message, category=category)

@@ -13,7 +13,7 @@ from ..cases import Sample
 from ..eager import fresh, last_returned
 from ..exporters.capture import dims_from_names
 from ..exporters.to_onnx import op_title
-from ..messages import muffled, native_output_dropped
+from ..messages import heard
 from ..sweep.observe import weights_bytes
 from ..verification.difference import difference_of
 from .events import Captured, Eager
@@ -60,7 +60,7 @@ def capture(patient: Patient, how: str) -> Captured:
         whatever the capture raises.
     """
     sample, shapes = patient.samples[0], dims_from_names(patient.dynamic_shapes)
-    with muffled(), native_output_dropped():
+    with heard():
         if how == "draft":
             program = torch.export.draft_export(fresh(patient.module), sample.args, dict(sample.kwargs), dynamic_shapes=shapes)
         else:

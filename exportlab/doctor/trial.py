@@ -23,7 +23,7 @@ from ..exporters.session import session, session_options
 from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..files import written_whole
 from ..isolation import Failure, failure_of
-from ..messages import muffled, native_output_dropped
+from ..messages import heard
 from ..outcomes import Outcome
 from ..sweep.observe import call_seconds, weights_bytes
 from ..verification.comparison import Attempt, exported, loaded, verified
@@ -133,7 +133,7 @@ def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Patient, tel
     if sample is None or not isinstance(artifact, OnnxArtifact) or artifact.captured is None:
         return
     tell(Started(diverges(trial)))
-    with muffled(), native_output_dropped():
+    with heard():
         found = compared(artifact.captured, artifact.model, sample.args, dict(sample.kwargs))
     if found.first is not None:
         row, nodes = found.first, {node.name: node for node in artifact.captured.graph.nodes}

@@ -17,8 +17,9 @@ from torch import nn
 from ..cases import Inputs
 from ..entry_points import listed
 from ..exporters import Exported
-from ..messages import ANSI, chain, muffled, native_output_dropped
+from ..messages import chain, heard
 from ..outcomes import Outcome
+from ..said import ANSI
 from ..verification.report import Report
 from ..verification.verify import verify
 
@@ -166,7 +167,7 @@ def reproduced(error: KnownError) -> Reproduced:
 
 def _seen(error: KnownError) -> Reproduced:
     try:
-        with muffled(), native_output_dropped():
+        with heard():
             claim = error.breaks()
     except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
         return Reproduced(text_of(raised), error=raised)
@@ -182,7 +183,7 @@ def fixed(fix: Fix) -> Report:
     Raises:
         OutOfDate: what comes out is not right, or it was looked at in one size only. What the fix raises is raised as it is.
     """
-    with muffled(), native_output_dropped():
+    with heard():
         claim = fix.make()
     if len(claim[2]) < 2:
         raise OutOfDate(f"{fix.make.__qualname__}: a fix is verified at sizes that the export never saw")
@@ -193,5 +194,5 @@ def fixed(fix: Fix) -> Report:
 
 
 def _verified(claim: Claim) -> Report:
-    with muffled(), native_output_dropped():
+    with heard():
         return verify(*claim)

@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime as every file here is run: on CPU, and silent but for what it raises."""
+"""Sessions of ONNX Runtime as every file here is run: on CPU, with the warnings that it gives by default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what goes wrong is raised; it need not be logged as well
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     return options
 

@@ -62,6 +62,7 @@ def observe(task: Task) -> Record:
         bytes=saved.bytes,
         nodes=saved.nodes,
         worst=finite(tried.report.worst) if tried.report else None,
+        said=tuple(map(kept, tried.said)),
     )
 
 

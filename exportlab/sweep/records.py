@@ -18,6 +18,7 @@ from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import Outcome
+from ..said import warned
 
 SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
@@ -50,6 +51,7 @@ class Record:
         peak_bytes: how far memory rose during the export; weights_bytes: parameters and buffers, each counted once.
         bytes: of the saved file, external data included; nodes: subgraphs and functions included.
         worst: the largest absolute difference from eager, where it is finite.
+        said: warnings of exporter and runtime, each line once; empty in records that were made before these were kept.
         environment: the `id` of the environment it was made in.
     """
 
@@ -67,6 +69,7 @@ class Record:
     bytes: int | None = None
     nodes: int | None = None
     worst: float | None = None
+    said: tuple[str, ...] = ()
     environment: str = ""
     schema: int = SCHEMA
 
@@ -77,12 +80,23 @@ class Record:
         Raises:
             TypeError: one has no such name, or is missing. ValueError: its outcome is none.
         """
-        return cls(**{**fields, "outcome": Outcome(fields["outcome"]), "failed": tuple(fields.get("failed", ()))})
+        lists = {name: tuple(fields.get(name, ())) for name in ("failed", "said")}
+        return cls(**{**fields, "outcome": Outcome(fields["outcome"]), **lists})
 
     @property
     def key(self) -> Key:
         """What tells it apart."""
         return Key(self.case, self.exporter, self.mode, self.round)
+
+    @property
+    def warned(self) -> bool:
+        """Whether the answer is another than eager's, and something that was said names the cause."""
+        return self.outcome.silent and warned(self.said)
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is, and nothing does."""
+        return self.outcome.silent and not warned(self.said)
 
     def line(self) -> str:
         """Return itself as one line of JSON."""

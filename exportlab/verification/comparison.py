@@ -16,8 +16,9 @@ from ..cases import DynamicShapes, Inputs, Sample
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
-from ..messages import first_line, muffled, native_output_dropped, root
+from ..messages import first_line, heard, root
 from ..outcomes import Outcome
+from ..said import names_cause, shortened, warned
 from .report import Report
 from .verify import verify
 
@@ -27,15 +28,28 @@ EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step."""
+    """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step.
+
+    In `said` are the warnings of exporter and runtime, without what says nothing about the model (`exportlab.said`).
+    """
 
     exporter: str
     outcome: Outcome
     artifact: Artifact | None = None
     report: Report | None = None
     error: Exception | None = None
-    warnings: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def warned(self) -> bool:
+        """Whether the answer is another than eager's, and something that was said names the cause."""
+        return self.outcome.silent and warned(self.said)
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is, and nothing does."""
+        return self.outcome.silent and not warned(self.said)
 
     def row(self) -> dict[str, Any]:
         """Return its line in the table."""
@@ -45,6 +59,7 @@ class Attempt:
             "nodes": self.artifact.ops().total() if self.artifact else "",
             "max diff": f"{self.report.worst:.1e}" if self.report and self.outcome in (Outcome.OK, Outcome.WRONG) else "",
             "what was seen": textwrap.shorten(self._seen(), MESSAGE, placeholder=" …"),
+            "what it warned of": textwrap.shorten("; ".join(filter(names_cause, self.said)), MESSAGE, placeholder=" …"),
         }
 
     def _seen(self) -> str:
@@ -106,30 +121,27 @@ def attempt(
 def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
     """Take the first step of an attempt: to the artifact, or the error of the exporter."""
     copied, given = fresh(module), copy.deepcopy(sample)
-    with muffled() as said, native_output_dropped():
+    with heard() as said:
         tried = _exported(exporter, lambda: exporter.export(copied, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
-    return replace(tried, warnings=tuple(said))
+    return replace(tried, said=tuple(said))
 
 
 def loaded(tried: Attempt) -> Attempt:
     """Take the second step: make the artifact ready to run, or keep the error of the runtime. An attempt that failed stays as it is."""
     if tried.artifact is None:
         return tried
-    with muffled(), native_output_dropped():
-        start = time.perf_counter()
-        try:
-            tried.artifact.load()
-        except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
-            return replace(tried, outcome=Outcome.LOAD, error=error)
-    return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})
+    with heard() as said:
+        tried = _loaded(tried, tried.artifact)
+    return replace(tried, said=shortened(tried.said, said))
 
 
 def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
     """Take the third step: to the report. An attempt that failed stays as it is."""
     if tried.artifact is None or tried.error is not None:
         return tried
-    report = verify(tried.artifact, module, samples)
-    return replace(tried, outcome=report.outcome, report=report)
+    with heard() as said:
+        report = verify(tried.artifact, module, samples)
+    return replace(tried, outcome=report.outcome, report=report, said=shortened(tried.said, said))
 
 
 def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
@@ -139,3 +151,12 @@ def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
         return Attempt(exporter.name, Outcome(exporter.stage(error)), error=error)
     return Attempt(exporter.name, Outcome.OK, artifact, seconds={"export": time.perf_counter() - start})
+
+
+def _loaded(tried: Attempt, artifact: Artifact) -> Attempt:
+    start = time.perf_counter()
+    try:
+        artifact.load()
+    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
+        return replace(tried, outcome=Outcome.LOAD, error=error)
+    return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})

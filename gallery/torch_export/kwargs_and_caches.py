@@ -57,7 +57,7 @@ compared
 # it refuses another number, but where there was ``None``, it ignores a mask without a word.
 
 show.summary(compared["dynamo"].artifact)
-assert any("axes will not be renamed" in warning for warning in compared["dynamo"].warnings)
+assert any("axes will not be renamed" in line for line in compared["dynamo"].said)
 assert {str(v.shape[0]) for v in compared["to_onnx"].artifact.model.graph.inputs} == {"batch"}
 captured = compared["torch.export"].artifact
 with expect_failure(AssertionError, match="Guard failed: scale == 3.0"):

@@ -71,7 +71,7 @@ with expect_failure(CaptureError, match="data-dependent expression"):
 # %%
 # ``torchscript`` does have values, those of the example. It takes the warm road, keeps that one alone, and says so only in a warning:
 
-(warning,) = [said for said in compared["torchscript"].warnings if said.startswith("TracerWarning")]
+(warning,) = [said for said in compared["torchscript"].said if said.startswith("TracerWarning")]
 print(textwrap.fill(warning, 96))
 
 # %%

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from exportlab.messages import muffled
+from exportlab.messages import heard
 from fx2onnx.errors import MutationError
 
 # %%
@@ -95,9 +95,9 @@ with expect_failure(MutationError, match="the model changes 1.running_mean"):
 # The official exporter warns, and writes something else than you gave it. It is wrong for the net in training, and right for the net after
 # ``eval()``:
 
-with muffled() as said:
+with heard() as said:
     file = export("dynamo", training, samples[0], dynamic_shapes=free)
-assert any("Exporting a model while it is in training mode" in warning for warning in said)
+assert any("Exporting a model while it is in training mode" in line for line in said)
 assert verify(file, training, samples).outcome == "wrong"
 verify(file, net, samples).check()
 

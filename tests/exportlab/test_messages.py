@@ -6,13 +6,15 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from exportlab import expect_failure
 from exportlab.files import written_whole
-from exportlab.messages import first_line, muffled, native_output_dropped, root
+from exportlab.messages import first_line, heard, muffled, native_output_dropped, quiet, root
 
 
 def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,22 +70,94 @@ def test_first_line_and_root() -> None:
     assert first_line(ValueError()) == "ValueError: no message"
 
 
-def test_muffled_keeps_warnings_and_restores_logging(capsys: pytest.CaptureFixture[str]) -> None:
-    with muffled() as said:
-        warnings.warn("careful", UserWarning, stacklevel=1)
-        logging.getLogger("torch").warning("chatter")
-        print("chatter", file=sys.stderr)
-    assert said == ["UserWarning: careful"]
-    assert capsys.readouterr().err == ""
-    assert logging.root.manager.disable == logging.NOTSET
+AXIS = "# The axis name: a will not be used, since it shares the same shape constraints with another axis: b."
+ABOUT_TORCH = "`isinstance(treespec, LeafSpec)` is deprecated, use something else"
 
 
-def test_output_from_below_python_is_dropped_and_then_comes_back(capfd: pytest.CaptureFixture[str]) -> None:
+def say(axis: str = AXIS) -> None:
+    warnings.warn(ABOUT_TORCH, FutureWarning, stacklevel=1)
+    warnings.warn(axis, UserWarning, stacklevel=1)
+    warnings.warn("Converting a tensor to a Python boolean might cause the trace to be incorrect.", torch.jit.TracerWarning, stacklevel=1)
+    logging.getLogger("torch.onnx").warning("the opset was converted")
+    logging.getLogger("torch.onnx").info("a step was done")
+    logging.getLogger("torch.onnx._internal.exporter._registration").warning("torchvision is not installed. Skipping torchvision::nms")
+    logging.getLogger("apart").error("a logger that hands nothing on")
+    os.write(
+        2, b"\x1b[0;93m2026-11-22 04:20:10.096958729 [W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape\x1b[m\n"
+    )
+    os.write(2, b"2026-11-22 04:20:10.096958729 [E:onnxruntime:, sequential_executor.cc:677 ExecuteKernel] it is raised as well\n")
+    os.write(1, b"graph(%x : Float(4))\n")
+    print("[W1122 04:20:10.123456 7 mutex.cpp:12] Warning: at 0x7f579b94b240", file=sys.stderr)
+    print(" 50%|#####     |", file=sys.stderr)
+
+
+SAID = [
+    "torch.onnx: the opset was converted",
+    "apart: a logger that hands nothing on",
+    f"UserWarning: {AXIS}",
+    "TracerWarning: Converting a tensor to a Python boolean might cause the trace to be incorrect.",
+    "[W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape",
+    "[W mutex.cpp:12] Warning: at 0x…",
+]
+
+
+@pytest.fixture(autouse=True)
+def logger_apart() -> Iterator[None]:
+    logging.getLogger("apart").propagate = False
+    yield
+    logging.getLogger("apart").propagate = True
+
+
+def test_what_is_said_is_heard_from_every_side_without_noise(capfd: pytest.CaptureFixture[str]) -> None:
+    with heard() as said:
+        say()
+    assert said == SAID
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_was_said_before_an_error_is_heard() -> None:
+    with pytest.raises(KeyError), heard() as said:  # noqa: PT012 - the block is what is tested
+        say()
+        raise KeyError
+    assert said == SAID
+
+
+def test_when_it_was_heard_all_is_as_before(capfd: pytest.CaptureFixture[str]) -> None:
+    with heard():
+        say()
+    print("out", flush=True)
+    os.write(2, b"err")
+    assert capfd.readouterr() == ("out\n", "err")
+    with pytest.warns(UserWarning, match="axis name"):
+        warnings.warn(AXIS, UserWarning, stacklevel=1)
+
+
+def test_muffled_hides_what_is_noise_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with muffled():
+            say()
+    assert [str(w.message)[:15] for w in caught] == ["# The axis name", "Converting a te"]
+    assert [record.message for record in caplog.records] == ["the opset was converted", "a logger that hands nothing on"]
+    logging.getLogger("torch.onnx._internal.exporter._registration").warning("torchvision is not installed.")
+    assert caplog.records[-1].message == "torchvision is not installed.", "the block is over"
+
+
+def test_quiet_hides_the_same_for_good(caplog: pytest.LogCaptureFixture) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quiet()
+        say()
+    assert [str(w.message)[:15] for w in caught] == ["# The axis name", "Converting a te"]
+    assert [record.message for record in caplog.records] == ["the opset was converted", "a logger that hands nothing on"]
+
+
+def test_of_native_output_warnings_alone_are_left_and_the_rest_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
     with native_output_dropped():
-        os.write(1, b"graph")
-        os.write(2, b"graph")
+        os.write(1, b"graph\n")
+        os.write(2, b"graph\nW 00:00:00.12 executorch:method.cpp:10] a warning\n[E:onnxruntime:, x.cc:1 f] raised\n")
     os.write(1, b"back")
-    assert capfd.readouterr() == ("back", "")
+    assert capfd.readouterr() == ("back", "W executorch:method.cpp:10] a warning\n")
 
 
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transformers import Cache, DynamicCache, LlamaConfig, LlamaForCausalLM
 
 from exportlab import Sample, export, patches, quiet, verify, zoo
-from exportlab.messages import muffled, native_output_dropped
+from exportlab.messages import heard
 
 ROWS = ({0: "rows"},)
 SIZES = (4, 7, 1)
@@ -150,7 +150,7 @@ def _is_cache(thing: Any) -> bool:
 def exported(obstacle: Obstacle) -> Any:
     """By torch.export, on which the others stand."""
     first = obstacle.samples[0]
-    with muffled(), native_output_dropped():
+    with heard():
         return export("torch.export", obstacle.model, first.args, first.kwargs, dynamic_shapes=obstacle.dynamic_shapes)
 
 
@@ -195,7 +195,7 @@ def test_a_patch_is_undone_after_an_exception(name: str) -> None:
 
 
 def test_a_refused_export_leaves_the_mode_of_gradients() -> None:
-    with pytest.raises(Exception, match="data-dependent"), patches.grad_mode_kept(), muffled(), native_output_dropped():
+    with pytest.raises(Exception, match="data-dependent"), patches.grad_mode_kept(), heard():
         torch.export.export(Silenced(), (torch.ones(4, 3),))
     assert torch.is_grad_enabled()
 

@@ -33,6 +33,29 @@ def test_what_is_written_is_read(path: Path) -> None:
     assert environments(path) == {"ab12cd34": HERE}
 
 
+def test_what_was_said_is_read_and_records_from_before_have_nothing(path: Path) -> None:
+    said = replace(BAD, said=("TracerWarning: é",))
+    before = json.loads(GOOD.line())
+    del before["said"]
+    path.write_text(path.read_text(encoding="utf-8") + said.line() + "\n" + json.dumps(before) + "\n", encoding="utf-8")
+    assert read(path) == [GOOD, BAD, said, GOOD]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said", "silent", "warned"),
+    [
+        (Outcome.WRONG, (), True, False),
+        (Outcome.FROZEN, ("UserWarning: this is old",), True, False),
+        (Outcome.FROZEN, ("UserWarning: this is old", "TracerWarning: a branch"), False, True),
+        (Outcome.NARROW, ("TracerWarning: a branch",), False, False),
+        (Outcome.OK, ("TracerWarning: a branch",), False, False),
+    ],
+)
+def test_silent_is_wrong_without_a_word_of_the_cause(outcome: Outcome, said: tuple[str, ...], silent: bool, warned: bool) -> None:
+    record = replace(GOOD, outcome=outcome, said=said)
+    assert (record.silent, record.warned) == (silent, warned)
+
+
 def test_every_line_is_on_disk_before_the_next_comes(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "seen.jsonl", HERE)
     journal.write(GOOD)

@@ -156,7 +156,7 @@ def test_records_hold_what_was_seen_and_are_not_made_twice(tmp_path: Path) -> No
     assert good.bytes > good.weights_bytes
     assert found["row_loop", "to_onnx", "dynamic"].error.startswith("FrozenDimension")
     assert found["row_loop", "torch.export", "dynamic"].where is None
-    assert found["branch_on_batch", "torch.export", "dynamic"].failed[0]["outcome"] == "frozen"
+    assert found["branch_on_batch", "torch.export", "dynamic"].failed[0]["outcome"] == "narrow"
     assert found["same_tensor_thrice", "torch.export", "static"].outcome == "wrong"
     assert told[0] == (Counter(), len(tasks))
     assert told[-1] == (Counter(outcomes(records).values()), 0)
@@ -239,6 +239,13 @@ def through_dask(tasks: list[Task], path: Path) -> list[Record]:
 
     with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
         return sweep(tasks, path, executor=client.get_executor())
+
+
+def test_a_record_holds_what_the_exporter_said(tmp_path: Path) -> None:
+    (found,) = sweep(grid([zoo.get("branch_on_batch")], ("torchscript",), ("dynamic",)), tmp_path / "seen.jsonl")
+    assert (found.outcome, found.warned, found.silent) == ("frozen", True, False)
+    assert [line[:33] for line in found.said] == ["TracerWarning: Converting a tenso"]
+    assert read(tmp_path / "seen.jsonl") == [found]
 
 
 def test_a_message_is_kept_without_the_folders_of_this_machine() -> None:

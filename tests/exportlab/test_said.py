@@ -1,0 +1,82 @@
+"""What is noise, what names a cause, and how much of what was said is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from exportlab.said import CAUSES, LONGEST, MOST, NATIVE, NOISE, Line, kept, names_cause, shortened, tidied, warned
+
+TRACER = "TracerWarning: Converting a tensor to a Python boolean might cause the trace to be incorrect."
+
+
+def test_every_entry_of_both_lists_has_a_reason() -> None:
+    assert all(entry.why for entry in (*NOISE, *CAUSES))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        TRACER,
+        "UserWarning: # The axis name: a will not be used, since it shares the same shape constraints with another axis: b.",
+        "UserWarning: Exporting a model while it is in training mode. Please ensure that this is intended",
+        "UserWarning: Provided key X for dynamic axes is not a valid input/output name",
+        "UserWarning: ONNX Preprocess - Removing mutation from node aten::add_ on block input: 'calls'. This changes graph semantics.",
+        "UserWarning: The tensor attribute self.last was assigned during export. Such attributes must be registered as buffers",
+        "UserWarning: Warning: duplicated values in 'index' field, this will cause the ONNX model to be incorrect.",
+        "UserWarning: If indices include negative values, the exported graph will produce incorrect results.",
+        "[W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape from model of {4} does not match actual shape of {3}",
+        "[W:onnxruntime:, graph.cc:125 MergeShapeInfo] Error merging shape info for output.",
+    ],
+)
+def test_a_line_that_names_a_cause_is_no_noise(line: str) -> None:
+    assert names_cause(line)
+    source, _, text = line.partition(": ")
+    category = {"UserWarning": UserWarning, "TracerWarning": Warning}.get(source)
+    assert not (Line(category, text) if category else Line(NATIVE, line)).is_noise
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "DeprecationWarning: this is old",
+        "torch.fx.experimental.symbolic_shapes: Unable to find user code corresponding to {u0}",
+        "UserWarning: # The axis name: seq will not be used, since it shares the same shape constraints with another axis: seq.",
+    ],
+)
+def test_other_lines_name_none(line: str) -> None:
+    assert not names_cause(line)
+
+
+def test_a_category_of_warnings_stands_for_those_below_it() -> None:
+    class Progress(UserWarning):
+        pass
+
+    assert Line(Progress, "IProgress not found. Please update jupyter").is_noise
+    assert not Line(Progress, "another").is_noise
+
+
+@pytest.mark.parametrize(
+    ("said", "kept_as"),
+    [
+        ("\x1b[0;93m2026-11-22 04:20:10.096958729 [W:onnxruntime:, a.cc:1 F] x\x1b[m", "[W:onnxruntime:, a.cc:1 F] x"),
+        ("[W1122 04:20:10.123456 77 mutex.cpp:12] x", "[W mutex.cpp:12] x"),
+        ("W1122 04:22:19.272000 9527 /v/lib/python3.11/site-packages/torch/a.py:630] x", "W torch/a.py:630] x"),
+        ("<function f at 0x7f579b94b240>", "<function f at 0x…>"),
+        ("two\n lines", "two lines"),
+    ],
+)
+def test_what_varies_is_not_kept(said: str, kept_as: str) -> None:
+    assert tidied(said) == kept_as
+
+
+def test_a_line_has_a_length() -> None:
+    assert len(tidied("x" * 400)) == LONGEST
+
+
+def test_a_line_is_kept_once_and_of_too_many_those_that_name_a_cause() -> None:
+    lines = [Line(UserWarning, f"number {i}") for i in range(20)] + [Line(NATIVE, TRACER)]
+    found = kept([*lines, *lines])
+    assert found == (*(f"UserWarning: number {i}" for i in range(MOST - 1)), TRACER)
+    assert shortened(found, found) == found
+    assert warned(found)
+    assert not warned(found[:-1])
