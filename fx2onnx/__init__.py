@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from .arguments import call_of, check_file, check_only
+from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
-from .capture.by_export import capture_by_export
-from .errors import ToOnnxError, op_title
+from .capture.by_export import Capture, capture_by_export
+from .capture.dynamic_axes import as_dynamic_shapes
+from .check import check_numbers
+from .errors import ToOnnxError, UnsupportedArgument, op_title
 from .ops import own_translations
 from .program import ConversionReport, Program
 from .translate.dispatch import FALLBACKS, Dispatch
@@ -22,30 +27,27 @@ OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20
 
 
 def to_onnx(
-    model: torch.nn.Module | torch.export.ExportedProgram,
-    args: tuple[Any, ...] = (),
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    dynamic_shapes: Any = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset_version: int = _DEFAULT_OPSET,
-    strict: bool = False,
-    functions: Any = (),
-    custom_translation_table: Mapping[Any, Any] | None = None,
-    mutations: str = "error",
-    fallback: bool = True,
-    accept_ranges: Sequence[str] = (),
-) -> Program:
-    """Export a model to ONNX: the arguments and the result are those of `torch.onnx.export(dynamo=True)`.
+    model: torch.nn.Module | torch.export.ExportedProgram, args: tuple[Any, ...] = (), f: str | os.PathLike[str] | None = None, *,
+    kwargs: Mapping[str, Any] | None = None, verbose: bool | None = None, input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None, opset_version: int | None = None, dynamo: bool = True, external_data: bool | None = True,
+    dynamic_shapes: Any = None, custom_translation_table: Mapping[Any, Any] | None = None, report: bool = False, optimize: bool = True,
+    verify: bool = False, profile: bool = False, dump_exported_program: bool = False, artifacts_dir: str | os.PathLike[str] = ".",
+    export_params: bool = True, keep_initializers_as_inputs: bool = False, dynamic_axes: Mapping[str, Any] | None = None,
+    training: Any = torch.onnx.TrainingMode.EVAL, operator_export_type: Any = torch.onnx.OperatorExportTypes.ONNX,
+    do_constant_folding: bool = True, custom_opsets: Mapping[str, int] | None = None,
+    export_modules_as_functions: bool | Collection[type[torch.nn.Module]] = False, autograd_inlining: bool = True,
+    strict: bool = False, functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (),
+) -> Program:  # fmt: skip
+    """Export a model to ONNX; docs/converter.md says of each argument of `torch.onnx.export` whether it is done, or what to do instead.
 
     Args:
-        model: a module, or a `torch.export.ExportedProgram` (then `args`, `kwargs`, `dynamic_shapes` and `strict` say nothing new).
+        model: a module, or a `torch.export.ExportedProgram` (then `args`, `kwargs` and `strict` say nothing new).
+        f: the path to save to, as `external_data`, `export_params` and `keep_initializers_as_inputs` say.
+        opset_version: 18 to 26, written as asked, never converted; 20 if not given.
         dynamic_shapes: the axes that move, as `torch.export.export` takes them; a string names an axis, in the file as well.
-        opset_version: 18 to 26, written as asked, never converted.
+        custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define.
             Equal blocks are captured once; the report says which were proven equal, and why others were not.
-        custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         mutations: "error" refuses a model that changes a buffer or an input; "outputs" returns the new values as further outputs, and makes
             a changed buffer an input whose default is its value at export.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
@@ -55,35 +57,66 @@ def to_onnx(
         a `torch.onnx.ONNXProgram`, with a `report`.
 
     Raises:
-        ValueError: an argument is none of what is said above.
-        CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision: what the model does cannot be a file; all of them
-            are `ToOnnxError`, and say where in the model and what to do.
+        UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too.
+        CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision, WrongNumbers: what the model does cannot be a file. All
+            of them are `ToOnnxError`, and say where in the model and what to do.
     """
-    _check_arguments(model, args, opset_version, strict, functions, mutations)
-    capture = capture_by_export(
-        model, args, kwargs or {}, dynamic_shapes=dynamic_shapes, strict=strict, accept_ranges=accept_ranges, functions=functions
-    )
-    dispatch = dispatch_of(custom_translation_table or {}, own_translations(), opset_version, fallback)
-    asked = ConversionOptions(opset_version, input_names or (), output_names or (), mutations)
+    check_only(
+        model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
+        custom_opsets=custom_opsets, autograd_inlining=autograd_inlining,
+    )  # fmt: skip
+    check_file(f, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
+    args, given = call_of(model, args, kwargs)
+    names = input_names or (), output_names or ()
+    asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
+    marked = _marked(functions, export_modules_as_functions)
+    _check_arguments(model, asked, strict, marked)
+    if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
+        dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
+    artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
+    with artifacts.kept():
+        capture = capture_by_export(model, args, given, dynamic_shapes, strict, accept_ranges, marked)
+        artifacts.has_captured(capture.program)
+        dispatch = dispatch_of(custom_translation_table or {}, own_translations(), asked.opset, fallback)
+        artifacts.has_made(program := _converted(capture, asked, dispatch, optimize))
+        if verify:
+            check_numbers(program, model, args, given)
+    _save(program, f, export_params, keep_initializers_as_inputs, external_data)
+    return program
+
+
+def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool) -> Program:
     blocks = Blocks(capture.sharing) if capture.sharing else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
-    model_made = passes_applied(conversion.model())
-    return Program(model_made, capture.program, _report(dispatch, blocks, conversion.mutated))
+    model = conversion.model()
+    return Program(passes_applied(model) if optimize else model, capture.program, _report(dispatch, blocks, conversion.mutated))
 
 
-def _check_arguments(model: Any, args: Any, opset_version: Any, strict: bool, functions: Any, mutations: str) -> None:
+def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> None:
+    if f is not None:
+        program.save(f, include_initializers=weights, keep_initializers_as_inputs=as_inputs, external_data=external_data)
+
+
+def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[torch.nn.Module]]) -> Any:
+    """Return the classes whose calls become functions, of the two arguments that may say so."""
+    if functions and export_modules_as_functions:
+        raise UnsupportedArgument("functions and export_modules_as_functions say the same: pass functions alone")
+    asked = functions or export_modules_as_functions
+    return asked if isinstance(asked, bool) else tuple(asked)
+
+
+def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any) -> None:
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
-        raise ValueError(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")
-    if not isinstance(args, tuple):
-        raise ValueError(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one")
-    if not isinstance(opset_version, int) or not OLDEST_OPSET <= opset_version <= NEWEST_OPSET:
-        raise ValueError(f"opset_version={opset_version!r}: to_onnx writes {OLDEST_OPSET} to {NEWEST_OPSET}, as ONNX Runtime runs them")
-    if mutations not in ("error", "outputs"):
-        raise ValueError(f'mutations={mutations!r}: pass "error" or "outputs"')
+        raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")
+    if not isinstance(asked.opset, int) or not OLDEST_OPSET <= asked.opset <= NEWEST_OPSET:
+        text = f"opset_version={asked.opset!r}: to_onnx writes {OLDEST_OPSET} to {NEWEST_OPSET}, as ONNX Runtime runs them"
+        raise UnsupportedArgument(text)
+    if asked.mutations not in ("error", "outputs"):
+        raise UnsupportedArgument(f'mutations={asked.mutations!r}: pass "error" or "outputs"')
     if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
-        raise ValueError("functions marks blocks while the module is captured: pass a module, and strict=False")
-    if functions is not True and not all(isinstance(kind, type) for kind in functions):
-        raise ValueError("functions must be True or a sequence of module classes")
+        raise UnsupportedArgument("functions marks blocks while the module is captured: pass a module, and strict=False")
+    if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
+        raise UnsupportedArgument("functions must be True or a sequence of module classes")
 
 
 def _report(dispatch: Dispatch, blocks: Blocks | None, mutations: tuple[str, ...]) -> ConversionReport:

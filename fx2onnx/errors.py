@@ -57,6 +57,14 @@ class NameCollision(ToOnnxError):
     """Names that were asked for are not as many as the values, or not unique."""
 
 
+class UnsupportedArgument(ToOnnxError, ValueError):
+    """An argument asks for something that `to_onnx` does not do; the text says what to do instead."""
+
+
+class WrongNumbers(ToOnnxError):
+    """`verify=True` found the file to compute something other than the model."""
+
+
 def users_line(node: torch.fx.Node) -> str:
     """Return the innermost line outside torch that the capture kept, `file.py:12 in forward`; else the module that the node is in."""
     frames = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import onnx_ir as ir
 import torch
+from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.utils import _pytree as pytree
 
+from .errors import UnsupportedArgument
 from .files import written_whole
 
 EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
@@ -42,6 +47,30 @@ class Program(torch.onnx.ONNXProgram):
         super().__init__(model, exported_program)
         self.report = report
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Sequence[torch.Tensor]:
+        """Run the file in ONNX Runtime with the arguments of the module, or with the inputs of the file in their order.
+
+        Raises:
+            ValueError: a number differs from the one that the file has as a constant.
+        """
+        assert self.exported_program is not None
+        order = self.exported_program.call_spec.in_spec.child(1).context or ()
+        ordered = {name: kwargs[name] for name in order} if set(order) == set(kwargs) else kwargs
+        leaves, spec = pytree.tree_flatten((args, ordered))
+        as_exported = spec == self.exported_program.call_spec.in_spec
+        return super().__call__(*(_inputs_among(leaves, self.exported_program) if as_exported else leaves))
+
+    def apply_weights(self, state_dict: dict[str, torch.Tensor]) -> None:
+        """Put other weights in the place of those of the same names.
+
+        Raises:
+            UnsupportedArgument: the file holds one of them transposed, or folded into a convolution; nothing is changed.
+        """
+        held = self.model.graph.initializers
+        if changed := [name for name in state_dict if name not in held and any(other.startswith(f"{name}/") for other in held)]:
+            raise UnsupportedArgument(f"the file holds {', '.join(changed)} in another form: load the weights into the model and export it")
+        super().apply_weights(state_dict)
+
     def save(
         self,
         destination: str | os.PathLike[str],
@@ -52,22 +81,49 @@ class Program(torch.onnx.ONNXProgram):
     ) -> None:
         """Save as `torch.onnx.ONNXProgram.save` does; the weights are streamed into a file beside the model when they are large.
 
+        Args:
+            include_initializers: whether the file holds the weights.
+            keep_initializers_as_inputs: whether the weights are inputs as well, so that a call may give others.
+            external_data: whether the weights lie in a second file; None leaves it to their size.
+
         Raises:
             OSError: the folder does not exist or cannot be written; nothing is left behind.
         """
-        path = os.fspath(destination)
-        if not include_initializers or keep_initializers_as_inputs:
-            with written_whole(path) as draft:
-                super().save(
-                    draft,
-                    include_initializers=include_initializers,
-                    keep_initializers_as_inputs=keep_initializers_as_inputs,
-                    external_data=external_data,
-                )
-            return
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with written_whole(path) as draft:
-            ir.save(self.model, draft, external_data=f"{draft.name}.data" if beside else None)
+        with written_whole(os.fspath(destination)) as draft, self._with_weights(include_initializers, keep_initializers_as_inputs):
+            ir.save(self.model, draft, external_data=f"{draft.name}.data" if beside and include_initializers else None)
+
+    @contextmanager
+    def _with_weights(self, in_file: bool, as_inputs: bool) -> Iterator[None]:
+        """Have the model, while it lasts, hold its weights or not, and take them as inputs or not; other constants stay what they are."""
+        graph = self.model.graph
+        everything = dict(graph.initializers)
+        weights = {name: value for name, value in everything.items() if self._is_of_the_model(name)}
+        added = [value for value in weights.values() if as_inputs and not value.is_graph_input()]
+        graph.inputs.extend(added)
+        for name in () if in_file else weights:
+            del graph.initializers[name]
+        try:
+            yield
+        finally:
+            graph.initializers.clear()
+            graph.initializers.update(everything)
+            del graph.inputs[len(graph.inputs) - len(added) :]
+
+    def _is_of_the_model(self, initializer: str) -> bool:
+        """Whether it is a parameter or a buffer: as it is, transposed (`weight/T`) or folded."""
+        assert self.exported_program is not None
+        name = initializer.partition("/")[0]
+        return name in self.exported_program.state_dict or name in self.exported_program.constants
 
     def _bytes(self) -> int:
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
+
+
+def _inputs_among(leaves: Sequence[Any], program: torch.export.ExportedProgram) -> list[Any]:
+    """Return those arguments that are inputs of the file; the others are constants of it."""
+    taken = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    for leaf, given in zip(leaves, taken, strict=True):
+        if isinstance(given, ConstantArgument) and isinstance(leaf, (int, float, str)) and leaf != given.value:
+            raise ValueError(f"{given.name} is the constant {given.value!r} in this file, and the call gives {leaf!r}: export it once more")
+    return [leaf for leaf, given in zip(leaves, taken, strict=True) if not isinstance(given, ConstantArgument)]

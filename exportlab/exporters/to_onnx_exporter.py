@@ -45,7 +45,7 @@ class ToOnnx:
         if opset_version is not None:
             options["opset_version"] = opset_version
         program = to_onnx(
-            module, args, kwargs, dynamic_shapes=dynamic_shapes, input_names=input_names, output_names=output_names, **options
+            module, args, kwargs=kwargs, dynamic_shapes=dynamic_shapes, input_names=input_names, output_names=output_names, **options
         )
         asked = Interface.of(input_names, output_names, opset_version)
         assert program.exported_program is not None

@@ -37,21 +37,21 @@ def capture_by_export(
     model: nn.Module | torch.export.ExportedProgram,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    *,
     dynamic_shapes: Any = None,
     strict: bool = False,
     accept_ranges: Sequence[str] = (),
     functions: Classes = (),
 ) -> Capture:
-    """Capture a module; an `ExportedProgram` is taken as it is.
+    """Capture a module; an `ExportedProgram` is taken as it is, its axes called by the names in `dynamic_shapes`.
 
     Raises:
         CaptureError: torch.export refuses the module. FrozenDimension: an axis asked to be dynamic is not.
         MutationError: another call would find what this one left in an attribute.
     """
     if isinstance(model, torch.export.ExportedProgram):
-        return Capture(_resolved(model))
-    args, kwargs = _kept_apart(args, dict(kwargs))
+        program = _resolved(model)
+        return Capture(program, _names_given(program, dynamic_shapes))
+    args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     if unknown := set(accept_ranges) - {dim.name for dim in asked}:
         raise ValueError(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
@@ -63,6 +63,23 @@ def capture_by_export(
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
     return Capture(program, names, sharing)
+
+
+def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:
+    """Return the names that `dynamic_shapes` has for the axes of a captured program, which move or not as it was captured."""
+    if not dynamic_shapes:
+        return {}
+    if program.example_inputs is None:
+        raise CaptureError("dynamic_shapes cannot name the axes of a program without example_inputs: name them when you capture it")
+    args, kwargs = program.example_inputs
+    names: dict[sympy.Expr, str] = {}
+    for dim in dynamic_dims(program, args, kwargs, dynamic_shapes):
+        found = symbol_of(program, pytree.tree_leaves((args, kwargs)), dim)
+        if isinstance(found, int):
+            raise FrozenDimension(f'"{dim.name}" was asked to be dynamic but was captured as the constant {found}: capture it once more')
+        if found is not None and dim.named and names.setdefault(found, dim.name) != dim.name:
+            raise FrozenDimension(f'"{dim.name}" and "{names[found]}" are one size in the captured program: give both axes one name')
+    return names
 
 
 def _with_blocks(model: nn.Module, classes: Classes, export: Export) -> tuple[torch.export.ExportedProgram, Sharing]:
@@ -94,7 +111,7 @@ def _with_marks(model: nn.Module, classes: Classes, export: Export, watches: boo
             left_out[error.path] = str(error)
 
 
-def _kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments, a tensor that is given twice as two tensors: torch.export would silently make one input of them."""
     seen: set[int] = set()
 

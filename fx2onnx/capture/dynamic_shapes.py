@@ -57,6 +57,7 @@ class DynamicDim:
     derived: bool = False  # from another, `2 * batch`
 
 
+Captured = nn.Module | torch.export.ExportedProgram
 DimSize = tuple[DynamicDim, Size]
 DimOf = dict[sympy.Symbol, DynamicDim]
 SizeOf = dict[sympy.Symbol, int]
@@ -73,7 +74,7 @@ def in_quotes(names: Iterable[str]) -> str:
     return f"({', '.join(listed)}{',' * (len(listed) == 1)})"
 
 
-def dynamic_dims(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[DynamicDim]:
+def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[DynamicDim]:
     """Return every axis of a tensor that `dynamic_shapes` asks to be dynamic."""
     if not dynamic_shapes:
         return []

@@ -98,7 +98,7 @@ def test_the_newest_opset_is_the_newest_that_onnx_runtime_runs() -> None:
         ({"functions": ("BertLayer",)}, "sequence of module classes"),
         ({"functions": True, "strict": True}, "strict=False"),
         ({"accept_ranges": ("rows",)}, "dynamic_shapes has no such axis"),
-        ({"args": X}, r"write \(x,\) for one"),
+        ({"args": [X]}, r"write \(x,\) for one"),
         ({"model": torch.relu}, "torch.nn.Module or an ExportedProgram"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",

@@ -22,7 +22,7 @@ class Scaled(nn.Module):
 def test_keywords_that_a_forward_does_not_name_may_move() -> None:
     module, others = Scaled(), {"scale": X + 1, "offset": X - 1}
     moving = {0: "batch"}
-    program = to_onnx(module, (X,), others, dynamic_shapes={"x": moving, "others": {"scale": moving, "offset": moving}})
+    program = to_onnx(module, (X,), kwargs=others, dynamic_shapes={"x": moving, "others": {"scale": moving, "offset": moving}})
     seven = torch.randn(7, 3)
     verify(program, module, [Sample((X,), others), Sample((seven,), {"scale": seven + 1, "offset": seven - 1})]).check()
     assert "forward" not in vars(module)
@@ -34,4 +34,4 @@ def test_a_keyword_that_cannot_be_a_parameter_is_refused() -> None:
             return x * others["my scale"]
 
     with pytest.raises(CaptureError, match=r"cannot reach \['my scale'\], which \*\*others takes"):
-        to_onnx(Odd(), (X,), {"my scale": X}, dynamic_shapes={"x": {0: "batch"}, "others": {"my scale": {0: "batch"}}})
+        to_onnx(Odd(), (X,), kwargs={"my scale": X}, dynamic_shapes={"x": {0: "batch"}, "others": {"my scale": {0: "batch"}}})

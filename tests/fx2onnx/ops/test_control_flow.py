@@ -201,7 +201,7 @@ def test_right_at_other_opsets_and_with_fixed_sizes(name: str, opset: int) -> No
 def test_cases_of_the_zoo_are_right_at_all_their_sizes(name: str) -> None:
     built = zoo.get(name).build()
     first = built.samples[0]
-    program = to_onnx(built.module, first.args, first.kwargs, dynamic_shapes=built.dynamic_shapes)
+    program = to_onnx(built.module, first.args, kwargs=first.kwargs, dynamic_shapes=built.dynamic_shapes)
     verify(program, built.module, built.samples).check()
 
 

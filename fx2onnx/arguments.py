@@ -1,0 +1,104 @@
+"""What `torch.onnx.export` takes and `to_onnx` does not do: each refused in one line that says what to do instead."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from .errors import UnsupportedArgument
+
+TrainingMode, Operators = torch.onnx.TrainingMode, torch.onnx.OperatorExportTypes
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
+    "dynamo": ((True,), "the TorchScript exporter is torch's alone: call torch.onnx.export(…, dynamo=False)"),
+    "training": (
+        (TrainingMode.EVAL, TrainingMode.PRESERVE),
+        "a model is exported in the mode that it is in: call model.train() before, or model.eval()",
+    ),
+    "operator_export_type": ((Operators.ONNX,), "all nodes are ONNX's own: give operators of yours a custom_translation_table"),
+    "do_constant_folding": ((True,), "optimize=False is what leaves the weights of a batch norm where they are"),
+    "custom_opsets": ((None, {}), "the opset of a domain is that of the functions in your custom_translation_table"),
+    "autograd_inlining": (
+        (True,),
+        "torch.export inlines autograd functions: make the function an operator, by torch.library.custom_op, and give that a translation "
+        "in custom_translation_table",
+    ),
+}
+"""The arguments that have one meaning here: the values that ask for it, and what to do instead of any other."""
+
+
+def check_only(model: Any, **given: Any) -> None:
+    """Refuse each argument of `ONLY` that asks for something else.
+
+    Raises:
+        UnsupportedArgument: one does.
+    """
+    for name, value in given.items():
+        accepted, instead = ONLY[name]
+        if value not in accepted and not _is_so_anyway(model, name, value):
+            raise UnsupportedArgument(f"{name}={value!r}: {instead}")
+
+
+def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
+    if name == "dynamo":  # torch.onnx.export does not ask what it is when the model is captured already
+        return isinstance(model, torch.export.ExportedProgram)
+    return name == "training" and value == TrainingMode.TRAINING and isinstance(model, nn.Module) and model.training
+
+
+def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool) -> None:
+    """Refuse a file that is no path, and what says how a file is to be written where none is.
+
+    Raises:
+        UnsupportedArgument: so it is.
+    """
+    if isinstance(f, Mapping):
+        raise UnsupportedArgument("f is a mapping, and the third argument is the path to save to: pass keyword arguments as kwargs=")
+    if f is not None and not isinstance(f, (str, os.PathLike)):
+        raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: write program.model_proto.SerializeToString() to it yourself")
+    if f is None and not export_params:
+        raise UnsupportedArgument("export_params=False is about the file f: pass f, or call program.save(path, include_initializers=False)")
+    if f is None and keep_initializers_as_inputs:
+        raise UnsupportedArgument(
+            "keep_initializers_as_inputs=True is about the file f: pass f, or call program.save(path, keep_initializers_as_inputs=True)"
+        )
+
+
+def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
+    """Return the arguments of the call that is exported: one tensor is a tuple of one, and a dict at the end stays what it is.
+
+    `torch.onnx.export` takes a dict at the end for keyword arguments. Here it is one only where `forward` could take it in no other way.
+
+    Raises:
+        UnsupportedArgument: args is no tuple, or `forward` could take its last dict in either way.
+    """
+    args = (args,) if isinstance(args, torch.Tensor) else args
+    if not isinstance(args, tuple):
+        raise UnsupportedArgument(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one")
+    if kwargs or not args or not isinstance(args[-1], dict) or not isinstance(model, nn.Module):
+        return args, dict(kwargs or {})
+    *before, last = args
+    signature = inspect.signature(model.forward)
+    if not _binds(signature, before, last):
+        return args, {}
+    if not _binds(signature, args, {}):
+        return tuple(before), last
+    if last and set(last) <= set(signature.parameters):
+        raise UnsupportedArgument(
+            f"args ends in a dict of {', '.join(last)}, which are parameters of forward: pass kwargs= if it holds keyword arguments, as "
+            "torch.onnx.export takes it, or give it by the name of its parameter, kwargs={name: {…}}"
+        )
+    return args, {}
+
+
+def _binds(signature: inspect.Signature, args: Any, kwargs: Mapping[Any, Any]) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:  # not the arguments that it takes, or a key that is no string
+        return False
+    return True

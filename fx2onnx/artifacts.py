@@ -1,0 +1,112 @@
+"""What an export leaves beside the file: a report in Markdown, the captured program, a profile. Not here: the file."""
+
+from __future__ import annotations
+
+import cProfile
+import io
+import os
+import pstats
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import torch
+
+from .errors import ToOnnxError
+from .program import Program
+
+LINES_OF_PROFILE = 30
+
+
+def _now() -> str:
+    return datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
+
+
+@dataclass
+class Artifacts:
+    """What was asked for, where it is to be written, and what is known of the export so far."""
+
+    folder: str | os.PathLike[str]
+    report: bool = False
+    profile: bool = False
+    dump: bool = False
+    verbose: bool = False
+    stamp: str = field(default_factory=_now)
+    captured: torch.export.ExportedProgram | None = None
+    program: Program | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Watch an export, and write what was asked for at its end, also where it fails."""
+        profiler = cProfile.Profile()
+        if self.profile:
+            profiler.enable()
+        try:
+            yield
+        except ToOnnxError as error:
+            profiler.disable()
+            self._report(error, profiler)
+            raise
+        finally:
+            profiler.disable()
+        self._report(None, profiler)
+
+    def has_captured(self, program: torch.export.ExportedProgram) -> None:
+        """Note the captured program, and write it where that was asked for: `onnx_export_TIME.pt2`."""
+        self.captured = program
+        self.say(f"captured {len(program.graph.nodes)} nodes")
+        if self.dump:
+            torch.export.save(program, self._path(".pt2"))
+
+    def has_made(self, program: Program) -> None:
+        """Note the program that is returned."""
+        self.program = program
+        sources = ", ".join(f"{source}: {count}" for source, count in program.report.sources.items())
+        self.say(f"translated them to {len(program.model.graph)} nodes, operators by source: {sources}")
+
+    def say(self, text: str) -> None:
+        """Print a line, where that was asked for."""
+        if self.verbose:
+            print("[to_onnx]", text)
+
+    def _path(self, end: str) -> Path:
+        folder = Path(self.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"onnx_export_{self.stamp}{end}"
+        self.say(f"writes {path}")
+        return path
+
+    def _report(self, error: ToOnnxError | None, profiler: cProfile.Profile) -> None:
+        profile = _slowest(profiler) if self.profile else ""
+        if not self.report:
+            print(profile, end="")
+            return
+        path = self._path(f"_{error.stage if error else 'success'}.md")
+        path.write_text("\n\n".join(self._sections(error, profile)) + "\n", encoding="utf-8")
+        if error:
+            error.add_note(f"The report is in {path}")
+
+    def _sections(self, error: ToOnnxError | None, profile: str) -> Iterator[str]:
+        yield "# What became of an export by to_onnx"
+        yield f"## {type(error).__name__}\n\n{_fenced(str(error))}" if error else "No errors."
+        if self.program is not None:
+            yield f"## Where the translations came from\n\n{_fenced(str(self.program.report))}"
+        if self.captured is not None:
+            yield f"## The captured program\n\n{_fenced(str(self.captured), 'python')}"
+        if self.program is not None:
+            yield f"## The ONNX model\n\n{_fenced(str(self.program.model))}"
+        if profile:
+            yield f"## Where the time went\n\n{_fenced(profile)}"
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    return f"```{language}\n{text.strip()}\n```"
+
+
+def _slowest(profiler: cProfile.Profile) -> str:
+    """The calls that took longest, with what they called."""
+    text = io.StringIO()
+    pstats.Stats(profiler, stream=text).sort_stats("cumulative").print_stats(LINES_OF_PROFILE)
+    return text.getvalue()

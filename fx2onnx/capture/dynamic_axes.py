@@ -1,0 +1,71 @@
+"""`dynamic_axes`, which goes by the names of the file's inputs, as `dynamic_shapes`, which go by the arguments of `forward`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from ..errors import UnsupportedArgument
+from .by_export import kept_apart
+
+
+def as_dynamic_shapes(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_axes: Mapping[str, Any],
+    input_names: Sequence[str],
+    output_names: Sequence[str],
+) -> dict[str, Any]:
+    """Return the same as `dynamic_shapes`, a tree like the arguments; axes of outputs follow from those of the inputs and are left out.
+
+    Raises:
+        UnsupportedArgument: the model is captured already, a name is of no input or output, or an argument is of a class of its own,
+            whose tree only `dynamic_shapes` can say.
+    """
+    from torch.export.dynamic_shapes import _combine_args
+
+    if not isinstance(model, nn.Module):
+        raise UnsupportedArgument("dynamic_axes comes too late for a captured program: capture it with dynamic_shapes")
+    args, kwargs = kept_apart(args, dict(kwargs))
+    tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    names = {id(tensor): name for tensor, name in zip(tensors, input_names, strict=False)}
+    found: dict[str, Any] = {}
+
+    def look(value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, torch.Tensor):
+            name = names.get(id(value), "_".join(path))
+            found[name] = _axes(name, dynamic_axes.get(name))
+            return found[name]
+        if isinstance(value, dict):
+            return {key: look(inside, (*path, str(key))) for key, inside in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)([look(inside, (*path, str(place))) for place, inside in enumerate(value)])
+        return _nothing(value, path)
+
+    shapes = {name: look(value, (name,)) for name, value in _combine_args(model, args, kwargs).items()}
+    if unknown := [name for name in dynamic_axes if name not in found and name not in output_names]:
+        raise UnsupportedArgument(
+            f"dynamic_axes names {', '.join(unknown)}, and the inputs are {', '.join(found)}: pass input_names, or dynamic_shapes instead"
+        )
+    return shapes
+
+
+def _axes(name: str, asked: Any) -> dict[int, Any] | None:
+    """The axes of one input: by name, or a list of those that move."""
+    axes = asked if isinstance(asked, Mapping) else dict.fromkeys(asked or (), Dim.DYNAMIC)
+    if not all(isinstance(axis, int) for axis in axes):
+        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {asked!r}: write {{axis: name}}, or a list of axes")
+    return dict(axes) or None
+
+
+def _nothing(value: Any, path: tuple[str, ...]) -> None:
+    if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value)):
+        raise UnsupportedArgument(
+            f"dynamic_axes cannot tell the tensors of {'.'.join(path)}, a {type(value).__name__}, apart: pass dynamic_shapes instead"
+        )

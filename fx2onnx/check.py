@@ -1,0 +1,79 @@
+"""`verify=True`: the file computes in ONNX Runtime what the model does, for the arguments of the export. `exportlab.verify` asks more."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export.graph_signature import ConstantArgument, OutputKind
+from torch.utils import _pytree as pytree
+
+from .errors import UnsupportedArgument, WrongNumbers
+from .program import Program
+
+Model = nn.Module | torch.export.ExportedProgram
+TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (1e-4, 1e-5), torch.float16: (1e-2, 1e-3), torch.bfloat16: (3e-2, 1e-2)}
+
+
+def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Compare the results of the file with those of the model, each within some hundred roundings; numbers that are no floats exactly.
+
+    Raises:
+        WrongNumbers: they differ, or ONNX Runtime refuses the file.
+        UnsupportedArgument: there is nothing to compare with, or onnxruntime is not installed.
+    """
+    if isinstance(model, torch.export.ExportedProgram) and not (args or kwargs):
+        args, kwargs = _example(model)
+    expected = _results_in_file(program, _called(model, args, kwargs))
+    found = _run(program, args, kwargs)  # the new values of buffers come after the results
+    if len(found) != len(expected) + len(program.report.mutations):
+        raise WrongNumbers(f"verify=True: the file has {len(found)} outputs where the model gives {len(expected)}")
+    for number, (wanted, own) in enumerate(zip(expected, found, strict=False)):
+        _check_close(f"verify=True: output {number} of the file, at the arguments of the export: ", torch.as_tensor(wanted), own)
+
+
+def _check_close(said: str, wanted: torch.Tensor, own: torch.Tensor) -> None:
+    rtol, atol = TOLERANCES.get(wanted.dtype, (0.0, 0.0))
+    finite = wanted[wanted.isfinite()]
+    largest = max(1.0, float(finite.abs().max())) if rtol and finite.numel() else 1.0
+    try:
+        torch.testing.assert_close(own, wanted.cpu(), rtol=rtol, atol=atol * largest, equal_nan=True)
+    except AssertionError as error:
+        raise WrongNumbers(said + str(error)) from error
+
+
+def _results_in_file(program: Program, returned: Any) -> list[Any]:
+    """What of a return value the file gives, too: not its numbers that are constants."""
+    assert program.exported_program is not None
+    specs = program.exported_program.graph_signature.output_specs
+    results = [spec.arg for spec in specs if spec.kind == OutputKind.USER_OUTPUT]
+    leaves = pytree.tree_leaves(returned)
+    return [leaf for leaf, given in zip(leaves, results, strict=True) if not isinstance(given, ConstantArgument)]
+
+
+def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if program.example_inputs is None:
+        raise UnsupportedArgument("verify=True needs arguments: the program has no example_inputs, so pass args")
+    return program.example_inputs
+
+
+def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What a copy of the model returns for copies of the arguments, both of which a call may change."""
+    module = copy.deepcopy(model.module() if isinstance(model, torch.export.ExportedProgram) else model)
+    args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
+    with torch.no_grad():
+        return module(*args, **kwargs)
+
+
+def _run(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+    try:
+        return list(program(*args, **kwargs))
+    except ModuleNotFoundError as error:
+        raise UnsupportedArgument(f"verify=True runs the file, which needs {error.name}: pip install {error.name}") from error
+    except Exception as error:
+        raise WrongNumbers(f"verify=True: ONNX Runtime refuses the file: {error}") from error
+    finally:
+        program.release()
