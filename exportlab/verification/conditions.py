@@ -18,6 +18,7 @@ from ..eager import fresh, last_returned
 
 TORCH = str(Path(torch.__file__).parent)
 MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1}
+COUNTED = ("_to_copy", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
 INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 TESTS = ("isnan", "isinf", "isfinite", "nan_to_num", "nan_to_num_")
 READS = ("_local_scalar_dense", "equal", "is_nonzero")
@@ -63,7 +64,7 @@ class Conditions:
             Whatever the module raises.
         """
         watcher = _Watcher()
-        with watcher:
+        with torch.compiler.set_stance("force_eager"), watcher:  # what is compiled under a mode would fail without it
             last_returned(fresh(module), calls)
         for site, value in watcher.noted:
             self.seen.setdefault(site, set()).add(value)
@@ -104,6 +105,8 @@ class _Watcher(TorchDispatchMode):
 def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
     if name in TESTS:
         found = [returned if returned.dtype == torch.bool else ~args[0].isfinite()]
+    elif name in COUNTED:
+        found = [arg for arg in args[:2] if isinstance(arg, torch.Tensor)]
     elif name in MASK_AT and len(args) > MASK_AT[name]:
         found = [args[MASK_AT[name]]]
     else:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 
 from ..cases import Sample
+from ..eager import fresh, last_returned
 from ..messages import first_line
 from ..outcomes import Outcome
 from .conditions import Conditions, told
 from .report import Check
-from .values import FURTHER, Variation, integers_at, sizes_and_greatest, varied
+from .values import FURTHER, Variation, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
 
 TOLD = 3  # of what is not reached, named one by one
 FURTHEST = 16  # times the greatest integer, and
@@ -41,15 +43,50 @@ class Reach:
         return [Check("conditions", inputs, Outcome.SKIPPED if left else Outcome.OK, detail=detail)]
 
 
-def reached(module: nn.Module, first: Sample, accepted: Sequence[tuple[Sample, ...]]) -> Reach:
-    """Watch eager at all calls that it accepts, and look for values that change a condition which none of them changes."""
+def reached(module: nn.Module, first: Sample, accepted: Sequence[tuple[Sample, ...]], level: Sequence[tuple[Sample, ...]] = ()) -> Reach:
+    """Watch eager at all calls that it accepts, and look for values that change a condition which none of them changes.
+
+    Args:
+        level: calls that it accepts, of nothing but equal numbers: both sides of a condition may well answer alike, so that the
+            search goes on as if these had not been seen.
+    """
     conditions = Conditions()
     try:
         for calls in accepted if accepted and _decides(conditions, module, accepted[0]) else ():
             conditions.watch(module, calls)
+        further = [*_found(conditions, module, first)]
+        for calls in level if conditions.seen else ():
+            conditions.watch(module, calls)
     except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
         return Reach(conditions, problem=first_line(error))
-    return Reach(conditions, tuple(_found(conditions, module, first)))
+    return Reach(conditions, (*further, *_large(module, first)))
+
+
+def _large(module: nn.Module, first: Sample) -> Iterator[Varied]:
+    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
+    greatest = {id(tensor): greatest_taken(module, first, tensor) for tensor in integers_of(first)}
+    if greatest:
+        yield from varied(first, (integers_at_most(greatest), integers_spread(greatest)))
+
+
+def greatest_taken(module: nn.Module, first: Sample, tensor: torch.Tensor) -> int:
+    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
+    greatest = int(tensor.max())
+    value, step, refused = greatest, 1, False
+    furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
+    while step and value + step <= furthest:
+        accepted = _takes(module, next(varied(first, (integers_at(value + step, tensor),)))[1])
+        value, refused = value + step * accepted, refused or not accepted
+        step = step // 2 if refused else step * 2
+    return value
+
+
+def _takes(module: nn.Module, sample: Sample) -> bool:
+    try:
+        last_returned(fresh(module), (sample,))
+    except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
+        return False
+    return True
 
 
 def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...]) -> bool:
@@ -59,40 +96,19 @@ def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...
 
 def _found(conditions: Conditions, module: nn.Module, first: Sample) -> Iterator[Varied]:
     for variation, sample in varied(first, FURTHER):
-        if conditions.open() and _tried(conditions, module, sample)[1]:
+        if conditions.open() and _tried(conditions, module, sample):
             yield variation, sample
-    yield from _found_integers(conditions, module, first)
+    for size in sizes_of(first):
+        for variation, sample in varied(first, (integers_at(size),)):
+            if conditions.open() and _tried(conditions, module, sample):
+                yield variation, sample
 
 
-def _found_integers(conditions: Conditions, module: nn.Module, first: Sample) -> Iterator[Varied]:
-    """At the sizes of the inputs, then up from the greatest integer, in steps that double until eager refuses, and halve from there on."""
-    sizes, greatest = sizes_and_greatest(first)
-    if greatest is None:
-        return
-    for size in sizes:
-        yield from _at(size, conditions, module, first)[1]
-    value, step, refused = greatest, 1, False
-    while conditions.open() and step and value + step <= FURTHEST * abs(greatest) + AND_MORE:
-        accepted, found = _at(value + step, conditions, module, first)
-        yield from found
-        value, refused = value + step * accepted, refused or not accepted
-        step = step // 2 if refused else step * 2
-
-
-def _at(value: int, conditions: Conditions, module: nn.Module, first: Sample) -> tuple[bool, list[Varied]]:
-    """Whether eager accepts integers of this value, and them if they change a condition."""
-    found = list(varied(first, (integers_at(value),)))
-    if not found or not conditions.open():
-        return True, []
-    accepted, changed = _tried(conditions, module, found[0][1])
-    return accepted, found if changed else []
-
-
-def _tried(conditions: Conditions, module: nn.Module, sample: Sample) -> tuple[bool, bool]:
-    """Whether eager accepts the sample, and whether it decides anything otherwise."""
+def _tried(conditions: Conditions, module: nn.Module, sample: Sample) -> bool:
+    """Whether eager accepts the sample, and decides anything otherwise."""
     before = conditions.open()
     try:
         conditions.watch(module, (sample,))
     except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
-        return False, False
-    return True, conditions.open() < before
+        return False
+    return conditions.open() < before

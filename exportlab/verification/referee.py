@@ -54,7 +54,7 @@ def in_float64(module: nn.Module, calls: Sequence[Sample]) -> Any:
     Raises:
         Whatever the module raises when its types are others.
     """
-    with _InFloat64():  # type: ignore[no-untyped-call]
+    with torch.compiler.set_stance("force_eager"), _InFloat64():  # type: ignore[no-untyped-call]
         return last_returned(copy.deepcopy(module).double(), [mapped(call, _widened) for call in calls])
 
 

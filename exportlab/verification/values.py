@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -20,12 +21,20 @@ Applies = Callable[[torch.Tensor], bool]
 
 @dataclass(frozen=True)
 class Variation:
-    """A named change of every tensor that it applies to; after one that plants what is `not_finite`, only finite answers are held."""
+    """A named change of every tensor that it applies to.
+
+    Attributes:
+        not_finite: it plants what is not finite: only finite answers are held after it.
+        extreme: its values are far from any that a model was made for: kernels may be less exact there.
+        level: all its numbers are equal.
+    """
 
     name: str
     applies: Applies
     change: Change
     not_finite: bool = False
+    extreme: bool = False
+    level: bool = False
 
 
 def varied(sample: Sample, variations: tuple[Variation, ...]) -> Iterator[tuple[Variation, Sample]]:
@@ -103,6 +112,18 @@ def _large(tensor: torch.Tensor) -> float:
     return float(_scaled(1)(tensor.abs().nan_to_num(posinf=1.0).amax().clamp(min=1.0)))
 
 
+def _spread(tensor: torch.Tensor) -> torch.Tensor:
+    """Each element times a factor of its own, from the least to the greatest, in a shuffled order."""
+    decades = math.log10(FACTORS.get(tensor.dtype, 1000.0))
+    factors = torch.logspace(-decades, decades, tensor.numel(), dtype=torch.float64)
+    return tensor * shuffled(factors).reshape(tensor.shape).to(tensor.dtype)
+
+
+def shuffled(values: torch.Tensor) -> torch.Tensor:
+    """Return the values, of one axis, in an order that is always the same."""
+    return values[torch.randperm(len(values), generator=torch.Generator().manual_seed(0))]
+
+
 def _moved(tensor: torch.Tensor) -> torch.Tensor:
     """Along by one, in the order of memory; a single flag is flipped."""
     return ~tensor if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.roll(1)
@@ -118,16 +139,17 @@ def _closed(tensor: torch.Tensor) -> torch.Tensor:
 
 USUAL = (
     Variation("negated", _floats, torch.neg),
-    Variation("scaled up", _floats, _scaled(1)),
+    Variation("scaled up", _floats, _scaled(1), extreme=True),
     Variation("scaled down", _floats, _scaled(-1)),
-    Variation("zeros", _floats, torch.zeros_like),
-    Variation("one large element", _real, _planted(_large)),
+    Variation("zeros", _floats, torch.zeros_like, level=True),
+    Variation("spread over scales", _floats, _spread, extreme=True),
+    Variation("one large element", _real, _planted(_large), extreme=True),
     Variation("one NaN", _real, _planted(lambda tensor: torch.nan), not_finite=True),
     Variation("one infinity", _real, _planted(lambda tensor: torch.inf), not_finite=True),
     Variation("integers moved along", _integers, _moved),
-    Variation("integers at their least", _integers, lambda tensor: torch.full_like(tensor, int(tensor.min()))),
-    Variation("integers at their greatest", _integers, lambda tensor: torch.full_like(tensor, int(tensor.max()))),
-    Variation("integers zero", _integers, torch.zeros_like),
+    Variation("integers at their least", _integers, lambda tensor: torch.full_like(tensor, int(tensor.min())), level=True),
+    Variation("integers at their greatest", _integers, lambda tensor: torch.full_like(tensor, int(tensor.max())), level=True),
+    Variation("integers zero", _integers, torch.zeros_like, level=True),
     Variation("integers doubled", _small, lambda tensor: tensor * 2),
     Variation("masks moved along", _masks, _moved),
     Variation("masks all true", _masks, _open),
@@ -135,31 +157,53 @@ USUAL = (
 )
 #: Tried where a condition came out the same in all others.
 FURTHER = (
-    Variation("scaled up twice", _floats, _scaled(2)),
-    Variation("scaled up four times", _real, _scaled(4)),
+    Variation("scaled up twice", _floats, _scaled(2), extreme=True),
+    Variation("scaled up four times", _real, _scaled(4), extreme=True),
     Variation("scaled down twice", _floats, _scaled(-2)),
+    Variation("scaled down four times", _floats, _scaled(-4)),
     Variation("ten times", _floats, lambda tensor: tensor * 10),
     Variation("a tenth", _floats, lambda tensor: tensor / 10),
     Variation("all ones", _real, torch.ones_like),
     Variation("all positive", _real, torch.abs),
     Variation("all negative", _real, lambda tensor: -tensor.abs()),
-    Variation("one large negative element", _real, _planted(lambda tensor: -_large(tensor))),
+    Variation("one large negative element", _real, _planted(lambda tensor: -_large(tensor)), extreme=True),
     Variation("all NaN", _real, lambda tensor: torch.full_like(tensor, torch.nan), not_finite=True),
     Variation("all infinite", _real, lambda tensor: torch.full_like(tensor, torch.inf), not_finite=True),
     Variation("integers negated", _integers, torch.neg),
 )
 
 
-def integers_at(value: int) -> Variation:
-    """Return the change of all integers to this one."""
-    return Variation(f"integers all {value}", _integers, lambda tensor: torch.full_like(tensor, value))
+def integers_at(value: int, tensor: torch.Tensor | None = None) -> Variation:
+    """Return the change of all integers, or of those in one tensor, to this one."""
+    applies = _integers if tensor is None else lambda other: other is tensor
+    return Variation(f"integers all {value}", applies, lambda old: torch.full_like(old, value))
 
 
-def sizes_and_greatest(sample: Sample) -> tuple[list[int], int | None]:
-    """Return all sizes of its tensors, and the greatest of its integers, if it has any."""
-    tensors = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
-    integers = [int(tensor.max()) for tensor in tensors if tensor.numel() and _integers(tensor)]
-    return sorted({size for tensor in tensors for size in tensor.shape}), max(integers, default=None)
+def integers_of(sample: Sample) -> list[torch.Tensor]:
+    """Return its tensors of integers, but those that hold nothing else than 0 and 1, as masks do."""
+    tensors = {id(leaf): leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)}
+    found = [tensor for tensor in tensors.values() if tensor.numel() and _integers(tensor)]
+    return [tensor for tensor in found if int(tensor.max()) > 1 or int(tensor.min()) < 0]
+
+
+def integers_spread(greatest: Mapping[int, int]) -> Variation:
+    """Return the change of each tensor of integers to numbers from 0 to its greatest, by `id`, evenly, in a shuffled order."""
+
+    def spread(tensor: torch.Tensor) -> torch.Tensor:
+        numbers = torch.linspace(0, greatest[id(tensor)], tensor.numel(), dtype=torch.float64).round()
+        return shuffled(numbers).reshape(tensor.shape).to(tensor.dtype)
+
+    return Variation("integers spread", lambda tensor: id(tensor) in greatest, spread)
+
+
+def integers_at_most(greatest: Mapping[int, int]) -> Variation:
+    """Return the change of each tensor of integers to its greatest, by `id`."""
+    return Variation("integers large", lambda tensor: id(tensor) in greatest, lambda old: torch.full_like(old, greatest[id(old)]))
+
+
+def sizes_of(sample: Sample) -> list[int]:
+    """Return all sizes of its tensors, each once."""
+    return sorted({size for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) for size in leaf.shape})
 
 
 def a_rounding_away(sample: Sample, seed: int) -> Sample:

@@ -1,0 +1,60 @@
+"""How far eager's own answer moves for inputs a rounding away: what a file may be off by where numbers cancel out or tie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+from .conditions import Conditions, Decisions
+from .values import a_rounding_away
+
+NUDGES = 4
+AS_MUCH = 8.0  # times how far eager moves: a file rounds more often than once
+
+
+def decided(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
+    """Return what the module decides by values in these calls. Raises whatever the module raises."""
+    return Conditions().watch(module, calls)
+
+
+def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any) -> bool:
+    """Whether every output of eager moves about as far as the file's is off, by no condition of the module's own."""
+    off = _apart(expected, actual)
+    floor = [0.0] * len(off)
+    try:
+        conditions = _conditions(module, calls)
+        for seed in range(NUDGES):
+            nudged = tuple(a_rounding_away(call, seed) for call in calls)
+            if _conditions(module, nudged) == conditions:
+                moved = _apart(expected, last_returned(fresh(module), nudged))
+                floor = [max(a, b) for a, b in zip(floor, moved, strict=True)]
+    except Exception:  # noqa: BLE001 - eager, which took the inputs, refuses them a rounding away, or cannot be watched: no excuse
+        return False
+    return all(a <= AS_MUCH * b and a < torch.inf for a, b in zip(off, floor, strict=True))
+
+
+def _conditions(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
+    return [(site, value) for site, value in decided(module, calls) if site.kind != "mask"]
+
+
+def _apart(expected: Any, actual: Any) -> list[float]:
+    """The largest distance of each output; infinite where they differ in kind, or in what is finite."""
+    pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), strict=True)
+    return [_largest(a, b) for a, b in pairs]
+
+
+def _largest(a: Any, b: Any) -> float:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return 0.0 if a == b else torch.inf
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return torch.inf
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    apart = (a.to(wide) - b.to(wide)).abs().clamp(min=0.0 if a.is_floating_point() or a.is_complex() else 1.0)
+    same = (a == b) | (a.isnan() & b.isnan())
+    return float(torch.where(same, 0.0, apart).nan_to_num(nan=torch.inf, posinf=torch.inf).max()) if a.numel() else 0.0
