@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
+from torch._guards import CompileContext
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
@@ -146,7 +147,8 @@ def _exported(
 def _export_once(
     module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool
 ) -> torch.export.ExportedProgram:
-    torch._dynamo.reset()  # an earlier static export of the same code can make this one static
+    if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
+        torch._dynamo.reset()  # an earlier static export of the same code can make this one static
     with size_one_stays_dynamic(), no_error_caught(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from modules import Op
@@ -35,3 +37,15 @@ def test_vmap_in_a_program_that_was_captured_before_is_resolved() -> None:
 def test_what_torch_export_refuses_is_said_with_its_reason() -> None:
     with pytest.raises(CaptureError, match=r"torch\.export refuses the model: .*data-dependent"):
         to_onnx(Op(lambda x: x + 1 if x.sum() > 0 else x), (X,))
+
+
+def test_a_backend_of_torch_compile_may_export() -> None:
+    module, exported = nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), []
+
+    def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+        exported.append(to_onnx(graph.eval(), tuple(inputs)))
+        return graph.forward
+
+    with torch.no_grad():
+        torch.compile(module, backend=backend, dynamic=False)(X)
+    assert [node.op_type for node in exported[0].model.graph] == ["Gemm", "Relu"]
