@@ -21,7 +21,9 @@ from .difference import Difference, Tolerances, difference_of
 from .referee import is_half, ruled
 from .report import REFUSED, Check
 from .sensitivity import decided, moves_as_much
+from .values import Variation
 
+AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
 SMALL = 10.0  # times the tolerance: what differs by less may be rounding
 
 
@@ -31,8 +33,7 @@ class Probe:
 
     Attributes:
         refusable: whether a refusal is `narrow`, as what was not seen at the export is; else it is `run`.
-        values: the name of the change that made these inputs; `finite_only`: whether only finite answers of eager are held;
-            `extreme`: whether kernels may be less exact for them; `level`: whether all numbers are equal.
+        variation: the change that made these inputs of the first sample.
         why: what is said before what was seen.
     """
 
@@ -40,16 +41,13 @@ class Probe:
     calls: tuple[Sample, ...]
     failure: Outcome
     refusable: bool = False
-    values: str = ""
-    finite_only: bool = False
-    extreme: bool = False
-    level: bool = False
+    variation: Variation = AS_GIVEN
     why: str = ""
 
     def check(self, outcome: Outcome, worst: float | None = None, detail: str = "") -> Check:
         """Return what was seen as a check."""
         said = self.why + detail if outcome not in (Outcome.OK, Outcome.SKIPPED) else detail
-        return Check(self.name, describe(self.calls[-1]), outcome, worst, said, self.values)
+        return Check(self.name, describe(self.calls[-1]), outcome, worst, said, self.variation.name)
 
 
 @dataclass(frozen=True)
@@ -74,21 +72,21 @@ def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = No
         actual = last_returned(subject.artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
         return probe.check(Outcome.NARROW if probe.refusable else Outcome.RUN, detail=first_line(error))
-    if dependence is not None and not probe.finite_only:
+    if dependence is not None and not probe.variation.not_finite:
         dependence.note(expected, actual)
     return _judged(probe, subject, expected, actual)
 
 
 def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check:
-    held = _where_finite(expected, actual) if probe.finite_only else actual
-    if probe.finite_only and _nothing_finite(expected):
+    held = _where_finite(expected, actual) if probe.variation.not_finite else actual
+    if probe.variation.not_finite and _nothing_finite(expected):
         return probe.check(Outcome.SKIPPED, detail="eager answers nothing finite")
     found = difference_of(expected, held, subject.tolerances)
     if not found.problem:
         return probe.check(Outcome.OK, found.worst)
     if not found.worst:
         return probe.check(probe.failure, found.worst, found.problem)
-    if probe.finite_only and decided(subject.module, probe.calls) == decided(subject.module, subject.first):
+    if probe.variation.not_finite and decided(subject.module, probe.calls) == decided(subject.module, subject.first):
         return probe.check(Outcome.SKIPPED, detail="the file spreads what is not finite otherwise; the model decides nothing by it")
     return _excused(probe, subject, (expected, held), found)
 
@@ -98,13 +96,12 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     ruling = ruled(subject.module, probe.calls, *answers) if _may_be_rounding(probe, subject, answers[0], found) else None
     if ruling and ruling.is_rounding:
         return probe.check(Outcome.OK, found.worst, ruling.words)
-    if probe.extreme and found.times < SMALL:
-        return probe.check(
-            Outcome.OK, found.worst, f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
-        )
+    if probe.variation.extreme and found.times < SMALL:
+        words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
+        return probe.check(Outcome.OK, found.worst, words)
     if moves_as_much(subject.module, probe.calls, *answers):
         words = "eager itself moves as much for inputs a rounding away"
-        return probe.check(Outcome.SKIPPED if probe.values else Outcome.OK, found.worst, words)
+        return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
     return probe.check(probe.failure, found.worst, f"{found.problem}; {ruling.words}" if ruling else found.problem)
 
 

@@ -13,6 +13,7 @@ from ..eager import fresh, last_returned
 from ..messages import first_line
 from ..outcomes import Outcome
 from .conditions import Conditions, told
+from .probe import Probe
 from .report import Check
 from .values import FURTHER, Variation, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
 
@@ -43,20 +44,20 @@ class Reach:
         return [Check("conditions", inputs, Outcome.SKIPPED if left else Outcome.OK, detail=detail)]
 
 
-def reached(module: nn.Module, first: Sample, accepted: Sequence[tuple[Sample, ...]], level: Sequence[tuple[Sample, ...]] = ()) -> Reach:
+def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe]) -> Reach:
     """Watch eager at all calls that it accepts, and look for values that change a condition which none of them changes.
 
-    Args:
-        level: calls that it accepts, of nothing but equal numbers: both sides of a condition may well answer alike, so that the
-            search goes on as if these had not been seen.
+    Where all numbers are equal both sides of a condition may well answer alike: the search goes on as if these had not been seen.
     """
     conditions = Conditions()
     try:
-        for calls in accepted if accepted and _decides(conditions, module, accepted[0]) else ():
-            conditions.watch(module, calls)
+        for probe in accepted if accepted and _decides(conditions, module, accepted[0].calls) else ():
+            if not probe.variation.level:
+                conditions.watch(module, probe.calls)
         further = [*_found(conditions, module, first)]
-        for calls in level if conditions.seen else ():
-            conditions.watch(module, calls)
+        for probe in accepted if conditions.seen else ():
+            if probe.variation.level:
+                conditions.watch(module, probe.calls)
     except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
         return Reach(conditions, problem=first_line(error))
     return Reach(conditions, (*further, *_large(module, first)))

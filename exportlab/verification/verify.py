@@ -49,7 +49,7 @@ def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, 
     probes = [*_sizes(subject, given), *_usual(given[0])]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
     accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
-    reach = reached(module, given[0], [p.calls for p in accepted if not p.level], [p.calls for p in accepted if p.level])
+    reach = reached(module, given[0], accepted)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
     checks += [*dependence.checks(), *reach.checks(), *_contract(artifact)]
@@ -74,8 +74,7 @@ def _usual(first: Sample) -> list[Probe]:
 
 
 def _of_values(variation: Variation, sample: Sample) -> Probe:
-    kind = {"finite_only": variation.not_finite, "extreme": variation.extreme, "level": variation.level}
-    return Probe(VALUES, (sample,), Outcome.WRONG, refusable=True, values=variation.name, **kind)
+    return Probe(VALUES, (sample,), Outcome.WRONG, refusable=True, variation=variation)
 
 
 def _repeats(first: Sample) -> list[Probe]:
