@@ -20,7 +20,7 @@ STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}  # how many standard errors 9
 
 @dataclass(frozen=True)
 class Ratio:
-    """Quotients of seconds; prints as their median with the lowest and the highest, or says that no difference was seen."""
+    """Quotients of seconds; prints as their median with its interval, or says that no difference was seen: the interval holds 1."""
 
     seen: tuple[float, ...]
 
@@ -40,23 +40,25 @@ class Ratio:
         return max(self.seen)
 
     @property
-    def differs(self) -> bool:
-        """Whether all lie on one side of 1, which chance does to equals less than 1 time in 20.
-
-        Six rounds are enough for that: 2 / 2⁶. Of fewer, chance puts all on one side too often; so Student's interval of the mean
-        logarithm, which is wide when they are few, must leave out 1 as well. What never varied is no matter of chance.
+    def interval(self) -> tuple[float, float]:
+        """Where the quotient lies as far as so many rounds can tell: the lowest and the highest, which chance puts on one side of 1
+        less than 1 time in 20 for equals if there are six of them: 2 / 2⁶. Of fewer, Student's interval of the mean logarithm as well.
         """
-        return not self.low <= 1 <= self.high and (len(self.seen) not in STUDENT or self._far_from_1())
-
-    def _far_from_1(self) -> bool:
-        if self.low <= 0:  # counts, which may be none
-            return True
+        if len(self.seen) not in STUDENT or self.low <= 0:  # counts may be none
+            return self.low, self.high
         logs = [math.log(quotient) for quotient in self.seen]
-        return abs(statistics.mean(logs)) > STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
+        middle, reach = statistics.mean(logs), STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
+        return min(self.low, math.exp(middle - reach)), max(self.high, math.exp(middle + reach))
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval leaves out 1; nothing else decides, on any page, that a difference was seen."""
+        low, high = self.interval
+        return not low <= 1 <= high
 
     def __str__(self) -> str:
-        spread = f"({_short(self.low)}–{_short(self.high)})"
-        return f"{_short(self.median)}x {spread}" if self.differs else f"no difference seen {spread}"
+        low, high = (rounded(end) for end in self.interval)
+        return f"{rounded(self.median)}x ({low}–{high})" if self.differs else f"no difference seen ({low}–{high})"
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,9 @@ def chance(rounds: int) -> str:
     return f"1 time in {2 ** (rounds - 1):,}" if rounds not in STUDENT else "at most 1 time in 20"
 
 
-def _short(value: float) -> str:
+def rounded(value: float) -> str:
+    """Return a quotient with the digits that say something: `6.3`, `0.55`, `1.004`; `1.00` is 1."""
     digits = 2 if value < 2 else 1 if value < 10 else 0  # more of them near 1, where they decide
+    while value != 1 and digits < 6 and round(value, digits) == 1:
+        digits += 1
     return f"{value:.{digits}f}"

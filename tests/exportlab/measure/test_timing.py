@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy
 import pyperf
 import pytest
+import scipy.stats
 from matplotlib import pyplot
 
 from exportlab.measure import benchmark
@@ -86,16 +88,32 @@ def test_ratios_and_growth_are_paired_by_round() -> None:
 @pytest.mark.parametrize(
     ("seen", "text"),
     [
-        ((3.9, 4.1, 4.4), "4.1x (3.9–4.4)"),
-        ((0.25, 0.5, 0.75), "no difference seen (0.25–0.75)"),
+        ((3.9, 4.1, 4.4), "4.1x (3.6–4.8)"),  # of so few rounds, Student's interval
+        ((0.25, 0.5, 0.75), "no difference seen (0.11–1.81)"),
+        ((1.0004, 1.2, 1.2, 1.2, 1.2, 1.2), "1.20x (1.0004–1.20)"),
         ((0.25, 0.3, 0.5, 0.5, 0.6, 0.75), "0.50x (0.25–0.75)"),
         ((1.04, 1.1, 1.1, 1.1, 1.1, 12.3), "1.10x (1.04–12)"),
-        ((0.9, 1.2, 1.3), "no difference seen (0.90–1.30)"),
-        ((1.0, 1.2, 1.3), "no difference seen (1.00–1.30)"),
+        ((0.9, 1.2, 1.3), "no difference seen (0.69–1.81)"),
+        ((1.0, 1.2, 1.2, 1.2, 1.2, 1.3), "no difference seen (1.00–1.30)"),
     ],
 )
 def test_a_ratio_says_when_no_difference_was_seen(seen: tuple[float, ...], text: str) -> None:
     assert str(Ratio(seen)) == text
+
+
+def test_no_difference_is_said_exactly_when_the_printed_interval_holds_1() -> None:
+    drawn = random.Random(0)
+    for rounds in (1, 2, 3, 4, 5, 6, 9):
+        for _ in range(1000):
+            ratio = Ratio(tuple(drawn.lognormvariate(0.05, 0.1) for _ in range(rounds)))
+            low, high = map(float, re.search(r"\((.+)–(.+)\)", str(ratio)).groups())
+            assert (low <= 1 <= high) == ("no difference seen" in str(ratio)) == (not ratio.differs), ratio
+
+
+def test_the_interval_of_few_rounds_is_students() -> None:
+    logs = numpy.log([1.02, 1.08, 1.11])
+    wanted = scipy.stats.t.interval(0.95, 2, loc=logs.mean(), scale=logs.std(ddof=1) / 3**0.5)
+    assert Ratio((1.02, 1.08, 1.11)).interval == pytest.approx(numpy.exp(wanted), rel=1e-3)
 
 
 def test_equals_that_chance_parts_are_seldom_called_different() -> None:
