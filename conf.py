@@ -17,6 +17,7 @@ extensions = [
     "sphinx_copybutton",
     "gallery_pages",
     "findings",
+    "own_exporter",
     "known_errors",
     "support_matrix",
     "operators_table",

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
+from own_exporter import OURS, box
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx_gallery.directives import imgsgnode
@@ -42,7 +43,9 @@ class FindingFirst(SphinxTransform):
         self.env.note_dependency(str(written))
         finding = json.loads(written.read_text(encoding="utf-8"))
         title = next(self.document.findall(nodes.title))
-        title.parent[1:1] = [*words(finding), picture(drawn, finding["title"])]
+        said, *rest = words(finding)
+        compared = [box()] if OURS in f"{finding['first']} {finding['others']}" else []
+        title.parent[1:1] = [said, *compared, *rest, picture(drawn, finding["title"])]
 
 
 def words(finding: dict[str, Any]) -> list[nodes.Node]:

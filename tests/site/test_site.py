@@ -57,6 +57,22 @@ def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document],
     assert "Another." in read().astext(), "the page is read again when its finding is another"
 
 
+def test_a_page_that_compares_says_whose_exporter_to_onnx_is(read: Callable[[], nodes.document], tmp_path: Path) -> None:
+    written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written.write_text(json.dumps({**FINDING, "others": ["to_onnx: 2x"]}))
+    (note,) = read().findall(nodes.note)
+    assert note.astext().startswith("to_onnx is this site’s own exporter. ")
+    assert note.parent.index(note) == 2, "right behind the sentence"
+    written.write_text(json.dumps(FINDING))
+    assert not list(read().findall(nodes.note))
+
+
+def test_the_pages_that_compare_exporters_say_whose_to_onnx_is() -> None:
+    assert [
+        page for page in ("support", "choosing") if "{own-exporter}" not in (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    ] == []
+
+
 def test_a_page_without_a_finding_stays_as_it_is(read: Callable[[], nodes.document]) -> None:
     assert [node.astext() for node in next(read().findall(nodes.section))][:2] == ["Which is faster?", "Two are timed."]
 
