@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 
 from exportlab import show, zoo
 from exportlab.files import written_whole
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, grid, records, sweep
@@ -33,23 +33,35 @@ page = benchmark.page(
 STORED = benchmark.DATA.parent.parent / "docs" / "data" / "matrix.jsonl"
 KINDS = {
     "silent": [Outcome.WRONG, Outcome.FROZEN],
+    "warned": [],  # of these, the ones that something was said about
     "failed": [Outcome.RUN, Outcome.LOAD, Outcome.TIMEOUT, Outcome.CRASH],
+    "narrow": [Outcome.NARROW],
     "refused": [Outcome.CAPTURE, Outcome.CONVERT],
     "right": [Outcome.OK],
 }
-COLORS = {kind: outcomes[0].color for kind, outcomes in KINDS.items()}
+COLORS = {
+    kind: outcomes[0].color if outcomes else figures.lightened(Outcome.WRONG.color, 2)
+    for kind, outcomes in KINDS.items()
+}
 KIND = {outcome: kind for kind, outcomes in KINDS.items() for outcome in outcomes}
-HARD, LEAST = 8, 3  # families that are shown; cases that a family needs to be among them
+SAID = {"silent": "silently wrong", "warned": "wrong, but warned"}  # in a sentence
+ENOUGH = 50  # runs of which a share is made; fewer are counted
+HARD = 8  # families that are shown
 
 Name = str | tuple[str, str]
 Totals = dict[Name, Counter[str]]
+
+
+def kind_of(record: Record) -> str:
+    """What a run is counted as."""
+    return "warned" if record.warned else KIND[record.outcome]
 
 
 def totals(found: Iterable[Record], by: Callable[[Record], Name]) -> Totals:
     """How many runs were of each kind, by whatever they are counted by."""
     counted: Totals = {}
     for record in found:
-        counted.setdefault(by(record), Counter())[KIND[record.outcome]] += 1
+        counted.setdefault(by(record), Counter())[kind_of(record)] += 1
     return counted
 
 
@@ -59,14 +71,11 @@ def shares(counted: Counter[str]) -> dict[str, float]:
 
 
 def by_family(found: Iterable[Record]) -> Totals:
-    """All exporters together, those with the smallest share of right ones first; small families are left out."""
+    """All exporters together, those with the smallest share of right ones first; families of few runs are left out."""
     of = {case.name: case.family for case in zoo.cases()}
-    known = [record for record in found if record.case in of]
-    sizes = Counter(of[name] for name in {record.case for record in known})
-    counted = totals(
-        [r for r in known if sizes[of[r.case]] >= LEAST], lambda record: of[record.case]
-    )
-    return dict(sorted(counted.items(), key=lambda item: shares(item[1])["right"]))
+    counted = totals([record for record in found if record.case in of], lambda r: of[r.case])
+    large = {name: kinds for name, kinds in counted.items() if kinds.total() >= ENOUGH}
+    return dict(sorted(large.items(), key=lambda item: shares(item[1])["right"]))
 
 
 def by_exporter(found: Iterable[Record]) -> Totals:
@@ -77,38 +86,76 @@ def by_exporter(found: Iterable[Record]) -> Totals:
     return {name: counted[name] for name in ranked}
 
 
+def counts(kinds: Counter[str]) -> str:
+    """Each kind that there was, in numbers: `13 right, 3 silently wrong`."""
+    return ", ".join(f"{kinds[k]} {SAID.get(k, k)}" for k in reversed(KINDS) if kinds[k])
+
+
+def percents(kinds: Counter[str]) -> str:
+    """Each kind that there was, in percent of all: `right 75 %, refused 25 %`."""
+    return ", ".join(f"{SAID.get(k, k)} {percent(kinds, k)}" for k in reversed(KINDS) if kinds[k])
+
+
+def percent(kinds: Counter[str], kind: str) -> str:
+    """A share with a digit that counts: `17 %`, `0.7 %`."""
+    share = 100 * kinds[kind] / kinds.total()
+    return f"{share:.{0 if share >= 1 or not share else 1}f} %"
+
+
+def extremes(found: Totals, kind: str, choose: Callable[..., float]) -> str:
+    """The name that has the least or most of a kind, or those that have: `a in 3 of 400 (0.8 %) and b in …`."""
+    end = choose(shares(kinds)[kind] for kinds in found.values())
+    return words.listed(
+        f"{words.spoken(name)} in {kinds[kind]} of {kinds.total()} cases ({percent(kinds, kind)})"
+        for name, kinds in found.items()
+        if shares(kinds)[kind] == end
+    )
+
+
+def apart(found: Totals) -> tuple[Totals, Totals]:
+    """Those of which a share is made, and those that were tried on too few cases."""
+    large = {name: kinds for name, kinds in found.items() if kinds.total() >= ENOUGH}
+    return large, {name: kinds for name, kinds in found.items() if name not in large}
+
+
 def finding(found: Sequence[Record]) -> benchmark.Lines:
     """Where axes move: each exporter, then the families."""
     moving = [record for record in found if record.mode == "dynamic"]
-    parts = {name: shares(kinds) for name, kinds in by_exporter(moving).items()}
-    told = [
-        f"{n}: right {p['right']:.0f} %, silently wrong {p['silent']:.0f} %, refused {p['refused']:.0f} %"
-        for n, p in parts.items()
-    ]
-    families = {name: shares(kinds) for name, kinds in by_family(moving).items()}
-    hard = [f"{name} {families[name]['right']:.0f} %" for name in list(families)[:3]]
-    silent = max(families, key=lambda name: families[name]["silent"])
-    least, most = (choose(parts, key=lambda name: parts[name]["silent"]) for choose in (min, max))
+    large, small = apart(by_exporter(moving))
+    families = by_family(moving)
+    hard = [f"{n} {percent(families[n], 'right')} of {families[n].total()} runs" for n in families]
+    silent = max(families, key=lambda name: shares(families[name])["silent"])
     return (
-        f"With axes that move, {least} writes a file that is silently wrong for {parts[least]['silent']:.0f} % of the cases, "
-        f"{most} for {parts[most]['silent']:.0f} %",
-        *told,
-        f"hardest families, all exporters together: {', '.join(hard)} right",
-        f"most often silently wrong: {silent}, {families[silent]['silent']:.0f} %",
+        f"With axes that move, silently wrong least often: {extremes(large, 'silent', min)}; most often: {extremes(large, 'silent', max)}",
+        *(
+            f"{words.spoken(name)}, {kinds.total()} cases: {percents(kinds)}"
+            for name, kinds in large.items()
+        ),
+        *(
+            f"{words.spoken(name)} was tried with {kinds.total()} cases only: {counts(kinds)}"
+            for name, kinds in small.items()
+        ),
+        f"right in the hardest families, all exporters together: {', '.join(hard[:3])}",
+        f"most often silently wrong: {silent}, {percent(families[silent], 'silent')} of {families[silent].total()} runs",
     )
 
 
 def draw(found: Sequence[Record]) -> None:
     """By exporter and by family, where axes move."""
     moving = [record for record in found if record.mode == "dynamic"]
-    names, families = by_exporter(moving), by_family(moving)
+    (names, _), families = apart(by_exporter(moving)), by_family(moving)
     height = 1.6 + 0.3 * max(len(names), min(len(families), HARD))
     left, right = figures.panels("Outcomes where axes move, % of the runs", 2, height=height)
     stacked(left, names, "by exporter")
     stacked(right, dict(list(families.items())[:HARD]), "hardest families")
     handles, labels = left.get_legend_handles_labels()
     left.figure.legend(
-        handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=figures.SIZE
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(KINDS),
+        frameon=False,
+        fontsize=figures.SIZE,
     )
 
 
@@ -150,11 +197,15 @@ else:
 # What is counted
 # ---------------
 # A run is one case, by one exporter, in one mode. *right* is ``ok``. *silent* is ``wrong`` or ``frozen``: a file that runs, and answers something
-# else than the model. *refused* is ``capture`` or ``convert``: you know at once. *failed* is what the runtime did not take, and what never ended.
+# else than the model, without a word. *warned* answers something else too, but a warning named the cause. *narrow* is right where it answers, and
+# refuses a size that was asked for, aloud. *refused* is ``capture`` or ``convert``: you know at once. *failed* is what the runtime did not take,
+# and what never ended.
 # :doc:`The outcomes </docs/outcomes>` are explained word by word.
 #
 # The cases are small and chosen to be difficult, one difficulty each. So the shares compare exporters with each other; they are not how
-# often *your* model fails. Every share counts the cases that the exporter was tried on.
+# often *your* model fails. Every share counts the cases that the exporter was tried on; of fewer than 50 there is no share, but a number.
+#
+# ``to_onnx`` has an advantage here that no other has: it is written beside these cases, and was mended where one of them failed.
 
 if stored and page.plot:
     with written_whole(page.plot) as draft:
@@ -166,9 +217,10 @@ if stored and page.json:
 
 
 def row(name: str, mode: str, kinds: Counter[str]) -> dict[str, object]:
-    """A line of the table, in percent."""
-    percent = {kind: f"{part:.0f} %" for kind, part in shares(kinds).items()}
-    return {"exporter": name, "mode": mode, **percent, "runs": kinds.total()}
+    """A line of the table: in percent, or in numbers where there are few."""
+    enough = kinds.total() >= ENOUGH
+    told = {kind: percent(kinds, kind) if enough else str(kinds[kind]) for kind in KINDS}
+    return {"exporter": name, "mode": mode, **told, "runs": kinds.total()}
 
 
 show.table([row(*who, kinds) for who, kinds in sorted(counted.items())])

@@ -23,7 +23,7 @@ from torch.onnx._internal.exporter import _fx_passes, _registration
 
 from exportlab import compare, exporters
 from exportlab.exporters.capture import dims_from_names
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
@@ -46,16 +46,17 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     """The exporters at the greatest depth, their growth up to it, and where the time of two goes."""
     found = by_depth(run, "transformer")
     (first, start), *_, (last, end) = found.items()
-    names = [name for name in end.rounds[0] if name != BASE]
-    told = ", ".join(f"{name} {end.ratio(name, BASE)}" for name in names)
-    grown = ", ".join(f"{name} {end.growth(name, start)}" for name in (BASE, *names))
-    steps = {who: parts(run, who) for who in ("to_onnx", "dynamo")}
-    share = {who: 1 / sum(taken.values()) for who, taken in steps.items()}
-    most = ", ".join(f"capture is {part:.0%} of {who}" for who, part in share.items())
+    over = {name: end.ratio(name, BASE) for name in end.rounds[0] if name != BASE}
+    share = {who: 1 / sum(parts(run, who).values()) for who in ("to_onnx", "dynamo")}
+    most = [f"{part:.0%} of {words.spoken(who)}'s time" for who, part in share.items()]
     return (
-        f"At {last} layers of a transformer, with torch.export = 1: {told}",
-        f"{last // first}x the layers take {grown}",
-        most,
+        f"To export {last} layers of a transformer, {words.takes(over, BASE)}",
+        *(f"{words.spoken(name)} over {BASE}: {ratio}" for name, ratio in over.items()),
+        *(
+            f"{last // first} times the layers take {words.spoken(name)} {end.growth(name, start)} as long"
+            for name in end.rounds[0]
+        ),
+        f"the capture is {words.listed(most)}, medians",
     )
 
 

@@ -22,7 +22,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from exportlab import case, exporters, show, tensor, verify
 from exportlab.cases import Built
 from exportlab.exporters.calling import by_example
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.specs import flags, integers
 from exportlab.verification.comparison import Attempt, attempt
 
@@ -38,28 +38,35 @@ def over(run: benchmark.Run, name: str) -> dict[str, float]:
 
 
 def told(run: benchmark.Run, name: str) -> str:
-    """One exporter: the models that need no node more, the median, and the worst."""
+    """One exporter: the median over the models that come out right, and the worst."""
     seen = over(run, name)
     worst = max(seen, key=lambda task: seen[task])
-    least = sum(ratio <= 1 for ratio in seen.values())
-    median = f"median {statistics.median(seen.values()):.2f}x"
-    return f"{name} {least} of {len(seen)}, {median}, at most {seen[worst]:.1f}x ({worst})"
+    median = f"{statistics.median(seen.values()):.2f}x the nodes of the file by hand"
+    return f"{words.spoken(name)}: median {median}, at most {seen[worst]:.1f}x ({worst})"
+
+
+def as_few(run: benchmark.Run, name: str) -> str:
+    """For how many of the models that come out right no node more is taken."""
+    seen = over(run, name)
+    return f"{words.spoken(name)} for {sum(ratio <= 1 for ratio in seen.values())} of {len(seen)}"
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Every exporter's nodes, what is saved by storing numbers twice, and bytes that are no weights."""
     numbers = run.facts["weights"]
     fewer = [
-        f"{name} in {task}, with {numbers[task][name] / numbers[task][HAND]:.1f}x the weights"
+        f"{words.spoken(name)} in {task}, with {numbers[task][name] / numbers[task][HAND]:.1f}x the weights"
         for name in NAMES
         for task, ratio in over(run, name).items()
         if ratio < 1
     ]
-    rest = [f"{n} {figures.in_bytes(statistics.median(beside(run, n)))}" for n in (HAND, *NAMES)]
-    first, *others = (told(run, name) for name in NAMES)
+    rest = [
+        f"{words.spoken(n)} {figures.in_bytes(statistics.median(beside(run, n)))}"
+        for n in (HAND, *NAMES)
+    ]
     return (
-        f"As few nodes as a graph written by hand, of the models that come out right: {first}",
-        *others,
+        f"As few nodes as by hand, of the models that come out right: {words.listed(as_few(run, name) for name in NAMES)}",
+        *(told(run, name) for name in NAMES),
         f"fewer nodes than by hand: {'; '.join(fewer) or 'none'}",
         f"bytes for each node, weights left out (medians): {', '.join(rest)}",
     )
@@ -216,10 +223,10 @@ tasks["heads apart"] = Task(
     text="""(float[B, S, 16] x) => (float[B, 4, S, 4] y) {
         h = Reshape(x, shape)  y = Transpose<perm = [0, 2, 1, 3]>(h) }""",
 )  # fmt: skip
-words = nn.Embedding(50, 16)
+table = nn.Embedding(50, 16)
 tasks["tied embedding"] = Task(
-    Of(lambda ids, words: F.linear(words(ids), words.weight), words),
-    integers("batch", "seq", high=50), w=words.weight,
+    Of(lambda ids, table: F.linear(table(ids), table.weight), table),
+    integers("batch", "seq", high=50), w=table.weight,
     text="""(int64[B, S] ids) => (float[B, S, 50] y) {
         h = Gather(w, ids)  t = Transpose(w)  y = MatMul(h, t) }""",
 )  # fmt: skip

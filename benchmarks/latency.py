@@ -17,7 +17,7 @@ from torch import nn
 
 from exportlab import compare, exporters
 from exportlab.exporters import Artifact, OnnxArtifact
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.measure.models import Block
 from exportlab.messages import muffled
 
@@ -36,14 +36,27 @@ def points(run: benchmark.Run, model: str, threads: int) -> Points:
     return {int(t.removeprefix(start)): run[t] for t in run.times if t.startswith(start)}
 
 
+def over_fastest(times: timing.Timings) -> dict[str, timing.Ratio]:
+    """Every time over that of the fastest, which comes first, then by the median."""
+    ranked = sorted(times.rounds[0], key=times.median)
+    return {name: times.ratio(name, ranked[0]) for name in ranked}
+
+
+def winners(times: timing.Timings) -> str:
+    """The fastest with all that do not differ from it, and its time over eager's."""
+    first, *others = over_fastest(times).items()
+    level = [words.spoken(name) for name, ratio in others if not ratio.differs]
+    share = timing.rounded(times.ratio(first[0], EAGER).median)
+    apart = ", which do not differ from the first" if level else ""
+    return f"{words.listed([words.spoken(first[0]), *level])}{apart}, in {share} times eager's time"
+
+
 def leaders(times: timing.Timings) -> str:
-    """The fastest with all that do not differ from it, their medians, eager = 1; and to_onnx's, where it is none of them."""
-    over = {name: times.ratio(name, EAGER).median for name in times.rounds[0]}
-    first = min(over, key=times.median)
-    level = [n for n in over if n == first or not times.ratio(n, first).differs]
-    ends = dict.fromkeys(figures.plain(end(over[n] for n in level), "x") for end in (min, max))
-    rest = "" if "to_onnx" in level else f" (to_onnx {figures.plain(over['to_onnx'], 'x')})"
-    return f"{', '.join(level)} {'–'.join(ends)}{rest}"
+    """The fastest, over eager, and all others over it."""
+    (first, _), *others = over_fastest(times).items()
+    rest = ", ".join(f"{words.spoken(name)} {ratio}" for name, ratio in others)
+    own = "" if first == EAGER else f" {times.ratio(first, EAGER)} over eager"
+    return f"{words.spoken(first)}{own}; over it, {rest}"
 
 
 def counted(ratios: list[timing.Ratio], what: str) -> str:
@@ -57,12 +70,9 @@ def counted(ratios: list[timing.Ratio], what: str) -> str:
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Who leads at the ends, whether the writer of a file matters, what a second thread gives, how far off all is."""
     found = {model: points(run, model, 1) for model in run.facts["models"]}
-    first, *others = (
-        f"{model} at batch {batch}: {leaders(by_batch[batch])}"
-        for model, by_batch in found.items()
-        for batch in (min(by_batch), max(by_batch))
-    )
-    writers = counted([t.ratio("to_onnx", "dynamo") for t in run.times.values()], "dynamo's time")
+    ends = [(m, batch) for m, points in found.items() for batch in (min(points), max(points))]
+    model, batch = ends[-1]
+    writers = counted([t.ratio("to_onnx", "dynamo") for t in run.times.values()], "its time")
     helped = [
         ratio
         for model in found
@@ -74,9 +84,9 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     )
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"Fastest on one thread, with all that do not differ from it and eager = 1, {first}",
-        *others,
-        f"to_onnx's file and dynamo's differ {writers}",
+        f"On one thread, the {model} at batch {batch} runs fastest by {winners(found[model][batch])}",
+        *(f"{m} at batch {b}: {leaders(found[m][b])}" for m, b in ends),
+        f"to_onnx's file differs from torch.onnx.export's {writers}",
         *second,
         f"outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}; left out: {left}",
     )

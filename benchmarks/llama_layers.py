@@ -20,7 +20,7 @@ from transformers.masking_utils import create_causal_mask
 from exportlab import case, exporters, show, tensor, to_onnx
 from exportlab.cases import Built, Declaration, Sample
 from exportlab.eager import fresh
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled
 from exportlab.specs import integers, ones
 from exportlab.verification.comparison import Attempt, attempt
@@ -47,34 +47,36 @@ def by_depth(run: benchmark.Run, kind: str, base: str) -> Ratios:
     return {name: ratios for name, ratios in found.items() if name != base}
 
 
-def spoken(name: str) -> str:
-    """A name that can stand in a list."""
-    return name.replace(", ", " with ")
-
-
-def deepest(ratios: Ratios, depth: int) -> str:
-    """Each name at its greatest depth, which is said where it is another."""
-    told = []
-    for name, points in ratios.items():
-        where = "" if max(points) == depth else f", at {max(points)} layers,"
-        told.append(f"{spoken(name)}{where} {points[max(points)]}")
-    return ", ".join(told)
+def at(run: benchmark.Run, depth: int, way: str) -> str:
+    """One way at one depth: its export, both halves of a run, its nodes."""
+    kinds = {"export": BASE, **dict.fromkeys(PHASES, EAGER)}
+    seen = {kind: by_depth(run, kind, base).get(way, {}) for kind, base in kinds.items()}
+    told = [f"{kind} {points[depth]}" for kind, points in seen.items() if depth in points]
+    count = run.facts["nodes"][str(depth)].get(way)
+    return ", ".join([f"{words.spoken(way)}: {told[0]}", *told[1:], f"{count:,} nodes"])
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """Export, both halves of a run, nodes and refusals at the greatest depth."""
+    """Export at the greatest depth that all were timed at; at the greatest of all, export, both halves of a run, nodes; refusals."""
+    exported = by_depth(run, "export", BASE)
+    shared = max(set.intersection(*(set(points) for points in exported.values())))
     depth = max(run.facts["depths"])
-    counted = ", ".join(
-        f"{spoken(name)} {count}" for name, count in run.facts["nodes"][str(depth)].items()
-    )
-    told = [f"{p} over eager: {deepest(by_depth(run, p, EAGER), depth)}" for p in PHASES]
     refused = "; ".join(f"{way}: {why}" for way, why in run.facts["refused"].items()) or "none"
     return (
-        f"At {depth} layer{'s' * (depth > 1)}, time of an export over torch.export's: {deepest(by_depth(run, 'export', BASE), depth)}",
-        *told,
-        f"nodes: {counted}",
+        f"To export a Llama of {plural(shared)}, {words.takes({way: points[shared] for way, points in exported.items()}, BASE)}",
+        *(
+            f"{words.spoken(way)} over {BASE} at {plural(shared)}: {points[shared]}"
+            for way, points in exported.items()
+        ),
+        f"below, {plural(depth)}; the export over {BASE}, prefill and decode over eager",
+        *(at(run, depth, way) for way in exported),
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}; not timed, since not right: {refused}",
     )
+
+
+def plural(layers: int) -> str:
+    """So many layers."""
+    return f"{layers} layer{'s' * (layers > 1)}"
 
 
 def draw(run: benchmark.Run) -> None:

@@ -6,7 +6,7 @@ A model of four large layers is exported and saved by ``to_onnx`` and by the off
 comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 
 page = benchmark.page(
     "memory", "How much memory does an export need?", quick="64 MB of weights, 2 rounds"
@@ -23,19 +23,25 @@ def over_weights(run: benchmark.Run, size: str) -> dict[str, timing.Ratio]:
     }
 
 
+def held(run: benchmark.Run, size: str) -> str:
+    """What every way held at one size, over the weights."""
+    (first, most), *others = over_weights(run, size).items()
+    begun = f"{words.spoken(first)} holds {most.median:.2f} times their size in memory"
+    rest = [f"{words.spoken(way)} {ratio.median:.2f} times" for way, ratio in others]
+    return words.listed([begun, *rest])
+
+
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """Each way at the largest size it can save, and whether the files are right."""
-    size = list(run.times)[-1]
-    found = {
-        name: [over_weights(run, at)[name] for at in run.times if name in run[at].rounds[0]][-1]
-        for name in WAYS
-    }
-    told = ", ".join(
-        f"{way} {ratio.median:.2f}x ({ratio.low:.2f}–{ratio.high:.2f})"
-        for way, ratio in found.items()
-    )
+    """Each way at the largest size that all can save, then at every size, and whether the files are right."""
+    shared = [size for size, peaks in run.times.items() if set(WAYS) <= set(peaks.rounds[0])]
+    each = [
+        f"{size}, {words.spoken(way)}: {ratio.median:.2f} times the weights ({ratio.low:.2f}–{ratio.high:.2f})"
+        for size in run.times
+        for way, ratio in over_weights(run, size).items()
+    ]
     return (
-        f"With {size} of weights, a process held at most this multiple of them, the model included: {told}",
+        f"To export and save {shared[-1]} of weights, {held(run, shared[-1])}, the model included",
+        *each,
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
 

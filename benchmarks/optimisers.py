@@ -24,7 +24,7 @@ from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 from torch import nn
 
 from exportlab import show, to_onnx
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 from exportlab.measure.models import Block
 from exportlab.messages import first_line, muffled
 
@@ -43,15 +43,17 @@ def ratios(run: benchmark.Run, model: str, ending: str = "") -> dict[str, timing
 
 def told(found: dict[str, timing.Ratio]) -> str:
     """Names with what was seen."""
-    return ", ".join(f"{name} {ratio}" for name, ratio in found.items()) or "none"
+    return ", ".join(f"{words.spoken(name)} {ratio}" for name, ratio in found.items()) or "none"
 
 
-def reduced(run: benchmark.Run, model: str) -> str:
-    """What fewer bits give, and cost."""
-    files = run.facts["files"][model]
-    found = {name: ratio for name, ratio in ratios(run, model).items() if name in REDUCED}
-    each = [f"{n} {r}, off by {percent(files[n]['off'])}" for n, r in found.items()]
-    return f"{model}: {', '.join(each)}"
+def reduced(run: benchmark.Run, name: str) -> str:
+    """What one way to take fewer bits gives, and costs."""
+    found = {model: files for model, files in run.facts["files"].items() if name in files}
+    each = [
+        f"{model} {ratios(run, model)[name]}, off by {percent(files[name]['off'])}"
+        for model, files in found.items()
+    ]
+    return f"{words.spoken(name)}: {'; '.join(each) or 'refused'}"
 
 
 def percent(share: float) -> str:
@@ -63,20 +65,23 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     """What optimising the graph gives, what ORT does by itself, what fewer bits give, and a start from what ORT saved."""
     models = run.facts["files"]
     same = {
-        f"{name} of {model}": ratio
+        f"{name} ({model})": ratio
         for model in models
         for name, ratio in ratios(run, model).items()
         if name not in (BASE, *REDUCED)
     }
-    faster = {name: ratio for name, ratio in same.items() if ratio.differs and ratio.high < 1}
-    slower = {name: ratio for name, ratio in same.items() if ratio.differs and ratio.low > 1}
+    apart = {name: ratio for name, ratio in same.items() if ratio.differs}
+    slower = {name: ratio for name, ratio in apart.items() if ratio.median > 1}
+    faster = {name: ratio for name, ratio in apart.items() if name not in slower}
     off = {model: run[model].ratio(f"{BASE}, disabled", BASE) for model in models}
     start = {model: run[f"{model}, start"].ratio(SAVED, BASE) for model in models}
     return (
-        f"Of {len(same)} other 32-bit files, faster in ONNX Runtime than dynamo's file as it comes (= 1): {told(faster)}",
+        f"Of {len(same)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime than the one torch.onnx.export writes, {len(slower) or 'none'} slower",
+        "below, time over that of torch.onnx.export's file with all that ONNX Runtime does; off: the largest error over the largest output",
+        f"faster: {told(faster)}",
         f"slower: {told(slower)}",
-        f"with ONNX Runtime's own optimisations off: {told(off)}",
-        *(f"with fewer bits, {reduced(run, model)} of the largest output" for model in models),
+        f"ONNX Runtime's own optimisations off: {told(off)}",
+        *(reduced(run, name) for name in REDUCED),
         f"starting from what ONNX Runtime saved: {told(start)}",
         f"refused: {'; '.join(run.facts['refused']) or 'nothing'}",
     )

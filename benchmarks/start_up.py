@@ -15,12 +15,12 @@ import torch
 from torch import nn
 
 from exportlab import compare, exporters, show
-from exportlab.measure import benchmark, figures, timing
+from exportlab.measure import benchmark, figures, timing, words
 
 page = benchmark.page(
     "start_up", "What does the first answer cost?", quick="MLP, 2 rounds, no aoti"
 )
-BASE = "to_onnx"
+BASE, FILE = "to_onnx", "to_onnx's file in ONNX Runtime"
 PARTS = ("import", "load", "first call")
 
 
@@ -30,23 +30,19 @@ def over(run: benchmark.Run, model: str, part: str) -> dict[str, timing.Ratio]:
     return {name: times.ratio(name, BASE) for name in times.rounds[0]}
 
 
-def told(ratios: dict[str, timing.Ratio]) -> str:
-    """All of them; those where no difference was seen together at the end."""
-    far = [f"{name} {ratio}" for name, ratio in ratios.items() if ratio.differs]
-    near = [name for name, ratio in ratios.items() if not ratio.differs and name != BASE]
-    return ", ".join([*far, *([f"no difference seen: {' and '.join(near)}"] if near else [])])
-
-
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Of the largest model: the sum, what is left without the import, later calls; and how far outputs differ."""
     model = run.facts["models"][-1]
-    new, again, later = (told(over(run, model, p)) for p in ("in all", "load again", "later call"))
+    new, again, later = (over(run, model, part) for part in ("in all", "load again", "later call"))
+    ways = [name for name in new if name != BASE]
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
     return (
-        f"To the first answer of a new process, with to_onnx's {model} in ONNX Runtime = 1: {new}",
-        f"{share:.0%} of to_onnx's time is the import",
-        f"loading and first call once more in the same process: {again}",
-        f"each later call: {later}",
+        f"To its first answer of a {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
+        *(
+            f"{words.spoken(n)}: first answer {new[n]}, once more in the same process {again[n]}, a later call {later[n]}"
+            for n in ways
+        ),
+        f"{share:.0%} of the first answer of {FILE} is the import, medians",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
 

@@ -24,6 +24,7 @@ from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
 from ..files import written_whole
 from ..messages import quiet
+from .figures import entitle
 from .timing import Make, Timings, chance
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file a page
@@ -106,6 +107,7 @@ class Page:
         else:
             print(told(origin, lines))
             draw()
+            entitle(lines[0])
 
     def tell(self, line: str) -> None:
         """Print the progress of a full run, for the terminal alone."""
@@ -134,11 +136,13 @@ class Page:
         """Draw this run, write the picture where `--plot` says, and print what was found and how far to trust it."""
         from matplotlib import pyplot
 
+        lines = finding(run)
         draw(run)
+        entitle(lines[0])
         if self.plot:
             with written_whole(self.plot) as draft:
                 pyplot.savefig(draft, dpi=150)
-        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", finding(run)))
+        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines))
         print(f"By chance alone, equals would look different {chance(run.rounds)}.")
         print(machine(PACKAGES))
 
@@ -156,9 +160,10 @@ def write_finding(picture: Path, origin: str, lines: Lines) -> None:
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
+    titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
+    entitle(lines[0])
     figure.savefig(picture)
     figure.savefig(picture.with_stem(f"{picture.stem}_2_00x"), dpi=2 * figure.dpi)
-    titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
     pyplot.close(figure)
     first, *others = lines
     said = {"first": first, "others": others, "origin": origin, "title": ", ".join(filter(None, titles))}

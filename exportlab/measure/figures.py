@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from .timing import Ratio
+from .words import spoken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +120,7 @@ def bars(
         low, middle, high = spread(seen)
         axes.barh(place, middle - start, left=start, height=height * 0.9, color=colored[name])
         axes.plot([low, high], [place, place], color="#333333", linewidth=1.5)
-        label = f"{name} {plain(middle, unit)}" if first and apart_from_rows(groups) else plain(middle, unit)
+        label = f"{shown(name)} {plain(middle, unit)}" if first and apart_from_rows(groups) else plain(middle, unit)
         note(axes, high, place, label, colored[name])
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=1)
@@ -158,7 +160,7 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
         axes.plot(ratio.seen, [place] * len(ratio.seen), "o", color=color, alpha=0.5, markersize=5, markeredgewidth=0)
         axes.plot([ratio.median] * 2, [place - height / 3, place + height / 3], color=color, linewidth=2.5)
         if first and apart_from_rows(groups):
-            note(axes, ratio.high, place, name, colored[name])
+            note(axes, ratio.high, place, shown(name), colored[name])
     across(axes, groups, [at, *values_of(groups)], title, unit, True)
 
 
@@ -230,11 +232,27 @@ def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool 
 def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: str, unit: str, log: bool) -> None:
     """Prepare the axes of rows: their names at the left, the scale below, room for the numbers at the ends."""
     axes.set_title(title, fontsize=SIZE)
-    axes.set_yticks([-place for place in range(len(rows))], list(rows))
+    axes.set_yticks([-place for place in range(len(rows))], [shown(row) for row in rows])
     axes.set_ylim(0.55 - len(rows), 0.55)
     scaled(axes.xaxis, values, log, unit)
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
+
+
+def shown(name: str) -> str:
+    """Return the name of an exporter as its reader knows it, and any other as it is."""
+    return spoken(name, ", ")
+
+
+def entitle(finding: str) -> None:
+    """Put what was found above the current figure, whose own title says what its axes show; the figure grows by that."""
+    from matplotlib import pyplot
+
+    figure = pyplot.gcf()
+    told = fill(finding, 88)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.2 * (told.count("\n") + 1))
+    figure.suptitle("\n".join(filter(None, [told, figure.get_suptitle()])), fontsize=SIZE)
 
 
 def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
@@ -245,7 +263,7 @@ def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
 def beside(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
     """Write names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
     for name, place in moved_apart(places).items():
-        axes.text(1.02, place, name, transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
+        axes.text(1.02, place, shown(name), transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
 
 
 def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:

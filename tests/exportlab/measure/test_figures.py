@@ -21,6 +21,16 @@ def closed() -> Iterator[None]:
     pyplot.close("all")
 
 
+def test_what_was_found_is_the_title_and_what_the_axes_show_stands_below_it() -> None:
+    figure = figures.panels("time, eager = 1")[0].figure
+    before = figure.get_figheight()
+    figures.entitle("it is fast " * 20)
+    *found, shows = figure.get_suptitle().splitlines()
+    assert " ".join(found) == ("it is fast " * 20).strip()
+    assert shows == "time, eager = 1"
+    assert figure.get_figheight() > before
+
+
 def texts(axes: pyplot.Axes) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
@@ -82,7 +92,7 @@ def test_lines_have_a_band_and_a_name_each() -> None:
     assert list(axes.lines[1].get_ydata()) == [3.0, 5.0]
     band = axes.collections[0].get_datalim(axes.transData)
     assert (band.y0, band.y1) == (1.0, 4.0)
-    assert sorted(texts(axes)) == ["dynamo", "to_onnx"]
+    assert sorted(texts(axes)) == ["to_onnx", "torch.onnx.export"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "8"]
 
 
@@ -91,7 +101,7 @@ def test_bars_reach_the_median_and_whiskers_the_extremes() -> None:
     figures.bars(axes, {"MLP": {"to_onnx": WIDE, "dynamo": 3.0}, "BERT": {"to_onnx": 1.0}}, mark=1)
     assert [bar.get_width() for bar in axes.patches] == [2.0, 3.0, 1.0]
     assert list(axes.lines[0].get_xdata()) == [1.0, 4.0]
-    assert texts(axes) == ["to_onnx 2x", "dynamo 3x", "1x"]
+    assert texts(axes) == ["to_onnx 2x", "torch.onnx.export 3x", "1x"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["MLP", "BERT"]
 
 
@@ -116,4 +126,4 @@ def test_every_round_is_a_point_and_no_difference_is_grey() -> None:
     points = [line for line in left.lines if line.get_marker() == "o"]
     assert [list(line.get_xdata()) for line in points] == [[0.9, 1.0, 1.1], [2.0, 2.1, 2.2]]
     assert points[0].get_color() != points[1].get_color()
-    assert texts(right) == ["to_onnx", "dynamo"]
+    assert texts(right) == ["to_onnx", "torch.onnx.export"]

@@ -1,0 +1,40 @@
+"""Words of a finding: names as a reader knows them, and ratios as one says them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .timing import Ratio, rounded
+
+# What the records call an exporter, and what its reader does.
+SPOKEN: Mapping[str, str] = {
+    "to_onnx": "to_onnx",
+    "dynamo": "torch.onnx.export",
+    "torchscript": "torchscript",
+    "openvino": "OpenVINO",
+    "executorch": "ExecuTorch",
+    "aoti": "AOTInductor",
+}
+
+
+def spoken(name: str, joint: str = " with ") -> str:
+    """Return a name as a reader knows it, `torch.onnx.export with optimize=False`; behind the comma stands how an exporter was used."""
+    who, *how = name.split(", ")
+    return joint.join([SPOKEN[who], *how]) if who in SPOKEN else name
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return `a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def takes(ratios: Mapping[str, Ratio], base: str) -> str:
+    """Say what each takes over what all are held against: `a takes 6.3 times as long as c, d 0.55 times; for b no difference was seen`."""
+    far = {spoken(name): f"{rounded(ratio.median)} times" for name, ratio in ratios.items() if ratio.differs}
+    near = [spoken(name) for name, ratio in ratios.items() if not ratio.differs]
+    if not far:
+        return f"no difference from {base} was seen for {listed(near)}"
+    (first, longest), *others = far.items()
+    told = ", ".join([f"{first} takes {longest} as long as {base}", *(f"{name} {times}" for name, times in others)])
+    return f"{told}; for {listed(near)} no difference was seen" if near else told

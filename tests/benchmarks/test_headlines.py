@@ -1,0 +1,453 @@
+"""What each benchmark's page says first, computed a second time: by plain Python from the JSON of the stored run, rounded by nobody."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import scipy.stats
+
+from exportlab.measure import benchmark
+from exportlab.said import warned
+
+ROOT = Path(__file__).parents[2]
+STORED = sorted((ROOT / "benchmarks/data").glob("*.json"))
+MATRIX = ROOT / "docs/data/matrix.jsonl"
+ZOO = ROOT / "exportlab/zoo"
+PAGES = [*(path.stem for path in STORED), "coverage"]
+SPOKEN = {"dynamo": "torch.onnx.export", "openvino": "OpenVINO", "executorch": "ExecuTorch", "aoti": "AOTInductor"}
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
+Seconds = Sequence[float]
+Lines = Sequence[str]
+
+
+class OpenedError(Exception):
+    """A page has come to the line that shows what it found before."""
+
+
+@pytest.fixture
+def headline(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Lines]:
+    """Return what a page says first of its stored run, before which line nothing has been measured."""
+
+    def lines(name: str) -> Lines:
+        said: list[Lines] = []
+
+        def begun(page: benchmark.Page, origin: str, lines: Lines, draw: object) -> None:
+            said.append(lines)
+            raise OpenedError
+
+        monkeypatch.setattr(benchmark.Page, "begin", begun)
+        monkeypatch.setattr(sys, "argv", [name, "--quick"])
+        with pytest.raises(OpenedError):
+            runpy.run_path(str(ROOT / f"benchmarks/{name}.py"), run_name="__main__")
+        return said[0]
+
+    return lines
+
+
+def rows(name: str) -> tuple[dict[str, dict[str, list[float]]], dict[str, Any]]:
+    """Every value by title and by label, and the facts."""
+    stored = json.loads((ROOT / f"benchmarks/data/{name}.json").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, list[float]]] = defaultdict(dict)
+    for one in stored["benchmarks"]:
+        found[one["metadata"]["title"]][one["metadata"]["label"]] = one["runs"][0]["values"]
+    return dict(found), json.loads(stored["metadata"].get("facts", "{}"))
+
+
+def named(name: str) -> str:
+    who, *how = name.split(", ")
+    return " with ".join([SPOKEN.get(who, who), *how]) if who in (*SPOKEN, "to_onnx") else name
+
+
+def all_of(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def over(taken: Seconds, base: Seconds) -> list[float]:
+    return [one / other for one, other in zip(taken, base, strict=True)]
+
+
+def interval(quotients: Seconds) -> tuple[float, float]:
+    ends = [min(quotients), max(quotients)]
+    if 2 <= len(quotients) <= 5:
+        logs = numpy.log(quotients)
+        ends += list(numpy.exp(scipy.stats.t.interval(0.95, len(logs) - 1, loc=logs.mean(), scale=scipy.stats.sem(logs))))
+    return min(ends), max(ends)
+
+
+def same(quotients: Seconds) -> bool:
+    low, high = interval(quotients)
+    return low <= 1 <= high
+
+
+def verdict(quotients: Seconds) -> str:
+    low, high = interval(quotients)
+    return f"{'no difference seen' if same(quotients) else f'{numpy.median(quotients):.9f}x'} ({low:.9f}–{high:.9f})"
+
+
+def takes(ratios: Mapping[str, Seconds], base: str) -> str:
+    apart = [f"{named(name)}{{}} {numpy.median(q):.9f} times{{}}" for name, q in ratios.items() if not same(q)]
+    near = all_of([named(name) for name, q in ratios.items() if same(q)] or [""])
+    if not apart:
+        return f"no difference from {base} was seen for {near}"
+    told = ", ".join([apart[0].format(" takes", f" as long as {base}"), *(one.format("", "") for one in apart[1:])])
+    return told + f"; for {near} no difference was seen" * bool(near)
+
+
+def check(printed: Lines, computed: Lines) -> None:
+    """Hold what is printed against what was computed: the same words, and each number within half of its last digit."""
+    assert [NUMBER.sub("#", line) for line in printed] == [NUMBER.sub("#", line) for line in computed]
+    for line, wanted in zip(printed, computed, strict=True):
+        for number, exact in zip(NUMBER.findall(line), NUMBER.findall(wanted), strict=True):
+            digit = 10.0 ** Decimal(number.replace(",", "")).as_tuple().exponent
+            value, right = float(number.replace(",", "")), float(exact.replace(",", ""))
+            assert abs(value - right) <= 0.5001 * digit + 3e-4 * right, f"{number} is {exact}: {line}"
+
+
+def test_export_time(headline: Callable[[str], Lines]) -> None:
+    seen, _ = rows("export_time")
+    depths = sorted(int(title.split()[-1]) for title in seen if title.startswith("transformer"))
+    first, last = (seen[f"transformer, depth {depth}"] for depth in (depths[0], depths[-1]))
+    ratios = {name: over(last[name], last["torch.export"]) for name in last if name != "torch.export"}
+    medians = {who: {part: statistics.median(took) for part, took in seen[f"parts of {who}"].items()} for who in ("to_onnx", "dynamo")}
+    inside = medians["dynamo"]["decomposition"]
+    whole = {who: sum(parts.values()) for who, parts in medians.items()}
+    whole["dynamo"] -= min(inside, medians["dynamo"]["translation"])
+    shares = [f"{100 * medians[who]['capture'] / whole[who]:.9f}% of {named(who)}'s time" for who in whole]
+    check(
+        headline("export_time"),
+        [
+            f"To export {depths[-1]} layers of a transformer, {takes(ratios, 'torch.export')}",
+            *(f"{named(name)} over torch.export: {verdict(quotients)}" for name, quotients in ratios.items()),
+            *(
+                f"{depths[-1] // depths[0]} times the layers take {named(name)} {verdict(over(last[name], first[name]))} as long"
+                for name in last
+            ),
+            f"the capture is {' and '.join(shares)}, medians",
+        ],
+    )
+
+
+def test_graph_size(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("graph_size")
+    names = list(dict.fromkeys(name for row in seen.values() for name in row if name != "by hand"))
+    names = [name for name in ("to_onnx", "dynamo", "dynamo, optimize=False", "torchscript") if name in names]
+    more = {name: {task: row[name][0] / row["by hand"][0] for task, row in seen.items() if name in row} for name in names}
+    as_few = [f"{named(n)} for {len([r for r in more[n].values() if r <= 1])} of {len(more[n])}" for n in names]
+    worst = {name: max(more[name].items(), key=lambda item: item[1]) for name in names}
+    fewer = [
+        f"{named(name)} in {task}, with {facts['weights'][task][name] / facts['weights'][task]['by hand']:.9f}x the weights"
+        for name in names
+        for task in more[name]
+        if more[name][task] < 1
+    ]
+    beside = {
+        name: statistics.median(
+            (facts["bytes"][task][name] - facts["weights"][task][name]) / row[name][0] for task, row in seen.items() if name in row
+        )
+        for name in ("by hand", *names)
+    }
+    check(
+        headline("graph_size"),
+        [
+            f"As few nodes as by hand, of the models that come out right: {all_of(as_few)}",
+            *(
+                f"{named(n)}: median {numpy.median(list(more[n].values())):.9f}x the nodes of the file by hand, "
+                f"at most {worst[n][1]:.9f}x ({worst[n][0]})"
+                for n in names
+            ),
+            f"fewer nodes than by hand: {'; '.join(fewer) or 'none'}",
+            f"bytes for each node, weights left out (medians): {', '.join(f'{named(n)} {b:.9f} B' for n, b in beside.items())}",
+        ],
+    )
+
+
+def test_how_we_measure(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("how_we_measure")
+    wall, clock, naive = (seen[way] for way in ("by turns", "by turns, processor's clock", "all of A, then all of B"))
+    shape = (-1, facts["rounds"])
+    turns = {way: (numpy.array(one["A"]) / numpy.array(one["B"])).reshape(shape) for way, one in (("wall", wall), ("clock", clock))}
+    fooled = {way: sum(not same(list(quotients)) for quotients in found) for way, found in turns.items()}
+    means = numpy.array(naive["A"]).reshape(shape).mean(1) / numpy.array(naive["B"]).reshape(shape).mean(1)
+    far = numpy.abs(numpy.median(turns["clock"], axis=1) - 1) > 0.05
+    count = len(turns["clock"])
+    spans = [numpy.divide(*numpy.quantile(one["A"], [0.95, 0.05], method="weibull")) for one in (wall, clock)]
+    check(
+        headline("how_we_measure"),
+        [
+            f"An exporter compared with itself {count} times: our rule saw a difference in {fooled['clock']} of them",
+            f"by the clock on the wall, the same rule saw one in {fooled['wall']} of {count}",
+            f"means of all of A, then all of B, were 5 % apart in {(numpy.abs(means - 1) > 0.05).sum()} of {count}, "
+            f"medians of turns in {far.sum()}",
+            f"of single exports, the slow ones (95 %) take what the fast ones (5 %) take {spans[0]:.9f} times by the wall "
+            f"and {spans[1]:.9f} times by the processor",
+        ],
+    )
+
+
+def test_latency(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("latency")
+    printed = headline("latency")
+    ends = [
+        (model, batch, seen[f"{model}, threads 1, batch {batch}"])
+        for model in facts["models"]
+        for batch in (choose(int(t.split()[-1]) for t in seen if t.startswith(f"{model}, threads 1")) for choose in (min, max))
+    ]
+    told = []
+    for model, batch, row in ends:
+        ranked = sorted(row, key=lambda name: sorted(row[name])[len(row[name]) // 2])
+        others = ", ".join(f"{named(name)} {verdict(over(row[name], row[ranked[0]]))}" for name in ranked[1:])
+        eager = "" if ranked[0] == "eager" else f" {verdict(over(row[ranked[0]], row['eager']))} over eager"
+        told.append(f"{model} at batch {batch}: {named(ranked[0])}{eager}; over it, {others}")
+    level = [named(name) for name in ranked[1:] if same(over(row[name], row[ranked[0]]))]
+    share = statistics.median(over(row[ranked[0]], row["eager"]))
+    apart = ", which do not differ from the first" * bool(level)
+    first = f"On one thread, the {model} at batch {batch} runs fastest by {all_of([named(ranked[0]), *level])}{apart}"
+    writers = [over(row["to_onnx"], row["dynamo"]) for row in seen.values()]
+    second = [over(row[f"{n}, 1 thread"], row[n]) for t, row in seen.items() if "threads 2" in t for n in ("eager", "to_onnx")]
+    left = "; ".join(f"{who} ({why})" for who, why in facts["left out"].items()) or "nothing"
+    check(
+        printed,
+        [
+            f"{first}, in {share:.9f} times eager's time",
+            *told,
+            f"to_onnx's file differs from torch.onnx.export's {in_how_many(writers, 'its time')}",
+            f"a second thread changes the time {in_how_many(second, 'times as fast')}",
+            f"outputs differ from eager's by at most {max(facts['apart'].values()):.9e}; left out: {left}",
+        ],
+    )
+
+
+def in_how_many(ratios: Sequence[Seconds], what: str) -> str:
+    medians = sorted(statistics.median(quotients) for quotients in ratios if not same(quotients))
+    ends = " to ".join(f"{end:.9f}x" for end in dict.fromkeys((medians[0], medians[-1]))) if medians else ""
+    return f"in {len(medians)} of {len(ratios)} comparisons" + f" ({ends} {what})" * bool(medians)
+
+
+def test_llama_layers(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("llama_layers")
+    at = {depth: seen[f"export, layers {depth}"] for depth in facts["depths"]}
+    ways = [name for name in at[facts["depths"][0]] if name != "torch.export"]
+    shared, last = max(depth for depth, row in at.items() if {*ways} <= {*row}), max(at)
+    ratios = {way: over(at[shared][way], at[shared]["torch.export"]) for way in ways}
+    told = []
+    for way in ways:
+        runs = [
+            f"{kind} {verdict(over(row[way], row['eager']))}" for kind in ("prefill", "decode") for row in [seen[f"{kind}, layers {last}"]]
+        ]
+        export = [f"export {verdict(over(at[last][way], at[last]['torch.export']))}"] if way in at[last] else []
+        told.append(f"{named(way)}: {', '.join([*export, *runs])}, {facts['nodes'][str(last)][way]:,} nodes")
+    layers = {depth: f"{depth} layer{'s' if depth > 1 else ''}" for depth in at}
+    refused = "; ".join(f"{way}: {why}" for way, why in facts["refused"].items()) or "none"
+    check(
+        headline("llama_layers"),
+        [
+            f"To export a Llama of {layers[shared]}, {takes(ratios, 'torch.export')}",
+            *(f"{named(way)} over torch.export at {layers[shared]}: {verdict(quotients)}" for way, quotients in ratios.items()),
+            f"below, {layers[last]}; the export over torch.export, prefill and decode over eager",
+            *told,
+            f"outputs differ from eager's by at most {facts['apart']:.9e}; not timed, since not right: {refused}",
+        ],
+    )
+
+
+def test_memory(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("memory")
+    held = {size: {way: [p / facts["weights"][size] for p in peaks] for way, peaks in row.items()} for size, row in seen.items()}
+    most = max(len(row) for row in held.values())
+    largest = max((size for size, row in held.items() if len(row) == most), key=lambda size: facts["weights"][size])
+    told = [f"{named(way)}{{}} {statistics.median(peaks):.9f} times{{}}" for way, peaks in held[largest].items()]
+    first = [told[0].format(" holds", " their size in memory"), *(one.format("", "") for one in told[1:])]
+    check(
+        headline("memory"),
+        [
+            f"To export and save {largest} of weights, {all_of(first)}, the model included",
+            *(
+                f"{size}, {named(way)}: {statistics.median(peaks):.9f} times the weights ({min(peaks):.9f}–{max(peaks):.9f})"
+                for size, row in held.items()
+                for way, peaks in row.items()
+            ),
+            f"outputs differ from eager's by at most {facts['apart']:.9e}",
+        ],
+    )
+
+
+def test_optimisers(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("optimisers")
+    reduced = ("fp16", "int8 dynamic", "int8 QDQ", "int8 QDQ, percentile")
+    ratios = {model: {name: over(seen[model][name], seen[model]["dynamo"]) for name in files} for model, files in facts["files"].items()}
+    whole = [(name, model) for model, found in ratios.items() for name in found if name not in (*reduced, "dynamo")]
+    parted = {pair: ratios[pair[1]][pair[0]] for pair in whole if not same(ratios[pair[1]][pair[0]])}
+    faster, slower = (
+        [f"{named(name)} ({model}) {verdict(q)}" for (name, model), q in parted.items() if (statistics.median(q) < 1) == quick]
+        for quick in (True, False)
+    )
+    bits = [
+        f"{name}: "
+        + "; ".join(
+            f"{model} {verdict(ratios[model][name])}, off by {100 * files[name]['off']:.9f}%" for model, files in facts["files"].items()
+        )
+        for name in reduced
+    ]
+    off, start = (
+        ", ".join(f"{model} {verdict(over(seen[model + end][one], seen[model + end]['dynamo']))}" for model in ratios)
+        for end, one in (("", "dynamo, disabled"), (", start", "saved by ORT"))
+    )
+    check(
+        headline("optimisers"),
+        [
+            f"Of {len(whole)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime "
+            f"than the one torch.onnx.export writes, {len(slower) or 'none'} slower",
+            "below, time over that of torch.onnx.export's file with all that ONNX Runtime does; "
+            "off: the largest error over the largest output",
+            f"faster: {', '.join(faster) or 'none'}",
+            f"slower: {', '.join(slower) or 'none'}",
+            f"ONNX Runtime's own optimisations off: {off}",
+            *bits,
+            f"starting from what ONNX Runtime saved: {start}",
+            f"refused: {'; '.join(facts['refused']) or 'nothing'}",
+        ],
+    )
+
+
+def test_own_exporter(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("own_exporter")
+    right = [row for title, row in seen.items() if title.startswith("export, ") and {"to_onnx", "dynamo"} <= {*row}]
+    total = {
+        name: [sum(took) for took in zip(*(row[name] for row in right), strict=True)] for name in ("torch.export", "to_onnx", "dynamo")
+    }
+    ratios = {name: over(total[name], total["torch.export"]) for name in ("to_onnx", "dynamo")}
+    speeds = [over(row["to_onnx"], row["dynamo"]) for title, row in seen.items() if title.startswith("ONNX Runtime, ")]
+    sides = Counter("same" if same(q) else "faster" if statistics.median(q) < 1 else "slower" for q in speeds)
+    a_node = [statistics.median(seen[f"conversion alone, {n} layers"]["to_onnx"]) / count for n, count in facts["nodes"].items()]
+    deep = {base: verdict(over(seen["depth"]["to_onnx, functions"], seen["depth"][base])) for base in ("torch.export", "shallow")}
+    check(
+        headline("own_exporter"),
+        [
+            f"To export the {len(right)} models that both exporters get right, {takes(ratios, 'torch.export')}",
+            *(f"{named(name)} over torch.export, all together: {verdict(quotients)}" for name, quotients in ratios.items()),
+            f"the conversion alone takes {1e6 * max(a_node):.9f} µs a node at most, median of each depth",
+            f"to_onnx's files against torch.onnx.export's: {sides['faster']} of {len(speeds)} faster, {sides['slower']} slower; "
+            f"{len([1 for ours, theirs in facts['sizes'].values() if ours > theirs])} of {len(speeds)} have more nodes",
+            f"{facts['depths'][1]} layers, captured once: {deep['torch.export']} over torch.export; "
+            f"{deep['shallow']} over {facts['depths'][0]} layers in full",
+        ],
+    )
+
+
+def test_start_up(headline: Callable[[str], Lines]) -> None:
+    seen, facts = rows("start_up")
+    model = facts["models"][-1]
+    parts = {part: seen[f"{model}, {part}"] for part in ("in all", "load again", "later call")}
+    ways = [name for name in parts["in all"] if name != "to_onnx"]
+    ratios = {way: [over(row[way], row["to_onnx"]) for row in parts.values()] for way in ways}
+    file = "to_onnx's file in ONNX Runtime"
+    share = statistics.median(seen[f"{model}, import"]["to_onnx"]) / statistics.median(parts["in all"]["to_onnx"])
+    check(
+        headline("start_up"),
+        [
+            f"To its first answer of a {model}, {takes({way: new for way, (new, _, _) in ratios.items()}, file)}",
+            *(
+                f"{named(way)}: first answer {verdict(new)}, once more in the same process {verdict(again)}, a later call {verdict(later)}"
+                for way, (new, again, later) in ratios.items()
+            ),
+            f"{100 * share:.9f}% of the first answer of {file} is the import, medians",
+            f"outputs differ from eager's by at most {facts['apart']:.9e}",
+        ],
+    )
+
+
+KINDS = {
+    "ok": "right",
+    "capture": "refused",
+    "convert": "refused",
+    "narrow": "narrow",
+    "wrong": "silently wrong",
+    "frozen": "silently wrong",
+}
+ORDER = ("right", "refused", "narrow", "failed", "wrong, but warned", "silently wrong")
+
+
+def kind_of(line: Mapping[str, Any]) -> str:
+    kind = KINDS.get(line["outcome"], "failed")
+    return "wrong, but warned" if kind == "silently wrong" and warned(line.get("said", ())) else kind
+
+
+def moving_runs() -> list[tuple[str, str, str]]:
+    """Family, exporter and kind of every case whose axes move, that of its worst round."""
+    runs: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for line in map(json.loads, MATRIX.read_text(encoding="utf-8").splitlines()):
+        if line.get("mode") == "dynamic":
+            runs[line["case"], line["exporter"]].append(kind_of(line))
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in ZOO.glob("*.py")}
+    families = {name: family for family, text in texts.items() for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
+    worst = {run: max(kinds, key=lambda kind: ("wrong" in kind, kind != "right")) for run, kinds in runs.items()}
+    return [(families.get(case, ""), exporter, kind) for (case, exporter), kind in worst.items()]
+
+
+def tally(runs: Sequence[tuple[str, str, str]], by: int) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for run in runs:
+        found[run[by]][run[2]] += 1
+    return found
+
+
+def percent(seen: Counter[str], kind: str) -> str:
+    return f"{100 * seen[kind] / seen.total():.9f} %"
+
+
+def test_coverage(headline: Callable[[str], Lines]) -> None:
+    runs = moving_runs()
+    seen, families = tally(runs, 1), {name: kinds for name, kinds in tally(runs, 0).items() if name and kinds.total() >= 50}
+    part = {name: (kinds["silently wrong"] / kinds.total(), -kinds["right"] / kinds.total()) for name, kinds in seen.items()}
+    ranked = sorted(seen, key=part.__getitem__)
+    large, small = ([name for name in ranked if (seen[name].total() >= 50) == many] for many in (True, False))
+    cases = {n: f"{seen[n]['silently wrong']} of {seen[n].total()} cases ({percent(seen[n], 'silently wrong')})" for n in large}
+    ends = [all_of([f"{named(n)} in {cases[n]}" for n in large if part[n][0] == part[large[at]][0]]) for at in (0, -1)]
+    hard = sorted(families, key=lambda name: families[name]["right"] / families[name].total())
+    worst = max(families, key=lambda name: families[name]["silently wrong"] / families[name].total())
+    check(
+        headline("coverage"),
+        [
+            f"With axes that move, silently wrong least often: {ends[0]}; most often: {ends[1]}",
+            *(
+                f"{named(name)}, {seen[name].total()} cases: {', '.join(f'{k} {percent(seen[name], k)}' for k in ORDER if seen[name][k])}"
+                for name in large
+            ),
+            *(
+                f"{named(name)} was tried with {seen[name].total()} cases only: "
+                + ", ".join(f"{seen[name][kind]} {kind}" for kind in ORDER if seen[name][kind])
+                for name in small
+            ),
+            "right in the hardest families, all exporters together: "
+            + ", ".join(f"{name} {percent(families[name], 'right')} of {families[name].total()} runs" for name in hard[:3]),
+            f"most often silently wrong: {worst}, {percent(families[worst], 'silently wrong')} of {families[worst].total()} runs",
+        ],
+    )
+
+
+def test_no_share_is_made_of_fewer_than_50(headline: Callable[[str], Lines]) -> None:
+    few = [line for line in headline("coverage") if " cases only: " in line]
+    assert "AOTInductor" in " ".join(few)
+    assert not [line for line in few if "%" in line]
+    many = re.findall(r"(\d+) (?:cases|runs)", " ".join(line for line in headline("coverage") if line not in few))
+    assert min(map(int, many)) >= 50
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_difference_is_said_exactly_where_the_interval_holds_1(headline: Callable[[str], Lines], name: str) -> None:
+    text = " ".join(headline(name))
+    equal = [tuple(map(float, ends)) for ends in re.findall(r"no difference seen \(([\d.]+)–([\d.]+)\)", text)]
+    apart = [tuple(map(float, ends)) for ends in re.findall(r"[\d.]x \(([\d.]+)–([\d.]+)\)", text)]
+    assert [ends for ends in equal if not ends[0] <= 1 <= ends[1]] == []
+    assert [ends for ends in apart if ends[0] <= 1 <= ends[1]] == []
