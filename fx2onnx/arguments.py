@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -56,11 +57,14 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
 
     Raises:
         UnsupportedArgument: so it is.
+        FileNotFoundError: the folder of the file is not there, which is better known before an export than after it.
     """
     if isinstance(f, Mapping):
         raise UnsupportedArgument("f is a mapping, and the third argument is the path to save to: pass keyword arguments as kwargs=")
     if f is not None and not isinstance(f, (str, os.PathLike)):
         raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: write program.model_proto.SerializeToString() to it yourself")
+    if f is not None and not Path(f).parent.is_dir():
+        raise FileNotFoundError(f"the folder of f={os.fspath(f)!r} does not exist: make it before the export")
     if f is None and not export_params:
         raise UnsupportedArgument("export_params=False is about the file f: pass f, or call program.save(path, include_initializers=False)")
     if f is None and keep_initializers_as_inputs:

@@ -209,6 +209,11 @@ def test_what_is_no_path_is_refused_in_one_line(f: Any, said: str) -> None:
         to_onnx(Layer(), (X,), f)
 
 
+def test_a_folder_that_is_not_there_is_told_before_the_export(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the folder of f='.*gone.model\.onnx' does not exist"):
+        to_onnx(ByValue(), (X,), tmp_path / "gone" / "model.onnx")
+
+
 def test_it_says_what_it_does_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     to_onnx(Layer(), (X,))
     assert capsys.readouterr().out == ""
