@@ -4,41 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import onnx
+import onnx_ir as ir
 import torch
 
 from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
 from ...exporters.to_onnx import NAMESPACE
 from ...show.text import ir_model
-from ..difference import TOLERANCES, Difference, Tolerances, difference_of
+from ..difference import TOLERANCES, Difference, Tolerances
 from .alignment import Alignment
-from .beside import Beside
+from .beside import Looked
+from .call import Call
 from .observed import Observed
 from .rows import Divergence, Row
 
 __all__ = ["Divergence", "Row", "compared", "first_difference"]
 
+WRITERS = {"pytorch": "torch.onnx.export", "fx2onnx": "to_onnx"}  # by the name that each puts into its files
 
-def first_difference(program: torch.onnx.ONNXProgram, /, *args: Any, **kwargs: Any) -> Divergence:
-    """Run the captured graph node by node, and the file with every value as an output, and say where they part first.
+
+def first_difference(
+    program: torch.onnx.ONNXProgram | OnnxArtifact, /, *args: Any, tolerances: Tolerances = TOLERANCES, **kwargs: Any
+) -> Divergence:
+    """Say which captured node adds the most to what the file and eager are apart: its own error, for the file's own inputs to it.
+
+    The file is run once with every value as an output. Then the captured graph is run: every node on the values that the file has at its
+    inputs, so that it inherits no error, in eager's dtypes and in float64. A node is named when the file's value is further from both than
+    the tolerance of the narrowest float up to there, by the scale of the tensor; or when what it rounds away moves an output by more than
+    the tolerance, as an overflow or a cancellation in float16 does, in eager or in the file.
 
     `args` and `kwargs` are those of the module, of any size. Values inside the branches of an `If`, the body of a `Loop` or a function
-    are not looked at; what comes out of these is. All values are held in memory at once; weights are read where they are, and one that is
-    stored transposed is copied once.
+    are not looked at; what comes out of these is, and then only the call in `forward` is known. All values are held in memory several
+    times, and weights in float64; those of the file are read where they are, and one that is stored transposed is copied once.
 
     Args:
-        program: what `to_onnx` or `torch.onnx.export(dynamo=True)` returns; its `model` may have been changed since.
+        program: what `to_onnx`, `torch.onnx.export(dynamo=True)` or `export` returns; its `model` may have been changed since.
+        tolerances: `(rtol, atol)` by dtype; other dtypes are compared exactly. For a module that has an argument of this name, use
+            `compared`.
 
     Raises:
         TypeError, ValueError: it does not remember the captured graph, or the arguments are not those of the export. What the captured
             graph or ONNX Runtime raises is raised as it is.
     """
     inner = program.model if isinstance(program, OnnxArtifact) else program
-    if not isinstance(inner, torch.onnx.ONNXProgram) or inner.exported_program is None:
+    captured = program.captured if isinstance(program, OnnxArtifact) else getattr(program, "exported_program", None)
+    if captured is None or not isinstance(inner, (torch.onnx.ONNXProgram, ir.Model)):
         raise TypeError(f"this {type(program).__name__} does not remember the captured graph: pass an ONNXProgram, or both to `compared`")
-    return compared(inner.exported_program, inner.model, args, kwargs)
+    return compared(captured, inner, args, kwargs, tolerances=tolerances)
 
 
 def compared(
@@ -57,19 +73,32 @@ def compared(
     Raises:
         as `first_difference`.
     """
-    model, calling = ir_model(file), by_signature(captured)
+    model, calling = _model(file), by_signature(captured)
     _check_whole(captured)
     alignment = Alignment(captured, model)
     leaves = calling.feed(args, kwargs or {})
     found = Observed(model, calling, alignment.names()).values(args, kwargs or {})
-    beside = Beside(captured, alignment, found, tolerances)
-    results = beside.results(leaves)
-    rows = (*beside.rows, *beside.outputs(results))
-    divergence = Divergence(rows, tuple(beside.same), tuple(beside.unaligned), alone=Difference())
+    looked = Looked(Call(captured, alignment, leaves, found), tolerances)
+    rows, outputs = looked.rows()
+    same, unaligned = tuple(looked.fed.same), tuple(looked.fed.unaligned)
+    divergence = Divergence(tuple(rows), same, unaligned, Difference(), outputs, _writer(model), tolerances)
     if divergence.first:
         return divergence
     alone = Observed(model, calling, ()).values(args, kwargs or {})
-    return replace(divergence, alone=difference_of([found[name] for name in alone], list(alone.values()), tolerances))
+    return replace(divergence, alone=looked.fused(alone))
+
+
+def _model(file: Any) -> ir.Model:
+    """The model; one that is read here is put in order, which not all who write files do."""
+    model = ir_model(file)
+    if isinstance(file, (onnx.ModelProto, str, Path)):
+        model.graph.sort()
+    return model
+
+
+def _writer(model: ir.Model) -> str:
+    name = model.producer_name or ""
+    return WRITERS.get(name, name or "a file")
 
 
 def _check_whole(captured: torch.export.ExportedProgram) -> None:

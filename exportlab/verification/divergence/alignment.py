@@ -55,10 +55,10 @@ class Alignment:
         return tuple(sorted(found, key=lambda node: self.order.get(node, -1)))
 
     def through(self, node: Node, same: Iterable[str]) -> tuple[str, ...]:
-        """Return the captured nodes on the way from other aligned ones to this one."""
+        """Return the captured nodes on the way from other aligned ones to this one, but for constants."""
         aligned, found, waiting = {*self.values, *same}, set(), [node]
         while waiting:
-            inputs = [n for n in waiting.pop().all_input_nodes if n.op == "call_function" and n.name not in aligned]
+            inputs = [n for n in waiting.pop().all_input_nodes if n.op == "call_function" and n.name not in aligned and n.all_input_nodes]
             waiting += [n for n in inputs if n not in found]
             found.update(inputs)
         return tuple(name for name, n in self.nodes.items() if n in found and isinstance(n.meta.get("val"), torch.Tensor))

@@ -1,118 +1,220 @@
-"""The captured graph, run node by node and held against the values of the file."""
+"""Every node of the captured graph beside the file's value of it: what each side adds, and what that comes to."""
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import onnx_ir as ir
 import torch
-from torch.export.graph_signature import InputKind, InputSpec
 
 from ... import show
-from ...exporters.to_onnx import returns_its_argument, users_line
+from ...exporters.to_onnx import users_line
 from ...show.text import op_name
-from ..difference import Tolerances, difference_of
-from .alignment import Alignment
-from .rows import Row
+from ..difference import Difference, Tolerances, difference_of
+from .call import Call, Node
+from .carried import Carried
+from .judging import difference, distances, error, in_tolerances, largest, moved
+from .lanes import UNINITIALISED, Exact, Fed, Lane, Noisy, kind_of
+from .rows import Outputs, Row
 
-UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
-COPIES = {"clone", "lift_fresh_copy"}
-Node = torch.fx.Node
+SEEDS = range(4)
+REPAIRED = 5  # nodes of which it is tried what float32 there would bring
 
 
-class Beside(torch.fx.Interpreter):
-    """Runs the captured graph, and holds every value against the file's as it comes: a later node may write into it."""
+@dataclass(frozen=True)
+class Beside:
+    """A value of the file, and what its node gives for the file's own inputs to it, in eager's dtypes and in float64."""
 
-    def __init__(
-        self,
-        captured: torch.export.ExportedProgram,
-        alignment: Alignment,
-        found: Mapping[str, torch.Tensor],
-        tolerances: Tolerances,
-    ) -> None:
-        super().__init__(captured.graph_module)
-        self.captured = captured
-        self.alignment = alignment
-        self.found = found
+    node: Node
+    answer: ir.Value
+    file: torch.Tensor
+    eager: torch.Tensor
+    exact: torch.Tensor
+    inherited: torch.Tensor
+    converted: bool
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are numbers to compare: an output has to be of eager's dtype, any other value of its kind."""
+        strict = self.answer.is_graph_output() and not self.converted
+        alike = self.file.dtype == self.eager.dtype if strict else kind_of(self.file) == kind_of(self.eager)
+        return alike and self.file.shape == self.eager.shape
+
+
+class Looked:
+    """All values of a file beside what a captured graph gives for the same call."""
+
+    def __init__(self, call: Call, tolerances: Tolerances) -> None:
+        self.call = call
         self.tolerances = tolerances
-        self.rows: list[Row] = []
-        self.same: list[str] = []
-        self.unaligned: list[str] = []
+        self.plain, self.fed, self.exact = Lane(call), Fed(call), Exact(call)
+        self.outputs, fed, exact = self.plain.results(), self.fed.results(), self.exact.results()
+        self.values = [*self._values(), *self._copied(fed, exact)]
 
-    def results(self, leaves: Sequence[Any]) -> dict[str, Any]:
-        """Run all nodes on copies of what the file takes, and return what the nodes hold in the end that are outputs."""
-        rest = iter(leaves)
-        given = [_placed(spec, self.captured, rest) for spec in self.captured.graph_signature.input_specs]
-        with torch.no_grad():
-            returned = self.run(*given, enable_io_processing=False)
-        nodes = self.captured.graph.output_node().args[0]
-        return {node.name: value for node, value in zip(nodes, returned, strict=True) if isinstance(node, Node)}
+    def _values(self) -> Iterator[Beside]:
+        for node in self.call.captured.graph.nodes:
+            answer = self.call.alignment.values.get(node.name)
+            if answer is not None and node.op == "call_function" and op_name(node) not in UNINITIALISED:
+                lanes = (lane.computed[node.name] for lane in (self.fed, self.exact, self.plain))
+                yield self._beside(node, answer, *lanes)
 
-    def run_node(self, node: Node) -> Any:
-        """Return the value of one node, compared before the next one runs."""
-        value = super().run_node(node)
-        if node.op == "call_function" and op_name(node) not in UNINITIALISED:
-            self._look(node, value)
-        return value
+    def _copied(self, fed: Mapping[str, Any], exact: Mapping[str, Any]) -> Iterator[Beside]:
+        """Outputs of the file that are not the value of their node: copies, and what was written after it was computed."""
+        for name, answer in self.call.alignment.outputs:
+            if self.call.alignment.values.get(name) is not answer:
+                yield self._beside(self.call.alignment.nodes[name], answer, fed[name], exact[name], self.outputs[name])
 
-    def _look(self, node: Node, value: Any) -> None:
-        if node.name in self.alignment.values:
-            self.rows.append(self._row(node, value, self.alignment.values[node.name]))
-        elif isinstance(value, torch.Tensor):
-            (self.same if self._handed_on(node, value) else self.unaligned).append(node.name)
+    def _beside(self, node: Node, answer: ir.Value, *values: Any) -> Beside:
+        file = self.call.found[str(answer.name)]
+        eager, exact, inherited = (_as_in_a_file(value, file) for value in values)
+        return Beside(node, answer, file, eager, exact, inherited, self.call.converted)
 
-    def _handed_on(self, node: Node, value: torch.Tensor) -> bool:
-        """Whether this is what an aligned node, an input or a weight holds: the same memory, or a copy."""
-        if returns_its_argument(node):
-            return False
-        known = {*self.alignment.values, *self.same}
-        sources = (n for n in node.all_input_nodes if n.op != "call_function" or n.name in known)
-        return any(op_name(node) in COPIES or _is_same(value, self.env[source]) for source in sources)
+    @cached_property
+    def noisy(self) -> list[Noisy]:
+        """The graph from rounded values, some times."""
+        lanes = [Noisy(self.call, seed) for seed in SEEDS]
+        for lane in lanes:
+            lane.results()
+        return lanes
 
-    def _row(self, node: Node, value: Any, answer: ir.Value) -> Row:
-        actual = self.found[str(answer.name)]
-        expected = _as_in_a_file(value, actual)
+    def fused(self, alone: Mapping[str, torch.Tensor]) -> Difference:
+        """Return how far the outputs are from what they were when all values were asked for."""
+        worst = Difference()
+        for (name, answer), value in zip(self.call.alignment.outputs, alone.values(), strict=False):
+            before = self.call.found[str(answer.name)]
+            ratios = in_tolerances(value, before, self._dtype(self.call.alignment.nodes[name]), self.tolerances)
+            seen = difference(value, before, ratios)
+            worst = max(worst, seen, key=lambda d: (bool(d.problem), d.worst))
+        return worst
+
+    def rows(self) -> tuple[list[Row], Outputs]:
+        """Return a row a value, in the order of the captured graph, and how far the outputs are from float64."""
+        carried = Carried(self.call, self._errors(), self.tolerances)
+        effects = carried.culprits()
+        repaired = {name: carried.without([name]) for name in sorted(effects, key=lambda n: -effects[n])[:REPAIRED]}
+        rows = [self._row(beside, effects, repaired) for beside in self.values]
+        named = [row.node for row in rows if row.node in carried.errors and row.named]
+        in_file = {name: self.call.found[str(answer.name)] for name, answer in self.call.alignment.outputs}
+        distances = (carried.distance(self.outputs), carried.distance(in_file))
+        return rows, Outputs(*distances, carried.by(list(carried.errors)) if named else 0.0, carried.without(named) if named else 0.0)
+
+    def _row(self, beside: Beside, effects: Mapping[str, float], repaired: Mapping[str, float]) -> Row:
+        node, alignment = beside.node, self.call.alignment
+        added, seen = self._added(beside)
+        off = {side: self._off(beside, value) for side, value in (("eager", beside.eager), ("file", beside.file))}
         return Row(
             node=node.name,
             op=_op(node),
             line=users_line(node),
-            value=str(answer.name),
-            onnx=self.alignment.onnx(answer),
-            through=self.alignment.through(node, self.same),
-            expected=_described(expected),
-            actual=_described(actual),
-            difference=difference_of(expected, actual, self.tolerances),
+            value=str(beside.answer.name),
+            onnx=alignment.onnx(beside.answer),
+            through=alignment.through(node, self.fed.same),
+            expected=_described(beside.eager),
+            actual=_described(beside.file),
+            difference=seen,
+            dtype=self._dtype(node),
+            added=added,
+            off=off,
+            at_outputs=effects.get(node.name, 0.0),
+            repaired=repaired.get(node.name),
+            rounding=_rounding(beside) if node.name in effects else "",
+            apart=largest(distances(beside.file, beside.inherited)) if beside.comparable else math.inf,
         )
 
-    def outputs(self, results: Mapping[str, Any]) -> Iterator[Row]:
-        """Yield the outputs of the file that are not the value of their node: copies, and what was written after it was computed."""
-        for name, output in self.alignment.outputs:
-            if self.alignment.values.get(name) is not output:
-                yield self._row(self.alignment.nodes[name], results[name], output)
+    def _dtype(self, node: Node) -> torch.dtype:
+        return self.call.narrowest.get(node.name, torch.float32)
+
+    def _added(self, beside: Beside) -> tuple[float, Difference]:
+        """What the file's node is apart from both answers for its own inputs; that rounding these moves them is nobody's fault."""
+        if not beside.comparable:
+            return math.inf, difference_of(beside.eager, beside.file, self.tolerances)
+        ratios = self._apart(beside)
+        noise = self._noise(beside) if largest(ratios) > 1 else None
+        ratios = ratios if noise is None else self._apart(beside, noise)
+        near = (
+            beside.exact if largest(distances(beside.file, beside.exact)) < largest(distances(beside.file, beside.eager)) else beside.eager
+        )
+        return largest(ratios), difference(beside.file, near, ratios)
+
+    def _apart(self, beside: Beside, noise: torch.Tensor | None = None) -> torch.Tensor:
+        references = [value for value in (beside.eager, beside.exact) if value.shape == beside.file.shape]
+        dtype = self._dtype(beside.node)
+        return torch.stack([in_tolerances(beside.file, value, dtype, self.tolerances, noise) for value in references]).amin(0)
+
+    def _noise(self, beside: Beside) -> torch.Tensor | None:
+        values = [_as_in_a_file(lane.computed[beside.node.name], beside.file) for lane in self.noisy]
+        fits = all(value.shape == beside.exact.shape == beside.file.shape for value in values)
+        return moved(values, beside.exact) if fits else None
+
+    def _off(self, beside: Beside, value: torch.Tensor) -> float:
+        """How far a value is from float64, in tolerances."""
+        if not beside.comparable or value.shape != beside.exact.shape:
+            return math.inf
+        return largest(in_tolerances(value, beside.exact, self._dtype(beside.node), self.tolerances))
+
+    def _errors(self) -> dict[str, torch.Tensor]:
+        """What nodes add to their float64 answer, by eager or by the file, whichever adds more."""
+        overflowed = {beside.node.name for beside in self.values if _overflows(beside)}
+        overflowed |= {name for name in self.fed.unaligned if _lost(self.fed.computed[name], self.exact.computed[name])}
+        found = {}
+        for beside in self.values:
+            if beside.comparable and beside.exact.is_floating_point() and self._is_own(beside):
+                worst = max((error(value, beside.exact) for value in self._answers(beside, overflowed)), key=_size)
+                if _size(worst) > 0:
+                    found[beside.node.name] = torch.view_as_complex(worst) if self._is_complex(beside.node) else worst
+        return found
+
+    def _answers(self, beside: Beside, overflowed: Collection[str]) -> list[torch.Tensor]:
+        """The values that may be in error; after an overflow, what rounding alone does.
+
+        ONNX Runtime may leave out the rounding of a half-precision input: then the file's answer is not that for the inputs that are seen.
+        """
+        if any(n.name in overflowed for n in beside.node.all_input_nodes):
+            return [beside.exact.to(beside.eager.dtype)]
+        half = torch.finfo(self._dtype(beside.node)).eps > torch.finfo(torch.float32).eps
+        return [beside.eager] if half and self._added(beside)[0] <= 1 else [beside.eager, beside.file]
+
+    def _is_own(self, beside: Beside) -> bool:
+        return self.call.alignment.values.get(beside.node.name) is beside.answer
+
+    def _is_complex(self, node: Node) -> bool:
+        value = self.exact.computed[node.name]
+        return isinstance(value, torch.Tensor) and value.is_complex()
 
 
-def _placed(spec: InputSpec, captured: torch.export.ExportedProgram, rest: Iterator[Any]) -> Any:
-    """Return what a placeholder of the captured graph gets; a copy of what the graph may write into."""
-    if spec.kind == InputKind.USER_INPUT:
-        given = spec.arg.value if hasattr(spec.arg, "value") else next(rest)
-        return given.clone() if isinstance(given, torch.Tensor) else given
-    weights = captured.state_dict if spec.target in captured.state_dict else captured.constants
-    weight = weights.get(spec.target)
-    return weight.clone() if spec.kind == InputKind.BUFFER else weight
+def _overflows(beside: Beside) -> bool:
+    return _lost(beside.eager, beside.exact) or _lost(beside.file, beside.exact)
 
 
-def _is_same(value: torch.Tensor, other: Any) -> bool:
-    if not isinstance(other, torch.Tensor):
-        return False
-    return all(part(value) == part(other) for part in (torch.Tensor.data_ptr, torch.Tensor.size, torch.Tensor.stride, lambda t: t.dtype))
+def _lost(value: Any, exact: Any) -> bool:
+    """Whether an element is not finite that is so in float64."""
+    return isinstance(value, torch.Tensor) and value.shape == exact.shape and bool((exact.isfinite() & ~value.isfinite()).any())
+
+
+def _size(errors: torch.Tensor) -> float:
+    return largest(torch.where(errors.isfinite(), errors.abs(), torch.inf))
+
+
+def _rounding(beside: Beside) -> str:
+    """The element that is furthest from float64 in eager or in the file."""
+    sides = {"eager": beside.eager, "the file": beside.file}
+    off = {side: distances(value, beside.exact).flatten() for side, value in sides.items()}
+    side = max(off, key=lambda name: largest(off[name]))
+    flat = int(torch.argmax(off[side]))
+    dtype = str(sides[side].dtype).removeprefix("torch.")
+    return f"{sides[side].flatten()[flat].item():.6g} in {side}'s {dtype} where float64 has {beside.exact.flatten()[flat].item():.6g}"
 
 
 def _as_in_a_file(value: Any, actual: torch.Tensor) -> torch.Tensor:
     """A value of eager in the form that a file has it: numbers are tensors, complex numbers are pairs."""
     if not isinstance(value, torch.Tensor):
         return torch.full(actual.shape, value, dtype=actual.dtype)
+    value = value.detach()
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() and not actual.is_complex() else value
 
 

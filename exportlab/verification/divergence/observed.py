@@ -40,7 +40,8 @@ class Observed(OnnxArtifact):
         found = {}
         for name, value in self.model.graph.initializers.items():
             tensor = value.const_value
-            if name not in kept and tensor is not None and tensor.nbytes > SHARED_ABOVE and tensor.dtype in SHARED:
+            movable = name not in kept and bool(value.uses())  # what nobody uses ONNX Runtime has forgotten by then
+            if movable and tensor is not None and tensor.nbytes > SHARED_ABOVE and tensor.dtype in SHARED:
                 found[name] = numpy.ascontiguousarray(tensor.numpy())
                 value.const_value = ir.ExternalTensor("weights", 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name)
         return found

@@ -1,20 +1,25 @@
-"""What a comparison found: rows, and the table around the first that parts."""
+"""What a comparison found: rows, ranked by what each node adds, and the table of the first."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 import onnx_ir as ir
+import torch
 
 from ... import show
 from ...outcomes import Outcome
-from ..difference import Difference
+from ..difference import TOLERANCES, Difference, Tolerances, tolerance_text
 
-BEFORE, AFTER = 2, 1  # rows that the table shows around the first that parts
-LISTED, IN_A_CELL = 60, 28  # characters of a list of names
+SHOWN = 4  # rows of the table
+LISTED, IN_A_CELL, A_NAME = 60, 24, 28  # characters of a list of names, of one in a cell, of one name in a cell
+PAGE = 96  # characters of a line of the title
+ALIKE = 1.5  # times as far: neither side is called nearer
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +32,15 @@ class Row(show.Tabular):
         onnx: the ONNX nodes that compute it from values aligned before.
         through: captured nodes just before it that the file has no value for; what went wrong may have gone wrong in them.
         expected, actual: dtype and shape, in eager and in the file.
-        difference: how far they are apart, and what was seen.
+        difference: how far the file's value is from what the captured node gives for the file's own inputs, and what was seen; no error
+            of a node before it counts.
+        dtype: the narrowest type of float up to here, whose tolerance holds.
+        added: the same in tolerances, by the scale of the tensor; above 1, the file's node computes something else.
+        off: how far eager's operator and the file's node are from float64 for the same inputs, in tolerances: `eager`, `file`.
+        at_outputs: how far what this node adds moves an output, in tolerances, carried on in float64; 0 where it moves none by more than 1.
+        repaired: how far the outputs would be from float64, in tolerances, if this node alone were exact, in float32 for instance.
+        rounding: the element that was rounded most, where `at_outputs` says that it matters.
+        apart: the largest distance from eager here, with all that was inherited.
     """
 
     node: str
@@ -39,58 +52,158 @@ class Row(show.Tabular):
     expected: str
     actual: str
     difference: Difference
+    dtype: torch.dtype
+    added: float
+    off: Mapping[str, float]
+    at_outputs: float
+    repaired: float | None
+    rounding: str
+    apart: float
+
+    @property
+    def named(self) -> bool:
+        """Whether this node is to blame."""
+        return self.added > 1 or self.at_outputs > 1
+
+    @property
+    def nearer(self) -> str:
+        """Who is nearer to float64 here, `file` or `eager`; empty where neither is by much."""
+        eager, file = self.off["eager"], self.off["file"]
+        near = min(eager, file) * ALIKE
+        return "" if max(eager, file) <= near or math.isnan(near) else "file" if file < eager else "eager"
+
+    @property
+    def score(self) -> float:
+        """What it is ranked by: what it adds here or at an output, in tolerances."""
+        return max(self.added, self.at_outputs)
 
     def cells(self) -> dict[str, Any]:
         """Return its line in the table."""
         return {
-            "node": self.node,
-            "line": self.line,
+            "node": self.node if len(self.node) <= A_NAME else f"{self.node[:A_NAME]}…",
+            "line": PurePath(self.line.partition(" in ")[0]).name if ":" in self.line else self.line,
             "ONNX nodes": _listed((node.op_type for node in self.onnx), IN_A_CELL),
-            "value": self.expected if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
-            "max diff": f"{self.difference.worst:.1e}" if self.expected == self.actual else "",
-            "outcome": Outcome.WRONG if self.difference.problem else Outcome.OK,
+            "value": "" if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
+            "adds": in_words(self.added),
+            "at outputs": in_words(self.at_outputs) if self.at_outputs else "",
+            "nearer": self.nearer if self.named else "",
+            "outcome": self.kind,
         }
 
     def _table(self) -> show.Table:
-        return show.table([self.cells()], f"{self.node}{_problem(self.difference)}{_after(self.through)}")
+        return show.table([self.cells()], f"{self.node}{self.said()}")
+
+    @property
+    def kind(self) -> str:
+        """What is wrong with it: `wrong`, `overflow` or `rounding`; `ok` when nothing is."""
+        if self.added > 1 or not self.named:
+            return Outcome.WRONG if self.added > 1 else Outcome.OK
+        return "rounding" if self.rounding.lstrip("-")[:3] not in ("inf", "nan") else "overflow"
+
+    def said(self) -> str:
+        """Return what is wrong with it."""
+        if self.added > 1:
+            times = "" if math.isinf(self.added) else f", {_tolerances(self.added)}"
+            left = "" if self.repaired is None else f"; without it the outputs would be {_tolerances(self.repaired)} from float64"
+            return f"{_problem(self.difference)}{times}{self._place()}{left}"
+        if self.named:
+            left = "" if self.repaired is None else f"; with it in float32 that would be {in_words(self.repaired)}"
+            return f": {self.rounding}{self._place()}; this moves an output by {_tolerances(self.at_outputs)}{left}"
+        return ""
+
+    def _place(self) -> str:
+        if self.through:
+            return f", or before it in {_listed(self.through)}: known is only the call, {self.line}"
+        return f", by {self.line}"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """How far the outputs are from the float64 answer, in tolerances.
+
+    Attributes:
+        eager, file: those of eager and of the file.
+        together: those with what every node adds.
+        repaired: the same without what the nodes add that are named.
+    """
+
+    eager: float = 0.0
+    file: float = 0.0
+    together: float = 0.0
+    repaired: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
 class Divergence(show.Tabular):
-    """All rows in the order of the captured graph, outputs last; prints those around the first that parts.
+    """All rows in the order of the captured graph, outputs last; prints those that add most.
 
     Attributes:
         rows: one per captured node that has a value in the file.
         same: captured nodes that only hand on what another one holds (a dropout in eval).
         unaligned: captured nodes that return a tensor for which the file has no value of theirs: merged, folded, or made otherwise.
         alone: the outputs once more when no other value is asked for, and ONNX Runtime may fuse what it likes; looked at when no row parts.
+        outputs: how far eager and the file are from the float64 answer.
+        writer: who wrote the file.
+        tolerances: those that everything is counted in.
     """
 
     rows: tuple[Row, ...]
     same: tuple[str, ...]
     unaligned: tuple[str, ...]
     alone: Difference
+    outputs: Outputs = field(default_factory=Outputs)
+    writer: str = ""
+    tolerances: Tolerances = field(default_factory=lambda: TOLERANCES)
+
+    @property
+    def ranking(self) -> tuple[Row, ...]:
+        """The rows by what they add, the most first; of equal ones, the first of the graph."""
+        return tuple(sorted(self.rows, key=lambda row: -row.score))
 
     @property
     def first(self) -> Row | None:
-        """The first row that parts; None when none does."""
-        return next((row for row in self.rows if row.difference.problem), None)
+        """The row that adds the most; None when none adds more than its tolerance."""
+        return self.ranking[0] if self.ranking and self.ranking[0].named else None
 
     @property
     def node(self) -> str | None:
-        """The name of the first captured node whose value differs; None when none does."""
+        """The name of the captured node that adds the most; None when none adds more than its tolerance."""
         return self.first.node if self.first else None
 
+    def __repr__(self) -> str:
+        table = self._table()
+        return "\n".join([*textwrap.wrap(table.title, PAGE), repr(show.Table(table.rows))])
+
     def _table(self) -> show.Table:
-        at = self.rows.index(self.first) if self.first else len(self.rows) - 1
-        return show.table([row.cells() for row in self.rows[max(at - BEFORE, 0) : at + AFTER + 1]], f"{self._found()}; {self._coverage()}")
+        head = f"{self.writer}: " if self.writer else ""
+        return show.table([row.cells() for row in self.ranking[:SHOWN]], f"{head}{self._found()}; {self._coverage()}")
 
     def _found(self) -> str:
         if self.first:
-            return f"parts at {self.node}{_problem(self.first.difference)}{_after(self.first.through)}"
+            return f"parts at {self.node}{self.first.said()}{self._by_all_named()}{self._nearer()}{self._counted()}"
         if self.alone.problem:
             return f"no value differs, but the outputs do when ONNX Runtime may fuse nodes{_problem(self.alone)}"
+        if self.outputs.file > 1:
+            return f"no node adds more than its tolerance, all together leave an output {_tolerances(self.outputs.file)} from float64"
         return "no difference"
+
+    def _by_all_named(self) -> str:
+        named = [row for row in self.rows if row.named]
+        if len(named) < 2:
+            return ""
+        how = ("without", "") if any(row.added > 1 for row in named) else ("with", " in float32")
+        return f"; {how[0]} {_listed(row.node for row in named)}{how[1]}, {in_words(self.outputs.repaired)}"
+
+    def _nearer(self) -> str:
+        eager, file = self.outputs.eager, self.outputs.file
+        if not self.first or self.first.added > 1 or max(eager, file) <= 1:
+            return ""
+        near = "the file is nearer" if file < eager else "eager is nearer" if eager < file else "neither is nearer"
+        return f"; at the outputs {near} to float64: file {in_words(file)}, eager {in_words(eager)}"
+
+    def _counted(self) -> str:
+        dtype = self.first.dtype if self.first else torch.float32
+        return f"; in tolerances of {str(dtype).removeprefix('torch.')} ({tolerance_text(dtype, self.tolerances)})"
 
     def _coverage(self) -> str:
         aligned = len({row.node for row in self.rows} | set(self.same))
@@ -98,12 +211,19 @@ class Divergence(show.Tabular):
         return f"{aligned} of {aligned + len(self.unaligned)} captured nodes aligned{missing}"
 
 
+def in_words(times: float) -> str:
+    """Return a multiple of a tolerance in few characters."""
+    if times < 0.01:
+        return "<0.01" if times else "0"
+    return f"{times:.2f}" if times < 1 else "inf" if math.isinf(times) else f"{float(f'{times:.2g}'):,.6g}"
+
+
+def _tolerances(times: float) -> str:
+    return "infinitely many tolerances" if math.isinf(times) else f"{in_words(times)} tolerances"
+
+
 def _problem(difference: Difference) -> str:
     return f": {difference.problem.removeprefix('output').removeprefix(': ')}" if difference.problem else ""
-
-
-def _after(through: Sequence[str]) -> str:
-    return f", or before it in {_listed(through)}" if through else ""
 
 
 def _listed(names: Iterable[str], width: int = LISTED) -> str:

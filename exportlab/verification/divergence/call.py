@@ -1,0 +1,102 @@
+"""One call of a captured graph: what goes in, and what the file had for its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch.export.graph_signature import InputKind, InputSpec
+from torch.utils import _pytree as pytree
+
+from .alignment import Alignment
+
+WIDER = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a captured graph, and what the file had for it.
+
+    Attributes:
+        leaves: what the file takes.
+        found: its values, by their names in the file.
+    """
+
+    captured: torch.export.ExportedProgram
+    alignment: Alignment
+    leaves: Sequence[Any]
+    found: Mapping[str, torch.Tensor]
+
+    def given(self, exact: bool) -> list[Any]:
+        """Return what the placeholders hold, its floats in float64 where it is to be `exact`; what the graph may write into is a copy."""
+        rest, weights = iter(self._leaves), self._wide if exact else self._weights
+        return [_placed(spec, weights, rest, exact) for spec in self.captured.graph_signature.input_specs]
+
+    @property
+    def converted(self) -> bool:
+        """Whether the file takes floats of another width than the captured graph, as one does that was made half afterwards."""
+        return any(given is not own for given, own in zip(self.leaves, self._leaves, strict=True))
+
+    @cached_property
+    def _leaves(self) -> list[Any]:
+        """What the file takes, in the dtypes of the captured graph."""
+        seen = {node.name: node.meta.get("val") for node in self.captured.graph.nodes if node.op == "placeholder"}
+        specs = [spec for spec in self.captured.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+        names = [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]
+        return [_as_seen(leaf, seen[name]) for leaf, name in zip(self.leaves, names, strict=True)]
+
+    @cached_property
+    def _weights(self) -> dict[str, Any]:
+        return {**self.captured.constants, **self.captured.state_dict}
+
+    @cached_property
+    def _wide(self) -> dict[str, Any]:
+        return {name: widened(weight) for name, weight in self._weights.items()}
+
+    @cached_property
+    def narrowest(self) -> dict[str, torch.dtype]:
+        """The narrowest type of float of a node's value and of those that it was computed from; weights and inputs are exact."""
+        narrowest: dict[str, torch.dtype] = {}
+        for node in self.captured.graph.nodes:
+            if node.op == "call_function":
+                before = [narrowest[n.name] for n in node.all_input_nodes if n.name in narrowest]
+                dtypes = [dtype for dtype in (*self._own(node), *before) if dtype.is_floating_point]
+                if dtypes:
+                    narrowest[node.name] = max(dtypes, key=lambda dtype: torch.finfo(dtype).eps)
+        return narrowest
+
+    def _own(self, node: Node) -> Iterator[torch.dtype]:
+        """The dtypes of a value in eager and in the file, real."""
+        answer, seen = self.alignment.values.get(node.name), node.meta.get("val")
+        seen_here = [value.dtype for value in pytree.tree_leaves(seen) if isinstance(value, torch.Tensor)]
+        in_file = [self.found[str(answer.name)].dtype] if answer is not None else []
+        for dtype in (*seen_here, *in_file):
+            yield dtype.to_real() if dtype.is_complex else dtype
+
+
+def _as_seen(leaf: Any, seen: Any) -> Any:
+    floats = isinstance(leaf, torch.Tensor) and isinstance(seen, torch.Tensor) and leaf.is_floating_point() and seen.is_floating_point()
+    return leaf.to(seen.dtype) if floats else leaf
+
+
+def _placed(spec: InputSpec, weights: Mapping[str, Any], rest: Iterator[Any], exact: bool) -> Any:
+    if spec.kind == InputKind.USER_INPUT:
+        given = spec.arg.value if hasattr(spec.arg, "value") else next(rest)
+        given = given.clone() if isinstance(given, torch.Tensor) else given
+        return widened(given) if exact else given
+    weight = weights.get(str(spec.target))
+    return weight.clone() if spec.kind == InputKind.BUFFER and isinstance(weight, torch.Tensor) else weight
+
+
+def widened(value: Any) -> Any:
+    """Return a value with all its floats in float64."""
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(WIDER.get(tensor.dtype, tensor.dtype)), value)

@@ -1,0 +1,92 @@
+"""How far a value is from another, in tolerances: by the scale of the tensor, so that an element near zero counts as the others do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from ..difference import EXACT, Difference, Tolerances
+from .call import widened
+
+MASKS = 1e4  # times the smaller elements: what is larger hides something, and is no scale
+NOISES = 8.0  # times that a value may move by what rounding its inputs moved it
+
+
+def in_tolerances(
+    value: torch.Tensor, reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances, excused: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the distance of each element in tolerances of `dtype`; 0 where both are NaN or the same, infinite where only one is finite.
+
+    Args:
+        excused: how far each element may be apart besides.
+    """
+    apart, allowed = distances(value, reference), _allowed(reference, dtype, tolerances)
+    if excused is not None:
+        allowed = allowed + NOISES * excused
+    return torch.where(apart == 0, 0.0, torch.where(apart.isfinite(), apart / allowed, torch.inf))
+
+
+def largest(values: torch.Tensor) -> float:
+    """Return the largest element, 0 of none."""
+    return float(values.max()) if values.numel() else 0.0
+
+
+def distances(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+    """Return absolute differences: 0 where both are NaN or equal, infinite where only one is NaN."""
+    wide, wanted = widened(value), widened(reference)
+    same = (wide == wanted) | (wide.isnan() & wanted.isnan())
+    if not (wide.is_floating_point() or wide.is_complex()):
+        return torch.where(same, 0.0, (wide.double() - wanted.double()).abs().clamp(min=1.0))
+    apart = (wide - wanted).abs()
+    return torch.where(same, 0.0, torch.where(apart.isnan(), torch.inf, apart)).double()
+
+
+def moved(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tensor:
+    """Return how far any of these is from the reference, and at least as far as half of all elements are; what is not finite is not."""
+    apart = torch.stack([distances(value, reference) for value in values]).amax(0)
+    apart = torch.where(apart.isfinite(), apart, 0.0)
+    return apart.clamp(min=float(apart.median())) if apart.numel() else apart
+
+
+def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tensor) -> Difference:
+    """Return the largest difference, and what was seen at the element that is the most tolerances apart."""
+    wrong, worst = ratios > 1, largest(distances(value, reference))
+    if not wrong.any():
+        return Difference(worst)
+    flat = int(torch.argmax(ratios))
+    position = [int(i) for i in torch.unravel_index(torch.tensor(flat), ratios.shape)]
+    values = f"{_number(value, flat)} where eager has {_number(reference, flat)}"
+    return Difference(worst, f"output{position}: {values} ({int(wrong.sum())} of {wrong.numel()} elements differ)")
+
+
+def error(value: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """Return what has to be added to the exact value to get this one; NaN where nothing makes it so."""
+    apart = widened(value) - exact
+    same = (value == exact) | (value.isnan() & exact.isnan())
+    return torch.where(same, torch.zeros_like(apart), apart)
+
+
+def _allowed(reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances) -> torch.Tensor:
+    if not (reference.is_floating_point() or reference.is_complex()):
+        return torch.zeros(reference.shape, dtype=torch.float64)
+    rtol, atol = tolerances.get(dtype, EXACT)
+    size = widened(reference).abs()
+    size = torch.where(size.isfinite(), size, 0.0)
+    usual = _without_masks(size)
+    typical, top = (float(usual.square().mean().sqrt()), float(usual.max())) if usual.numel() else (0.0, 0.0)
+    smallest = torch.finfo(dtype).smallest_normal if rtol or atol else 0.0
+    return rtol * size.clamp(min=typical) + atol * min(1.0, top) + smallest
+
+
+def _without_masks(size: torch.Tensor) -> torch.Tensor:
+    some = size[size > 0]
+    if some.numel() == 0:
+        return some
+    lower = some.flatten().kthvalue(max(1, some.numel() // 10)).values
+    return size[size <= MASKS * lower]
+
+
+def _number(value: torch.Tensor, flat: int) -> str:
+    number = value.flatten()[flat].item()
+    return f"{number:.6g}" if isinstance(number, (int, float)) else str(number)

@@ -1,0 +1,200 @@
+"""The captured graph, run node by node in one of several ways: in eager's dtypes or in float64, from its own values or from the file's."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+
+from ...exporters.to_onnx import returns_its_argument, writes
+from ...show.text import op_name
+from .call import WIDER, Call, Node, widened
+
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
+COPIES = {"clone", "lift_fresh_copy"}
+OF_ITS_DTYPE = {torch.ops.aten.nan_to_num.default, torch.ops.aten.view.dtype}  # their answer depends on its largest number, on its bits
+
+
+class Lane(torch.fx.Interpreter):
+    """Runs all nodes in eager's dtypes; every node gets what those before it returned.
+
+    Attributes:
+        computed: what each call returned, by name of the node, before a later one wrote into it.
+    """
+
+    exact = False
+    keeps = True
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call.captured.graph_module)
+        self.call = call
+        self.writes = writes(call.captured.graph_module)
+        self.computed: dict[str, Any] = {}
+
+    def results(self) -> dict[str, Any]:
+        """Run all nodes on copies of what the file takes, and return what the nodes hold in the end that are outputs."""
+        with torch.no_grad():
+            returned = self.run(*self.given(), enable_io_processing=False)
+        nodes = self.call.captured.graph.output_node().args[0]
+        return {node.name: value for node, value in zip(nodes, returned, strict=True) if isinstance(node, Node)}
+
+    def given(self) -> list[Any]:
+        """Return what the placeholders hold."""
+        return self.call.given(self.exact)
+
+    def held(self, node: Node, value: Any) -> Any:
+        """Return what later nodes get for what a call returned."""
+        return value
+
+    def run_node(self, node: Node) -> Any:
+        """Return what later nodes get for this one."""
+        if node.op != "call_function":
+            return widened(super().run_node(node)) if self.exact and node.op == "get_attr" else super().run_node(node)
+        value = widened(self._exactly(node)) if self.exact else super().run_node(node)
+        if self.keeps:
+            self.computed[node.name] = value.clone() if self.writes and isinstance(value, torch.Tensor) else value
+        return self.held(node, value)
+
+    def _exactly(self, node: Node) -> Any:
+        """What a call returns in float64; in its own dtype where it has no such kernel, or another meaning there."""
+        if isinstance(node.target, torch._ops.OpOverload) and node.target not in OF_ITS_DTYPE:
+            args, kwargs = torch.fx.node.map_aggregate(self.fetch_args_kwargs_from_env(node), _wider_dtype)
+            with suppress(RuntimeError, TypeError, NotImplementedError):
+                return node.target(*args, **kwargs)
+        if node.target is operator.getitem:
+            return super().run_node(node)
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: _as_captured(self.env[n], n))
+        return node.target(*args, **kwargs)  # type: ignore[operator]
+
+    def in_file(self, node: Node, value: Any) -> torch.Tensor | None:
+        """Return what the file has for the value of a node, in its form and dtype; None where it has nothing that fits."""
+        answer = self.call.alignment.values.get(node.name)
+        if answer is None or not isinstance(value, torch.Tensor):
+            return None
+        found = self.call.found[str(answer.name)]
+        if value.is_complex() and not found.is_complex() and found.shape[-1:] == (2,):
+            found = torch.view_as_complex(found.contiguous())
+        return found if found.shape == value.shape and kind_of(found) == kind_of(value) else None
+
+    def put(self, node: Node, value: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        """Return a new value in place of one, laid out and shared as that is."""
+        if returns_its_argument(node):
+            return value.copy_(new)
+        if self.writes and torch.equal(value, new.to(value.dtype)):  # it may be a view that is written through
+            return value
+        return torch.empty_like(value).copy_(new)
+
+
+class Fed(Lane):
+    """Every node gets the values that the file has at its inputs, so that no error is inherited."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.same: list[str] = []
+        self.unaligned: list[str] = []
+
+    def held(self, node: Node, value: Any) -> Any:
+        """Return the file's own value where it has one."""
+        found = self.in_file(node, value)
+        if found is not None:
+            return self.put(node, value, found)
+        if isinstance(value, torch.Tensor) and node.name not in self.call.alignment.values and op_name(node) not in UNINITIALISED:
+            (self.same if self._handed_on(node, value) else self.unaligned).append(node.name)
+        return value
+
+    def _handed_on(self, node: Node, value: torch.Tensor) -> bool:
+        """Whether this is what an aligned node, an input or a weight holds: the same memory, or a copy."""
+        if returns_its_argument(node):
+            return False
+        known = {*self.call.alignment.values, *self.same}
+        sources = (n for n in node.all_input_nodes if n.op != "call_function" or n.name in known)
+        return any(op_name(node) in COPIES or _is_same(value, self.env[source]) for source in sources)
+
+
+class Exact(Lane):
+    """The same in float64; a number that the file's dtype cannot hold stays what it is, as ONNX Runtime may keep it in float32."""
+
+    exact = True
+
+    def held(self, node: Node, value: Any) -> Any:
+        """Return the file's own value, but for what overflowed."""
+        found = self.in_file(node, value)
+        return value if found is None else self.put(node, value, self._before_overflow(found, value))
+
+    def _before_overflow(self, found: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        if not found.is_floating_point() or not found.isinf().any():
+            return found
+        return torch.where(found.isinf() & value.isfinite() & (value.abs() > torch.finfo(found.dtype).max), value, found.to(value.dtype))
+
+
+class Noisy(Exact):
+    """The same from values that were rounded once more, at random: how far that moves an answer is what no file can be blamed for."""
+
+    def __init__(self, call: Call, seed: int) -> None:
+        super().__init__(call)
+        self.random = torch.Generator().manual_seed(seed)
+
+    def given(self) -> list[Any]:
+        """Return weights and inputs, rounded."""
+        pairs = zip(self.call.given(exact=True), self.call.given(exact=False), strict=True)
+        return [self._rounded(wide, own.dtype) if isinstance(own, torch.Tensor) else own for wide, own in pairs]
+
+    def held(self, node: Node, value: Any) -> Any:
+        """Return the file's own value, rounded."""
+        held = super().held(node, value)
+        dtype = self.call.narrowest.get(node.name)
+        return self.put(node, held, self._rounded(held, dtype)) if dtype and isinstance(held, torch.Tensor) else held
+
+    def _rounded(self, value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        if not value.is_floating_point() or not dtype.is_floating_point:
+            return value
+        noise = torch.rand(value.shape, generator=self.random, dtype=value.dtype) * 2 - 1
+        return torch.where(value.isfinite(), value * (1 + noise * torch.finfo(dtype).eps / 2), value)
+
+
+class Truth(Lane):
+    """The float64 answer. What is chosen by comparing, and every integer, is the file's; `adding` is added to what nodes return."""
+
+    exact = True
+    keeps = False
+
+    def __init__(self, call: Call, adding: Mapping[str, torch.Tensor]) -> None:
+        super().__init__(call)
+        self.adding = adding
+
+    def held(self, node: Node, value: Any) -> Any:
+        """Return the value, with its error."""
+        found = self.in_file(node, value)
+        if found is not None and (kind_of(found) not in ("float", "complex") or op_name(node) in UNINITIALISED):
+            return self.put(node, value, found)
+        added = self.adding.get(node.name)
+        return value if added is None else self.put(node, value, value + added)
+
+
+def kind_of(value: torch.Tensor) -> str:
+    """Return `float` or `complex` for any width of these; else the dtype."""
+    return "float" if value.is_floating_point() else "complex" if value.is_complex() else str(value.dtype)
+
+
+def _wider_dtype(argument: Any) -> Any:
+    return WIDER.get(argument, argument) if isinstance(argument, torch.dtype) else argument
+
+
+def _as_captured(value: Any, node: Node) -> Any:
+    """What a node holds in the dtype that the capture saw there."""
+    seen = node.meta.get("val")
+    if isinstance(value, torch.Tensor) and isinstance(seen, torch.Tensor):
+        return value.to(seen.dtype)
+    if isinstance(value, (list, tuple)) and isinstance(seen, (list, tuple)):
+        pairs = zip(value, seen, strict=True)
+        return type(value)(v.to(s.dtype) if isinstance(v, torch.Tensor) else v for v, s in pairs)
+    return value
+
+
+def _is_same(value: torch.Tensor, other: Any) -> bool:
+    if not isinstance(other, torch.Tensor):
+        return False
+    return all(part(value) == part(other) for part in (torch.Tensor.data_ptr, torch.Tensor.size, torch.Tensor.stride, lambda t: t.dtype))
