@@ -197,8 +197,12 @@ def short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close."""
+def ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """Return round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close.
+
+    Args:
+        most: how many, at most, where they are far apart.
+    """
     from matplotlib.ticker import MaxNLocator
 
     if high / low < 4:
@@ -206,7 +210,7 @@ def ticks(low: float, high: float) -> list[float]:
     steps = (1, 2, 5) if high / low < 200 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
-    return found[:: math.ceil(len(found) / 8)]
+    return found[:: math.ceil(len(found) / most)]
 
 
 def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
@@ -219,7 +223,8 @@ def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool 
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         margin = max((high / low) ** 0.05, 1.02)
         low, high = low / margin, high * margin
-        axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high))
+        room = 4 if axis.axis_name == "x" and len(axis.axes.figure.axes) > 1 else 8  # of two plots, each is narrow
+        axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high, room))
         axis.set_minor_locator(NullLocator())
     else:
         margin = 0.05 * (high - low) or 0.05 * abs(high) or 1

@@ -132,6 +132,25 @@ def test_a_page_is_stale_when_what_it_reads_changed(tmp_path: Path, monkeypatch:
     assert checksum.exists()
 
 
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)
+def test_no_page_says_that_all_of_it_was_run_when_the_site_was_built(text: Path) -> None:
+    words = " ".join(text.read_text(encoding="utf-8").split())
+    assert not re.search(
+        r"(?i)\b(everything|whatever|all|each)\b[^.]{0,60}\b(run|executed)\b( when (this|the) site|, and everything)", words
+    )
+
+
+def test_the_landing_page_says_what_is_run_and_what_is_stored() -> None:
+    sentences = re.split(r"(?<=\.)\s|<br/>", (ROOT / "index.md").read_text(encoding="utf-8"))
+    run, lessons, stored = (
+        next(s for s in sentences if said in s) for said in ("were run when this site was built", "Lessons are", "are stored, with")
+    )
+    assert 'nb_execution_mode = "off"' in (ROOT / "conf.py").read_text(encoding="utf-8"), "lessons are not run by the build"
+    assert re.findall(r"(?i)recipes|error pages|quick benchmarks|lessons|matrix", run) == ["Recipes", "error pages", "quick benchmarks"]
+    assert "compare" in " ".join(lessons.split())
+    assert re.findall(r"matrix|full benchmark runs", " ".join(stored.split())) == ["matrix", "full benchmark runs"]
+
+
 def linked(text: Path) -> list[str]:
     """The pages that a text links to, by their paths in the repository."""
     targets = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text.read_text(encoding="utf-8"))
