@@ -61,8 +61,9 @@ def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], di
 
 
 def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """What a copy of the model returns for copies of the arguments, both of which a call may change."""
-    module = copy.deepcopy(model.module() if isinstance(model, torch.export.ExportedProgram) else model)
+    """What a copy of the model, with the same parameters, returns for copies of the arguments: a call may change buffers and inputs."""
+    module = model.module() if isinstance(model, torch.export.ExportedProgram) else model
+    module = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
     with torch.no_grad():
         return module(*args, **kwargs)

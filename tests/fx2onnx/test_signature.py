@@ -67,6 +67,18 @@ class Keyword(nn.Module):
         return x * mask
 
 
+class Counter(nn.Module):
+    """Changes a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return x * self.calls
+
+
 class Nested(nn.Module):
     """Tensors in a dict and in a list."""
 
@@ -184,15 +196,6 @@ def test_weights_may_be_left_out_of_the_file_and_the_program_keeps_them(tmp_path
 
 
 def test_a_state_that_is_an_input_already_is_one_input(tmp_path: Path) -> None:
-    class Counter(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("calls", torch.zeros(1))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            self.calls.add_(1)
-            return x * self.calls
-
     to_onnx(Counter(), (X,), tmp_path / "model.onnx", mutations="outputs", keep_initializers_as_inputs=True)
     inputs, _ = interface(tmp_path / "model.onnx")
     assert inputs[:2] == ["x", "calls"]
@@ -262,6 +265,12 @@ def test_a_wrong_file_does_not_pass_its_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [Layer(), torch.export.export(Layer(), (X,))], ids=["module", "program"])
 def test_a_right_file_passes_its_check(model: Any) -> None:
     to_onnx(model, (X,), verify=True)
+
+
+def test_a_check_leaves_the_model_as_it_was() -> None:
+    model = Counter()
+    to_onnx(model, (X,), mutations="outputs", verify=True)
+    assert model.calls.item() == 0
 
 
 def test_a_check_needs_something_to_compare_with() -> None:
