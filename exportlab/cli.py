@@ -29,6 +29,7 @@ from .sweep.progress import progress, totals
 from .sweep.records import RecordsError, environment, read, save_pyperf
 from .userfile import BadInput, all_cases, guarded, load_case, user_line
 from .verification.comparison import EXPORTERS, Attempt, attempt, reason
+from .verification.difference import TOLERANCES, Tolerances
 from .verification.report import Report
 from .verification.verify import verify
 
@@ -68,7 +69,12 @@ def export(
 
 
 @app.command("verify")
-def verify_file(file: File, target: Target) -> None:
+def verify_file(
+    file: File,
+    target: Target,
+    rtol: Annotated[float | None, typer.Option(min=0, help="Relative tolerance of every floating dtype.")] = None,
+    atol: Annotated[float | None, typer.Option(min=0, help="Absolute tolerance of every floating dtype.")] = None,
+) -> None:
     """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
     if not file.is_file():
         raise BadInput(f"there is no file {file}")
@@ -76,10 +82,17 @@ def verify_file(file: File, target: Target) -> None:
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = _read(lambda: from_file(file, first.args, first.kwargs, returned), file)
     _check_loads(artifact)
-    report = guarded(lambda: verify(artifact, case.module, case.samples), f"running {target}", _file(target))
+    report = guarded(
+        lambda: verify(artifact, case.module, case.samples, tolerances=_tolerances(rtol, atol)), f"running {target}", _file(target)
+    )
     print(report)
     if report.outcome != Outcome.OK:
         raise NotRight(f"{file} is not right: {report.outcome}")
+
+
+def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:
+    """The stated ones, the other of the two being 0; None where neither is stated."""
+    return None if rtol is None and atol is None else dict.fromkeys(TOLERANCES, (rtol or 0.0, atol or 0.0))
 
 
 @app.command("sweep")

@@ -15,7 +15,7 @@ from .artifact import Artifact, Interface, Stats
 from .calling import by_example
 from .dynamo import Dynamo, from_program
 from .executorch_program import ExecuTorch
-from .onnx_artifact import OnnxArtifact
+from .onnx_artifact import OnnxArtifact, written_by
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
 from .to_onnx_exporter import ToOnnx
@@ -82,7 +82,7 @@ def artifact_of(exported: Exported) -> Artifact:
     if isinstance(exported, Artifact):
         return exported
     if isinstance(exported, torch.onnx.ONNXProgram):
-        return from_program(exported, "torch.onnx.export")
+        return from_program(exported, written_by(exported.model))
     if isinstance(exported, torch.export.ExportedProgram):
         return ProgramArtifact(exported)
     raise TypeError(f"cannot run a {type(exported).__name__}: pass an Artifact, an ONNXProgram or an ExportedProgram")
@@ -101,4 +101,4 @@ def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         model = ir.external_data.load_to_model(ir.load(path))
     except DecodeError as error:
         raise ValueError(f"{path} is not an ONNX model") from error
-    return OnnxArtifact(model, by_example(args, kwargs, returned), Path(path).name)
+    return OnnxArtifact(model, by_example(args, kwargs, returned), f"{Path(path).name}, written by {written_by(model)}")

@@ -19,6 +19,7 @@ from .session import session
 from .to_onnx import EXTERNAL_DATA_ABOVE
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
+WRITERS = {"fx2onnx": "to_onnx", "pytorch": "torch.onnx.export"}  # by the name of the producer
 
 
 class OnnxArtifact(Artifact):
@@ -103,6 +104,11 @@ def write(model: ir.Model, path: str | Path) -> Path:
     with written_whole(path) as draft:
         ir.save(model, draft, external_data=f"{draft.name}.data" if is_large(model) else None)
     return Path(path)
+
+
+def written_by(model: ir.Model) -> str:
+    """Return who wrote a model, as it stands in it: the function that one calls, or the producer's own name."""
+    return WRITERS.get(model.producer_name or "", model.producer_name or "an exporter that left no name")
 
 
 def is_large(model: ir.Model) -> bool:

@@ -21,7 +21,7 @@ MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1,
 COUNTED = ("_to_copy", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
 INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 TESTS = ("isnan", "isinf", "isfinite", "nan_to_num", "nan_to_num_")
-READS = ("_local_scalar_dense", "equal", "is_nonzero")
+READS = ("item", "allclose", "_local_scalar_dense", "equal", "is_nonzero")
 LONG = 70  # characters of a line of source
 
 
@@ -56,6 +56,11 @@ class Conditions:
     def open(self) -> set[Site]:
         """Return the conditions of which one side was never taken."""
         return {site for site in self.never_changed() if site.kind != "mask"}
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the module reads a number, such as how often it is to loop."""
+        return any(site.kind == "number" for site in self.seen)
 
     def watch(self, module: nn.Module, calls: Sequence[Sample]) -> Decisions:
         """Run a copy of the module, take in what it decided, and return it in turn.

@@ -101,7 +101,7 @@ def _found(conditions: Conditions, module: nn.Module, first: Sample) -> Iterator
             yield variation, sample
     for size in sizes_of(first):
         for variation, sample in varied(first, (integers_at(size),)):
-            if conditions.open() and _tried(conditions, module, sample):
+            if (conditions.open() and _tried(conditions, module, sample)) or (conditions.numbers and _takes(module, sample)):
                 yield variation, sample
 
 

@@ -83,6 +83,16 @@ def test_export_then_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert files(folder) == ["good.onnx"]
 
 
+def test_the_report_names_who_wrote_the_file_and_the_stated_tolerance(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx", "--exporter", "to_onnx") == 0
+    assert run(monkeypatch, "verify", "good.onnx", "models.py:good", "--rtol", "0.5") == 0
+    assert "good.onnx, written by to_onnx: ok at every size given (float32 rtol 0.5, atol 0)" in capsys.readouterr().out
+    assert run(monkeypatch, "verify", "good.onnx", "models.py:good", "--rtol", "0", "--atol", "0") in (0, 1)
+    assert "float32 exact" in capsys.readouterr().out
+
+
 def test_what_is_not_right_is_not_written(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "export", "models.py:frozen", "-o", "out.onnx") == 1
     assert "the outcome is frozen, so out.onnx was not written" in capsys.readouterr().err

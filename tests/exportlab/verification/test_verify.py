@@ -256,6 +256,77 @@ def test_inputs_are_not_changed() -> None:
     assert torch.equal(x, four)
 
 
+def test_a_sample_that_eager_refuses_is_a_row_and_the_others_are_checked() -> None:
+    def four_at_most(x: torch.Tensor) -> torch.Tensor:
+        if len(x) > 4:
+            raise ValueError("too long")
+        return x * 2
+
+    report = verify(Pretender(lambda x: x * 2 if len(x) == 4 else x * 3), Module(four_at_most), [(four,), (seven,), (four[:2],)])
+    sizes = [(c.outcome, c.detail) for c in report.checks if c.name == "unseen size"]
+    assert sizes[0] == ("skipped", "eager refuses these inputs: ValueError: too long")
+    assert sizes[1][0] == "frozen" == report.outcome
+
+
+def test_nothing_that_eager_takes_is_not_ok() -> None:
+    def refuses(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("never")
+
+    report = verify(Pretender(double), Module(refuses), [(four,)])
+    assert report.outcome == "skipped"
+    with pytest.raises(VerificationError, match="ValueError: never"):
+        report.check()
+
+
+def test_a_call_of_another_kind_is_told_in_these_words() -> None:
+    def masked(x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        return x if mask is None else x * mask
+
+    def file(x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        if mask is None:
+            raise TypeError("exported for arguments like ((*, *), {})")
+        return x * mask
+
+    class Masked(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            return masked(x, mask)
+
+    report = verify(Pretender(file), Masked(), [(four, four > 2), (four, None), (four.double(), four > 2)])
+    told = [(c.name, c.outcome, c.detail) for c in report.checks if c.name == "another kind of call"]
+    assert told[0] == (
+        "another kind of call",
+        "narrow",
+        "`mask` is None and was a bool tensor of 1 axes at the export: TypeError: exported for arguments like ((*, *), {})",
+    )
+    assert report.outcome == "narrow"
+    silent = verify(Pretender(lambda x, mask=None: x * 1), Masked(), [(four, four > 0), (four * 2, None), (-four, four > 9)])
+    assert silent.outcome == "wrong"
+
+
+def test_an_output_that_never_changes_is_told() -> None:
+    report = verify(Pretender(lambda x: torch.full((1,), 1e4)), Module(lambda x: (x.sum() / 1e3).sigmoid()[None] + 1e4), [(four,)])
+    assert [c.detail for c in report.checks if c.name == "depends on inputs"] == ["output 0 is always the same, eager's is not"]
+    assert report.outcome == "wrong"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_what_is_nearer_to_float64_than_eager_is_rounding(dtype: torch.dtype) -> None:
+    def sums(x: torch.Tensor) -> torch.Tensor:
+        total = x.new_zeros(())
+        for value in x:
+            total = total + value
+        return total[None]
+
+    x = torch.ones(4096, dtype=dtype)  # in float16, 2048 + 1 is 2048
+    report = verify(Pretender(lambda x: x.double().sum()[None].to(dtype)), Module(sums), [(x,)])
+    given = report.checks[0]
+    assert given.outcome == "ok"
+    if dtype is torch.float16:
+        assert given.detail.startswith("rounding: the file is nearer than eager, off the float64 answer by")
+    off = verify(Pretender(lambda x: sums(x) * 0.7), Module(sums), [(x,)]).checks[0]
+    assert off.outcome == "wrong"
+
+
 def test_report_renders_as_text_and_html() -> None:
     report = verify(Pretender(lambda x: x), Module(double), [Sample((four,))])
     assert repr(report).splitlines()[0] == "pretender: wrong (float32 rtol 0.0001, atol 1e-05 of the scale)"

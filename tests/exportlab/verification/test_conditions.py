@@ -1,0 +1,75 @@
+"""What a module decides by values is noted with its line, and told where no sample changes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from exportlab import Sample
+from exportlab.verification.conditions import Conditions, told
+
+
+class Decides(nn.Module):
+    """By a condition, a mask that fills, and a mask that is multiplied."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:  # a condition
+            x = x + 1
+        y = x.masked_fill(x > 5, 0.0)  # a mask
+        return y * (x.cumsum(0) < 100)  # a mask that is multiplied
+
+
+def lines_of(conditions: Conditions) -> list[str]:
+    return [told(*same) for same in conditions.never_changed().items()]
+
+
+def test_what_no_sample_changes_is_told_with_its_line() -> None:
+    conditions = Conditions()
+    conditions.watch(Decides(), (Sample((torch.ones(3),)),))
+    found = lines_of(conditions)
+    assert len(found) == 3
+    assert "the condition at test_conditions.py:" in found[0]
+    assert "`if x.sum() > 0:  # a condition` was True every time" in found[0]
+    assert found[1].startswith("no sample reaches the mask at test_conditions.py:")
+    assert found[2].endswith("holds everywhere in every sample")
+
+
+def test_what_changes_is_not() -> None:
+    conditions = Conditions()
+    for x in (torch.tensor([-1.0, 0.0]), torch.tensor([9.0, 1.0]), torch.tensor([1000.0])):
+        conditions.watch(Decides(), (Sample((x,)),))
+    assert lines_of(conditions) == []
+    assert len(conditions.seen) == 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.where(x < 9, 0 * x),
+        lambda x: x[x < 9],
+        lambda x: x.nan_to_num() if not x.isnan().any() else x,
+        lambda x: x[: int(x.abs().max().item()) + 1],
+        lambda x: x if torch.equal(x, x) else -x,
+    ],
+    ids=["where", "index", "nan", "number", "equal"],
+)
+def test_each_way_to_decide_is_seen(function: Any) -> None:
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    conditions = Conditions()
+    conditions.watch(Model(), (Sample((torch.ones(3),)),))
+    assert conditions.never_changed()
+
+
+def test_a_module_with_cond_is_watched_and_runs_afterwards() -> None:
+    class Cond(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
+
+    Conditions().watch(Cond(), (Sample((torch.ones(3),)),))
+    assert torch.equal(Cond()(-torch.ones(3)), -3 * torch.ones(3))

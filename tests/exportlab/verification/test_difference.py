@@ -1,0 +1,42 @@
+"""Tolerances follow the dtype and the scale of the output; a few very large numbers do not make them wide."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from exportlab.verification.difference import TOLERANCES, difference_of, scale_of
+
+WORDS = 200_000
+
+
+def test_a_uniform_answer_for_a_softmax_over_many_words_is_wrong() -> None:
+    expected = (torch.randn(WORDS, generator=torch.Generator().manual_seed(0)) / 10).softmax(0)
+    uniform = torch.full_like(expected, 1 / WORDS)
+    assert difference_of(expected, uniform).problem
+    assert not difference_of(expected, uniform, TOLERANCES).problem  # as they stand they are blind to numbers below 1e-5
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-4, 1.0, 1e4, 1e9])
+def test_tolerances_follow_the_scale(scale: float) -> None:
+    expected = torch.randn(1000, generator=torch.Generator().manual_seed(0), dtype=torch.float32) * scale
+    noise = torch.randn(1000, generator=torch.Generator().manual_seed(1)) * scale
+    assert not difference_of(expected, expected + 2e-6 * noise).problem
+    assert difference_of(expected, expected + 1e-3 * noise).problem
+
+
+def test_a_mask_of_very_large_numbers_hides_nothing() -> None:
+    expected = torch.randn(100, generator=torch.Generator().manual_seed(0))
+    expected[:50] = torch.finfo(torch.float32).min
+    actual = expected.clone()
+    actual[99] += 0.01
+    assert scale_of(torch.tensor([1.0, 2.0, 1.0, 1e30])) < 10
+    assert difference_of(torch.tensor([1.0, 2.0, 1.0, 1e30]), torch.tensor([1.0, 2.0, 1.001, 1e30])).problem
+    assert scale_of(torch.zeros(3)) == 0.0
+    assert scale_of(torch.tensor([torch.inf, torch.nan, 0.5])) == 0.5
+
+
+def test_how_many_times_its_tolerance_a_difference_is() -> None:
+    one = torch.ones(4)
+    assert difference_of(one, one + 3.3e-4).times == pytest.approx(3, rel=0.01)
+    assert difference_of(one, one.double()).times == torch.inf

@@ -1,0 +1,66 @@
+"""The module in float64 says who is nearer: what sums in another order is rounding, what is off by more is not."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from exportlab import Sample
+from exportlab.verification.referee import in_float64, is_half, ruled
+
+
+class Half(nn.Module):
+    """Casts to half precision by itself, and names float32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.linear(x).to(torch.bfloat16).softmax(-1)
+        return hidden.to(torch.float32) + torch.ones(64, dtype=torch.float32)
+
+
+torch.manual_seed(0)
+MODULE, CALLS = Half(), (Sample((torch.randn(8, 64),)),)
+EAGER = MODULE(*CALLS[0].args).detach()
+EXACT = in_float64(MODULE, CALLS).detach()
+
+
+def test_everything_is_computed_in_float64() -> None:
+    linear = nn.functional.linear(CALLS[0].args[0].double(), MODULE.linear.weight.double(), MODULE.linear.bias.double())
+    assert EXACT.dtype == torch.float64
+    assert torch.allclose(EXACT, linear.softmax(-1) + 1, rtol=1e-12)
+    assert MODULE.linear.weight.dtype == torch.float32
+
+
+def test_the_nearer_file_is_rounding_and_a_worse_one_is_not() -> None:
+    assert ruled(MODULE, CALLS, EAGER, EXACT.float()).words.startswith("rounding: the file is nearer than eager")
+    other = EXACT.float() - (EAGER - EXACT.float())  # as far off as eager, to the other side
+    assert ruled(MODULE, CALLS, EAGER, other).is_rounding
+    one_off = EXACT.float()
+    one_off[3, 5] += 0.01
+    ruling = ruled(MODULE, CALLS, EAGER, one_off)
+    assert not ruling.is_rounding
+    assert ruling.words.startswith("off the float64 answer by 1.0e-02, eager by")
+
+
+def test_what_cannot_be_computed_so_excuses_nothing() -> None:
+    class Refuses(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if x.dtype == torch.float64:
+                raise TypeError("no float64 here")
+            return x
+
+    x = torch.ones(3)
+    ruling = ruled(Refuses(), (Sample((x,)),), x, x + 1e-4)
+    assert not ruling.is_rounding
+    assert ruling.words == "cannot be computed in float64: TypeError: no float64 here"
+
+
+def test_half_precision_is_found_in_arguments_weights_and_outputs() -> None:
+    x = torch.ones(3)
+    assert not is_half(MODULE, CALLS, EAGER)
+    assert is_half(MODULE, (Sample((x.half(),)),), EAGER)
+    assert is_half(MODULE, CALLS, {"y": x.bfloat16()})
+    assert is_half(nn.Linear(2, 2).half(), (), x)
