@@ -60,6 +60,8 @@ def export(
     options = {} if opset_version is None else {"opset_version": opset_version}
     samples, shapes = (case.samples[:1], None) if static else (case.samples, case.dynamic_shapes)
     tried = guarded(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
+    for line in tried.said:
+        print(f"{exporter} said: {line}")
     artifact, report = _succeeded(tried, target)
     print(report)
     if report.outcome != Outcome.OK and not force:

@@ -25,6 +25,11 @@ VARYING = (  # from run to run, and from machine to machine
 )
 
 
+def name_of(source: type[Warning] | str) -> str:
+    """Return the name of who says a line."""
+    return source if isinstance(source, str) else source.__name__
+
+
 @dataclass(frozen=True)
 class Line:
     """Something that was said, and its source: a category of warnings, the name of a logger, or `NATIVE`."""
@@ -38,9 +43,7 @@ class Line:
         return any(noise.covers(self) for noise in NOISE)
 
     def __str__(self) -> str:
-        if self.source == NATIVE:
-            return self.text
-        return f"{self.source if isinstance(self.source, str) else self.source.__name__}: {self.text}"
+        return self.text if self.source == NATIVE else f"{name_of(self.source)}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ CAUSES = (
     Cause(r"dynamic axes will not be renamed", "the file has other inputs than the model"),
     Cause(r"for dynamic axes is not a valid input/output name", "an axis that was to move does not"),
     Cause(r"VerifyOutputSizes|MergeShapeInfo", "the file says one size, and has another"),
+    Cause(r"Automatic version conversion will be performed", "the file was made for another opset, and converted"),
+    Cause(r"Failed to convert the model to the target version", "the opset is not the one that was asked for"),
     Cause(r"Attempted to resize a (static|bounded) tensor", "memory was planned for other sizes"),
     Cause(r"Constant folding not applied", "of a slice with steps, which is where it differs"),
 )

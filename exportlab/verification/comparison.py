@@ -139,9 +139,9 @@ def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> At
     """Take the third step: to the report. An attempt that failed stays as it is."""
     if tried.artifact is None or tried.error is not None:
         return tried
-    with heard() as said:
-        report = verify(tried.artifact, module, samples)
-    return replace(tried, outcome=report.outcome, report=report, said=shortened(tried.said, said))
+    report = verify(tried.artifact, module, samples)
+    said = shortened(tried.said, report.said)
+    return replace(tried, outcome=report.outcome, report=replace(report, said=said), said=said)
 
 
 def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:

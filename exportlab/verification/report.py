@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import show
 from ..outcomes import Outcome
+from ..said import names_cause
 
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
@@ -51,11 +52,15 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Report(show.Tabular):
-    """All checks of one artifact; prints as a table, renders as HTML."""
+    """All checks of one artifact; prints as a table, renders as HTML.
+
+    In `said` are the warnings that came with them; of an attempt to export, those of the exporter too.
+    """
 
     exporter: str
     checks: tuple[Check, ...]
     tolerance: str
+    said: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -88,10 +93,11 @@ class Report(show.Tabular):
         if self.outcome is Outcome.OK:
             return self
         lines = [f"  {c.name} ({c.given}): {c.outcome}: {c.detail}" for c in self.failed or self.checks]
+        lines += [f"  it warned: {line}" for line in self.said if names_cause(line)]
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
 
     def _table(self) -> show.Table:
-        return show.table(list(_rows(self.checks)), f"{self.exporter}: {self._verdict()} ({self.tolerance})")
+        return show.table([*_rows(self.checks), *_warnings(self.said)], f"{self.exporter}: {self._verdict()} ({self.tolerance})")
 
     def _verdict(self) -> str:
         return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
@@ -123,6 +129,12 @@ def _row(check: Check) -> dict[str, Any]:
         "max diff": "" if check.worst is None else f"{check.worst:.1e}",
         "what was seen": check.detail,
     }
+
+
+def _warnings(said: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One for each line that names a cause."""
+    for line in filter(names_cause, said):
+        yield {"check": "it warned", "inputs": "", "outcome": "", "max diff": "", "what was seen": line}
 
 
 def _shared(checks: Sequence[Check]) -> dict[str, Any]:

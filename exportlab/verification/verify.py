@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Inputs, Sample
 from ..exporters import Artifact, Exported, artifact_of
+from ..messages import heard
 from ..outcomes import Outcome
 from .dependence import Dependence
 from .difference import Tolerances, tolerance_text
@@ -45,6 +47,12 @@ def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, 
     artifact, given = artifact_of(exported), [Sample.of(s) for s in samples]
     if not given:
         raise ValueError("verify needs at least one sample, the arguments that the model was exported with")
+    with heard() as said:
+        report = _looked_at(artifact, module, given, tolerances)
+    return replace(report, said=tuple(said))
+
+
+def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
     subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
     probes = [*_sizes(subject, given), *_usual(given[0])]
     checks = [looked_at(probe, subject, dependence) for probe in probes]

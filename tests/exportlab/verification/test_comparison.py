@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import onnx_ir as ir
 import pytest
 import torch
 from torch import nn
 
-from exportlab import Sample, compare, export
+from exportlab import Sample, VerificationError, compare, export, verify
 from exportlab.outcomes import Outcome
 from exportlab.verification.comparison import Attempt, loaded, verified
 
@@ -27,6 +29,9 @@ def test_what_the_exporter_said_is_kept_and_shown(capfd: pytest.CaptureFixture[s
     assert found["torchscript"].warned
     assert [line[: len(TRACER)] for line in found["torchscript"].said] == [TRACER]
     assert TRACER in repr(found)
+    assert re.search(f"^it warned +{TRACER}", repr(found["torchscript"].report), re.MULTILINE)
+    with pytest.raises(VerificationError, match=f"it warned: {TRACER}"):
+        found["torchscript"].report.check()
     assert capfd.readouterr().err == "", "it is not shown raw"
 
 
@@ -38,6 +43,14 @@ def test_what_the_runtime_said_at_a_call_is_kept(capfd: pytest.CaptureFixture[st
     assert [line.split("] ")[1] for line in tried.said] == [
         "Expected shape from model of {4,2} does not match actual shape of {2,2} for output relu"
     ]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_report_holds_what_the_runtime_said(capfd: pytest.CaptureFixture[str]) -> None:
+    artifact = export("to_onnx", nn.ReLU(), (torch.ones(4, 2),), dynamic_shapes=({0: "rows"},))
+    artifact.model.graph.outputs[0].shape = ir.Shape([4, 2])
+    report = verify(artifact, nn.ReLU(), [(torch.ones(4, 2),), (torch.ones(2, 2),)])
+    assert ["VerifyOutputSizes" in line for line in report.said] == [True]
     assert capfd.readouterr().err == ""
 
 
