@@ -29,7 +29,7 @@
     const errors = {};
     for (const [key, run] of Object.entries(data.runs)) {
       const name = key.slice(0, key.indexOf("/"));
-      errors[name] = `${errors[name] ?? ""} ${run.error ?? ""} ${run.where ?? ""} ${(run.failed ?? []).map((check) => check.detail).join(" ")}`;
+      errors[name] = `${errors[name] ?? ""} ${run.error ?? ""} ${run.where ?? ""} ${(run.said ?? []).join(" ")} ${(run.failed ?? []).map((check) => check.detail).join(" ")}`;
     }
     return rows.map((row) => `${row.cells[0].textContent} ${row.dataset.topics} ${errors[row.dataset.case]}`.toLowerCase());
   });
@@ -137,6 +137,11 @@
     return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}${known}` : "";
   }
 
+  function heard(run) {
+    const lines = (run.said ?? []).map(([line, cause]) => `<li${cause ? ' class="cause"' : ""}>${escaped(line)}</li>`);
+    return lines.length ? `<h4>What was said</h4><ul class="heard">${lines.join("")}</ul>` : "";
+  }
+
   function failed(run) {
     const checks = (run.failed ?? []).map((check) => `<dt>${escaped(check.check)}, <code>${escaped(check.inputs)}</code></dt><dd>${word(check.outcome)} ${escaped(check.detail ?? "")}</dd>`);
     return checks.length ? `<h4>Checks that failed</h4><dl>${checks.join("")}</dl>` : "";
@@ -149,6 +154,7 @@
     return `<h4>The case</h4><div class="highlight"><pre>${lines.join("\n")}</pre></div><p><code>${about.file}:${about.line}</code></p>`;
   }
 
+  const SILENT = ["wrong", "frozen"];
   const word = (outcome) => `<b class="key ${outcome}">${outcome}</b>`;
   const link = ([title, href]) => `<li><a href="${href}">${escaped(title)}</a></li>`;
 
@@ -168,7 +174,7 @@
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map(link).join("")}</ul>` : "";
     panel.innerHTML = `<button class="close" type="button" aria-label="close">✕</button><h3>${test}: ${escaped(exporter)}, ${mode}</h3>
-      <p>${word(run.outcome)} ${about.doc}</p><div class="both"><div>${said(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
+      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
 
@@ -231,7 +237,7 @@
     table.setAttribute("role", "grid");
     for (const cell of table.querySelectorAll("tbody td:not(:empty)")) {
       cell.tabIndex = -1;
-      cell.ariaLabel = cell.title = `${columns[cell.cellIndex - 1].exporter}, ${columns[cell.cellIndex - 1].mode}: ${cell.classList[2]}`;
+      cell.ariaLabel = cell.title = `${columns[cell.cellIndex - 1].exporter}, ${columns[cell.cellIndex - 1].mode}: ${[...cell.classList].slice(2).join(", but ")}`;
     }
     for (const cell of document.querySelectorAll("#matrix-totals td[data-outcome]:not(:empty)")) {
       const { exporter, mode } = cell.parentNode.dataset;

@@ -11,6 +11,7 @@ from typing import Any
 from .. import show
 from ..measure.timing import Ratio
 from ..outcomes import Outcome
+from ..said import names_cause
 from .records import FIGURES, Record, groups
 
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
@@ -102,8 +103,8 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
 
 
 def worst(rounds: Iterable[Record]) -> Record:
-    """Return the record of the round that came out worst."""
-    return max(rounds, key=lambda record: record.outcome.grade)
+    """Return the record of the round that came out worst; of those that are wrong, one that is silent."""
+    return max(rounds, key=lambda record: (record.outcome.grade, record.silent))
 
 
 def chance_apart(before: int, after: int) -> float:
@@ -115,8 +116,9 @@ def _changed(run: Run, before: Sequence[Record], after: Sequence[Record]) -> Cha
     then, now = worst(before), worst(after)
     if then.outcome == now.outcome:
         return None
-    detail = now.error or (str(now.failed[0]["detail"]) if now.failed else "")
-    return Change(run, then.outcome, now.outcome, detail[:100])
+    detail = (now.error or (str(now.failed[0]["detail"]) if now.failed else ""))[:100]
+    causes = [f"it warned: {line[:100]}" for line in now.said if now.warned and names_cause(line)]
+    return Change(run, then.outcome, now.outcome, "; ".join(filter(None, (detail, *causes[:1]))))
 
 
 def _times(both: Sequence[tuple[Run, Sequence[Record], Sequence[Record]]]) -> Iterator[Times]:

@@ -14,6 +14,7 @@ from ..outcomes import Outcome
 from .records import Record
 from .runner import Tell
 
+WARNED = "of these warned"
 STEPS = 20  # lines that a sweep prints where there is no terminal
 
 
@@ -49,10 +50,10 @@ def counted(outcomes: Counter[Outcome]) -> str:
 
 
 def totals(records: Sequence[Record]) -> show.Table:
-    """Return counts by outcome, a row an exporter and mode."""
-    counts: dict[tuple[str, str], Counter[Outcome]] = {}
+    """Return counts by outcome, a row an exporter and mode, and of those that are wrong or frozen how many warned, naming the cause."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
-        counts.setdefault((record.exporter, record.mode), Counter())[record.outcome] += 1
-    seen = [outcome for outcome in Outcome if any(count[outcome] for count in counts.values())]
-    rows = [{"exporter": e, "mode": m, **{outcome: count[outcome] or "" for outcome in seen}} for (e, m), count in sorted(counts.items())]
+        counts.setdefault((record.exporter, record.mode), Counter()).update([record.outcome, *[WARNED] * record.warned])
+    seen = [word for word in (*Outcome, WARNED) if any(count[word] for count in counts.values())]
+    rows = [{"exporter": e, "mode": m, **{word: count[word] or "" for word in seen}} for (e, m), count in sorted(counts.items())]
     return show.table(rows)

@@ -42,6 +42,8 @@ RECORDS = (
     Record("branch_on_batch", "dynamo", "dynamic", Outcome.FROZEN),
     Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
     Record("branch_on_value", "to_onnx", "dynamic", Outcome.CAPTURE),
+    Record("branch_on_batch", "torchscript", "dynamic", Outcome.FROZEN, said=("UserWarning: this is old", "TracerWarning: <a> branch")),
+    Record("mlp", "torchscript", "dynamic", Outcome.NARROW, said=("TracerWarning: a size",)),
 )
 
 
@@ -87,16 +89,26 @@ def test_a_link_to_a_page_that_is_gone_is_an_error() -> None:
 def test_totals_count_each_kind_by_exporter_and_mode() -> None:
     rows = [[text for _, text in row] for row in Rows(page.totals(sweep_of(*RECORDS))).rows]
     assert rows == [
-        ["exporter", "mode", "outcomes", "wrong", "frozen", "failed", "refused", "ok", "of"],
-        ["torch.export", "dynamic", "", "", "", "", "", "1", "1"],
-        ["to_onnx", "dynamic", "", "", "", "", "1", "1", "2"],
-        ["dynamo", "static", "", "", "", "", "", "1", "1"],
-        ["dynamo", "dynamic", "", "1", "1", "", "1", "", "3"],
-    ]
+        [
+            "exporter", "mode", "outcomes", "wrong, silently", "frozen, silently", "wrong or frozen, but warned", "failed", "narrow",
+            "refused", "ok", "of",
+        ],
+        ["torch.export", "dynamic", "", "", "", "", "", "", "", "1", "1"],
+        ["to_onnx", "dynamic", "", "", "", "", "", "", "1", "1", "2"],
+        ["dynamo", "static", "", "", "", "", "", "", "", "1", "1"],
+        ["dynamo", "dynamic", "", "1", "1", "", "", "", "1", "", "3"],
+        ["torchscript", "dynamic", "", "", "", "1", "", "1", "", "", "2"],
+    ]  # fmt: skip
+
+
+def test_a_row_of_the_totals_counts_every_case_once() -> None:
+    for (exporter, mode), counter in sweeps.counts(sweep_of(*RECORDS).runs).items():
+        assert counter.total() == sum((r.exporter, r.mode) == (exporter, mode) for r in RECORDS)
+        assert set(counter) <= set(sweeps.kinds())
 
 
 def test_every_outcome_has_a_sign_and_is_counted_once() -> None:
-    counted = [outcome for outcomes in sweeps.kinds().values() for outcome in outcomes]
+    counted = [outcome for kind, outcomes in sweeps.kinds().items() for outcome in outcomes if kind != sweeps.WARNED]
     assert counted == list(sweeps.OUTCOMES)
     assert len({outcome.sign for outcome in counted}) == len(counted)
     words = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/outcomes.md").read_text(encoding="utf-8"), re.MULTILINE)
@@ -111,20 +123,38 @@ def test_every_outcome_has_a_colour_in_the_style_sheet() -> None:
 
 
 def test_the_sentence_is_computed() -> None:
-    said = re.sub("<.*?>", "", page.totals(sweep_of(*RECORDS)).splitlines()[0])
-    assert said == (
-        "With axes that move, never wrong and never frozen: torch.export (right in 1 of 1), to_onnx (right in 1 of 2). "
-        "Wrong or frozen in some case, without an error: dynamo (right in 0 of 3, silent in 2)."
-    )
+    said = re.sub("<.*?>", "", page.totals(sweep_of(*RECORDS)).split("</p>")[0]).strip().splitlines()
+    assert said == [
+        "With axes that move, never wrong and never frozen without a word: torch.export (right in 1 of 1), to_onnx (right in 1 of 2), "
+        "torchscript (right in 0 of 2, wrong but warned in 1). Wrong or frozen in some case, and neither an error nor a warning names the "
+        "cause: dynamo (right in 0 of 3, silent in 2).",
+        "to_onnx is this site’s own exporter, and was built beside these cases.",
+    ]
+
+
+def test_the_filter_for_silent_cells_leaves_those_out_that_warned() -> None:
+    choices = sweeps.choices()
+    assert choices["silent"][1] == ".wrong:not(.warned),.frozen:not(.warned)"
+    assert choices["warned"][1] == ".wrong.warned,.frozen.warned"
+    assert choices["narrow"][1] == ".narrow"
+    assert choices["refused"] == ("refused: convert, capture", ".convert,.capture")
+    assert choices.keys() == {"silent", *sweeps.kinds(), "not ok"}
+
+
+def test_the_table_says_whose_exporter_to_onnx_is() -> None:
+    made = page.table(sweep_of(*RECORDS).runs, cases("mlp"), "data.js")
+    assert "<code>to_onnx</code> is this site’s own exporter" in made
 
 
 def test_a_row_has_a_cell_for_every_exporter_and_mode() -> None:
     made = page.table(sweep_of(*RECORDS).runs, cases("mlp", "branch_on_batch", "two_dims"), "data.js")
     rows = {row[0][1].split()[0]: row[1:] for row in Rows(made).rows}
-    assert [text for _, text in rows["mlp"]] == ["", "✓", "", "✓", "", "W"]
-    assert rows["mlp"][-1][0] == "e2 dynamic wrong"
-    assert [text for _, text in rows["branch_on_batch"]] == ["", "", "", "", "✓", "F"]
-    assert [text for _, text in rows["two_dims"]] == [""] * 6
+    assert [text for _, text in rows["mlp"]] == ["", "✓", "", "✓", "", "W", "", "N"]
+    assert rows["mlp"][5][0] == "e2 dynamic wrong"
+    assert rows["mlp"][7][0] == "e3 dynamic narrow"
+    assert [text for _, text in rows["branch_on_batch"]] == ["", "", "", "", "✓", "F", "", "F"]
+    assert rows["branch_on_batch"][7][0] == "e3 dynamic frozen warned"
+    assert [text for _, text in rows["two_dims"]] == [""] * 8
 
 
 def test_what_a_cell_opens() -> None:
@@ -134,6 +164,23 @@ def test_what_a_cell_opens() -> None:
     assert found["runs"]["mlp/to_onnx/dynamic"]["export"] == 1.5
     assert found["runs"]["branch_on_value/dynamo/dynamic"]["error"] == "E: </script><!-- 1 < 2"
     assert "branch_on_batch/dynamo/static" not in found["runs"], "of a case that the zoo does not have"
+    assert "said" not in found["runs"]["mlp/to_onnx/dynamic"]
+
+
+def test_a_cell_opens_what_was_said_and_what_of_it_names_the_cause() -> None:
+    runs = sweep_of(*RECORDS).runs
+    frozen = sweeps.seen(("branch_on_batch", "torchscript", "dynamic"), runs)
+    assert frozen["said"] == [["UserWarning: this is old", 0], ["TracerWarning: <a> branch", 1]]
+    assert frozen["warned"] is True
+    narrow = sweeps.seen(("mlp", "torchscript", "dynamic"), runs)
+    assert narrow["said"] == [["TracerWarning: a size", 1]]
+    assert "warned" not in narrow
+
+
+def test_of_the_rounds_of_a_run_the_silent_one_counts() -> None:
+    one, other = (Record("mlp", "dynamo", "static", Outcome.WRONG, i, said=said) for i, said in ((1, ("TracerWarning: x",)), (2, ())))
+    assert sweeps.counts(sweep_of(one, other).runs)["dynamo", "static"] == {"wrong": 1}
+    assert sweeps.counts(sweep_of(one).runs)["dynamo", "static"] == {"warned": 1}
 
 
 def test_a_case_is_shown_with_its_source() -> None:

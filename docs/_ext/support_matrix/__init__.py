@@ -21,14 +21,17 @@ from sphinx.application import Sphinx
 
 from exportlab import zoo
 from exportlab.cases import Case
-from exportlab.outcomes import Outcome
+from exportlab.said import CAUSES, NOISE, name_of
 from exportlab.sweep import MODES
+from exportlab.sweep.changes import worst
+from exportlab.sweep.records import Record
 
 from . import links, sweeps
 from .sweeps import Runs, Sweep
 
 STORED, PREVIOUS = ROOT / "docs/data/matrix.jsonl", ROOT / "docs/data/matrix-previous.jsonl"
 DATA = "matrix-data.js"
+OWN = "to_onnx"  # the exporter that is this site's own, which the page says wherever it is compared
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -58,6 +61,8 @@ def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
         "parts/matrix-totals.html": totals(sweep),
+        "parts/matrix-causes.html": rendered("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
+        "parts/matrix-noise.html": rendered("lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]),
         "parts/matrix-table.html": table(sweep.runs, cases, f"../_static/{DATA}?v={version}"),
         "parts/matrix-changes.html": changes(previous, sweep),
         f"static/{DATA}": loaded,
@@ -71,7 +76,8 @@ def totals(sweep: Sweep) -> str:
         "totals.html",
         never=[score for score in scores if not score.silent],
         some=[score for score in scores if score.silent],
-        kinds=list(sweeps.kinds()),
+        kinds=sweeps.titles(),
+        own=OWN,
         rows=[(exporter, mode, counter, counter.total()) for (exporter, mode), counter in sweeps.counts(sweep.runs).items()],
         made_with=sweep.made_with(),
     )
@@ -89,14 +95,15 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str) -> str:
         choices=sweeps.choices(),
         topics=sorted({topic for case in cases for topic in case.topics}),
         families={family: [(case, cells(case, names, runs)) for case in cases if case.family == family] for family in families},
+        own=OWN,
         loaded=loaded,
     )
 
 
-def cells(case: Case, names: Sequence[str], runs: Runs) -> list[tuple[int, str, Outcome | None]]:
-    """Return the row of a case: the number of the exporter, the mode, and the outcome where there is one."""
+def cells(case: Case, names: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
+    """Return the row of a case: the number of the exporter, the mode, and the record where there is one."""
     found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in MODES]
-    return [(number, mode, sweeps.outcome_of(rounds) if rounds else None) for number, mode, rounds in found]
+    return [(number, mode, worst(rounds) if rounds else None) for number, mode, rounds in found]
 
 
 def changes(before: Sweep, now: Sweep) -> str:

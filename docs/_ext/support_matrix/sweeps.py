@@ -13,11 +13,13 @@ from typing import Any
 from exportlab import exporters
 from exportlab.errors import recognise
 from exportlab.outcomes import Outcome
+from exportlab.said import names_cause
 from exportlab.sweep import MODES, records
 from exportlab.sweep.changes import Change, changes, worst
 from exportlab.sweep.records import Record
 
 FLOOR = "torch.export"  # the exporter whose time is 1
+WARNED = "warned"  # wrong or frozen, and something that was said names the cause
 OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
 
 Cell = tuple[str, str, str]  # case, exporter, mode
@@ -51,30 +53,52 @@ class Sweep:
         return [*self.versions(), *sorted({str(e.get("date", ""))[:10] for e in self.environments})]
 
 
-def kind_of(outcome: Outcome) -> str:
-    """Return the column of the totals that an outcome is counted in; a silent one has its own."""
-    if outcome.silent or outcome is Outcome.OK:
+def kind_of(record: Record) -> str:
+    """Return the column of the totals that a record is counted in; a silent one has its own."""
+    return WARNED if record.warned else _unwarned(record.outcome)
+
+
+def _unwarned(outcome: Outcome) -> str:
+    if outcome.silent or outcome in (Outcome.OK, Outcome.NARROW):
         return str(outcome)
     return "refused" if outcome.refused else "failed"
 
 
 def kinds() -> dict[str, list[Outcome]]:
     """Return the columns of the totals, each with its outcomes, the most serious first."""
-    found: dict[str, list[Outcome]] = {}
+    silent = [outcome for outcome in OUTCOMES if outcome.silent]
+    found = {**{str(outcome): [outcome] for outcome in silent}, WARNED: silent}
     for outcome in OUTCOMES:
-        found.setdefault(kind_of(outcome), []).append(outcome)
+        if not outcome.silent:
+            found.setdefault(_unwarned(outcome), []).append(outcome)
     return found
 
 
-def choices() -> dict[str, tuple[str, list[Outcome]]]:
-    """Return what the filter by outcome offers: a title, and the outcomes that it keeps."""
-    silent: list[Outcome] = [outcome for outcome in OUTCOMES if outcome.silent]
-    not_ok: list[Outcome] = [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]
-    return {
-        "silent": (" or ".join(silent), silent),
-        **{kind: (kind if found == [kind] else f"{kind}: {', '.join(found)}", found) for kind, found in kinds().items()},
-        "not ok": ("anything but ok", not_ok),
-    }
+def titles() -> dict[str, str]:
+    """Return the heads of these columns."""
+    return {kind: _title(kind, found[0]) for kind, found in kinds().items()}
+
+
+def _title(kind: str, outcome: Outcome) -> str:
+    if kind == WARNED:
+        return "wrong or frozen, but warned"
+    return f"{kind}, silently" if outcome.silent else kind
+
+
+def choices() -> dict[str, tuple[str, str]]:
+    """Return what the filter by outcome offers: a title, and the selector of the cells that it keeps."""
+    silent = [outcome for outcome in OUTCOMES if outcome.silent]
+    not_ok = [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]
+    found = {"silent": (f"silent: {' or '.join(silent)}, and nothing said names the cause", _cells(silent, warned=False))}
+    for kind, outcomes in kinds().items():
+        more = f": {', '.join(outcomes)}" if len(outcomes) > 1 and kind != WARNED else ""
+        found[kind] = (titles()[kind] + more, _cells(outcomes, warned=kind == WARNED))
+    return {**found, "not ok": ("anything but ok", ",".join(f".{outcome}" for outcome in not_ok))}
+
+
+def _cells(outcomes: Iterable[Outcome], warned: bool) -> str:
+    ends = {outcome: "" if not outcome.silent else f".{WARNED}" if warned else f":not(.{WARNED})" for outcome in outcomes}
+    return ",".join(f".{outcome}{end}" for outcome, end in ends.items())
 
 
 def exporters_of(runs: Runs) -> list[str]:
@@ -84,26 +108,22 @@ def exporters_of(runs: Runs) -> list[str]:
     return known + sorted(seen.difference(known))
 
 
-def outcome_of(rounds: Sequence[Record]) -> Outcome:
-    """Return the most serious outcome of a run's rounds."""
-    return Outcome(worst(rounds).outcome)
-
-
 def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
     """Return how often each kind of outcome was seen, by exporter and mode; those without a run are left out."""
     found = {(exporter, mode): Counter[str]() for exporter in exporters_of(runs) for mode in MODES}
     for (_, exporter, mode), rounds in runs.items():
-        found[exporter, mode][kind_of(outcome_of(rounds))] += 1
+        found[exporter, mode][kind_of(worst(rounds))] += 1
     return {key: counter for key, counter in found.items() if counter}
 
 
 @dataclass(frozen=True)
 class Score:
-    """How often an exporter was right and how often silent when axes move, of how many cases."""
+    """How often an exporter was right when axes move, how often wrong or frozen without a word and with one, of how many cases."""
 
     name: str
     right: int
     silent: int
+    warned: int
     total: int
 
 
@@ -111,7 +131,7 @@ def scores(runs: Runs) -> list[Score]:
     """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
     found = [
-        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), seen.total())
+        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), seen[WARNED], seen.total())
         for name, seen in dynamic.items()
     ]
     return sorted(found, key=lambda score: (score.silent / score.total, -score.right))
@@ -123,6 +143,8 @@ def seen(cell: Cell, runs: Runs) -> dict[str, Any]:
     case, _, mode = cell
     figures = {
         **{name: getattr(record, name) for name in ("outcome", "error", "where", "nodes", "bytes", "weights_bytes", "peak_bytes", "worst")},
+        "said": [[line, int(names_cause(line))] for line in record.said],
+        "warned": record.warned or None,
         "failed": [{key: value for key, value in check.items() if value not in (None, "")} for check in record.failed],
         "known": known(record),
         "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),

@@ -11,6 +11,7 @@ import pytest
 
 from exportlab.outcomes import Outcome
 from exportlab.sweep.changes import chance_apart, changes
+from exportlab.sweep.progress import totals
 from exportlab.sweep.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
 
 HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
@@ -133,6 +134,16 @@ def test_a_change_is_better_worse_or_neither(before: Outcome, after: Outcome, ki
     (found,) = changes([replace(GOOD, outcome=before)], [replace(GOOD, outcome=after, error="why")]).outcomes
     assert found.kind == kind
     assert str(found) == f"mlp, dynamic, dynamo: {before} → {after} ({kind})"
+
+
+def test_a_change_tells_what_warned() -> None:
+    (found,) = changes([GOOD], [replace(GOOD, outcome=Outcome.FROZEN, said=("UserWarning: old", "TracerWarning: a branch"))]).outcomes
+    assert found.detail == "it warned: TracerWarning: a branch"
+
+
+def test_totals_of_a_sweep_count_what_warned() -> None:
+    said = replace(BAD, case="cnn", said=("TracerWarning: a branch",))
+    assert totals([GOOD, BAD, said]).rows[1] == {"exporter": "to_onnx", "mode": "static", "wrong": 2, "ok": "", "of these warned": 1}
 
 
 def test_the_worst_round_counts() -> None:
