@@ -17,8 +17,9 @@ from ..cases import Sample
 from ..eager import fresh, last_returned
 
 TORCH = str(Path(torch.__file__).parent)
-MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1}
-COUNTED = ("_to_copy", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
+ATTENTION = "scaled_dot_product_attention"
+MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1, ATTENTION: 3}
+COUNTED = ("to", "_to_copy", "type_as", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
 INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 TESTS = ("isnan", "isinf", "isfinite", "nan_to_num", "nan_to_num_")
 READS = ("item", "allclose", "_local_scalar_dense", "equal", "is_nonzero")
@@ -98,7 +99,7 @@ class _Watcher(TorchDispatchMode):
         name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
         if name in READS:
             self._note("condition" if isinstance(returned, bool) else "number", returned)
-        for mask in _masks(name, args, returned):
+        for mask in _masks(name, (*args, *(kwargs or {}).values()), returned):
             self._note("mask", bool(mask.any()), bool(mask.all()))
         return returned
 

@@ -38,12 +38,14 @@ class _InFloat64(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        asked = dict(kwargs or {})
-        if asked.get("dtype") in LOW:
-            asked["dtype"] = torch.float64
+        args, asked = pytree.tree_map_only(torch.dtype, _wide, (args, dict(kwargs or {})))
         if not getattr(getattr(func, "_schema", None), "is_mutable", True):
             args, asked = pytree.tree_map_only(torch.Tensor, _widened, (args, asked))
         return func(*args, **asked)
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype in LOW else dtype
 
 
 def _widened(tensor: torch.Tensor) -> torch.Tensor:
