@@ -2,116 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
-import runpy
 import statistics
-import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pytest
-import scipy.stats
+from recomputed import METADATA, Lines, Seconds, all_of, check, named, over, rows, same, takes, verdict
 
-from exportlab.measure import benchmark
-from exportlab.said import warned
+from exportlab.measure import benchmark, timing
 
 ROOT = Path(__file__).parents[2]
 STORED = sorted((ROOT / "benchmarks/data").glob("*.json"))
-MATRIX = ROOT / "docs/data/matrix.jsonl"
-ZOO = ROOT / "exportlab/zoo"
 PAGES = [*(path.stem for path in STORED), "coverage"]
-SPOKEN = {"dynamo": "torch.onnx.export", "openvino": "OpenVINO", "executorch": "ExecuTorch", "aoti": "AOTInductor"}
-NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
-Seconds = Sequence[float]
-Lines = Sequence[str]
-
-
-class OpenedError(Exception):
-    """A page has come to the line that shows what it found before."""
-
-
-@pytest.fixture
-def headline(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Lines]:
-    """Return what a page says first of its stored run, before which line nothing has been measured."""
-
-    def lines(name: str) -> Lines:
-        said: list[Lines] = []
-
-        def begun(page: benchmark.Page, origin: str, lines: Lines, draw: object) -> None:
-            said.append(lines)
-            raise OpenedError
-
-        monkeypatch.setattr(benchmark.Page, "begin", begun)
-        monkeypatch.setattr(sys, "argv", [name, "--quick"])
-        with pytest.raises(OpenedError):
-            runpy.run_path(str(ROOT / f"benchmarks/{name}.py"), run_name="__main__")
-        return said[0]
-
-    return lines
-
-
-def rows(name: str) -> tuple[dict[str, dict[str, list[float]]], dict[str, Any]]:
-    """Every value by title and by label, and the facts."""
-    stored = json.loads((ROOT / f"benchmarks/data/{name}.json").read_text(encoding="utf-8"))
-    found: dict[str, dict[str, list[float]]] = defaultdict(dict)
-    for one in stored["benchmarks"]:
-        found[one["metadata"]["title"]][one["metadata"]["label"]] = one["runs"][0]["values"]
-    return dict(found), json.loads(stored["metadata"].get("facts", "{}"))
-
-
-def named(name: str) -> str:
-    who, *how = name.split(", ")
-    return " with ".join([SPOKEN.get(who, who), *how]) if who in (*SPOKEN, "to_onnx") else name
-
-
-def all_of(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def over(taken: Seconds, base: Seconds) -> list[float]:
-    return [one / other for one, other in zip(taken, base, strict=True)]
-
-
-def interval(quotients: Seconds) -> tuple[float, float]:
-    ends = [min(quotients), max(quotients)]
-    if 2 <= len(quotients) <= 5:
-        logs = numpy.log(quotients)
-        ends += list(numpy.exp(scipy.stats.t.interval(0.95, len(logs) - 1, loc=logs.mean(), scale=scipy.stats.sem(logs))))
-    return min(ends), max(ends)
-
-
-def same(quotients: Seconds) -> bool:
-    low, high = interval(quotients)
-    return low <= 1 <= high
-
-
-def verdict(quotients: Seconds) -> str:
-    low, high = interval(quotients)
-    return f"{'no difference seen' if same(quotients) else f'{numpy.median(quotients):.9f}x'} ({low:.9f}–{high:.9f})"
-
-
-def takes(ratios: Mapping[str, Seconds], base: str) -> str:
-    apart = [f"{named(name)}{{}} {numpy.median(q):.9f} times{{}}" for name, q in ratios.items() if not same(q)]
-    near = all_of([named(name) for name, q in ratios.items() if same(q)] or [""])
-    if not apart:
-        return f"no difference from {base} was seen for {near}"
-    told = ", ".join([apart[0].format(" takes", f" as long as {base}"), *(one.format("", "") for one in apart[1:])])
-    return told + f"; for {near} no difference was seen" * bool(near)
-
-
-def check(printed: Lines, computed: Lines) -> None:
-    """Hold what is printed against what was computed: the same words, and each number within half of its last digit."""
-    assert [NUMBER.sub("#", line) for line in printed] == [NUMBER.sub("#", line) for line in computed]
-    for line, wanted in zip(printed, computed, strict=True):
-        for number, exact in zip(NUMBER.findall(line), NUMBER.findall(wanted), strict=True):
-            digit = 10.0 ** Decimal(number.replace(",", "")).as_tuple().exponent
-            value, right = float(number.replace(",", "")), float(exact.replace(",", ""))
-            assert abs(value - right) <= 0.5001 * digit + 3e-4 * right, f"{number} is {exact}: {line}"
 
 
 def test_export_time(headline: Callable[[str], Lines]) -> None:
@@ -367,83 +272,6 @@ def test_start_up(headline: Callable[[str], Lines]) -> None:
     )
 
 
-KINDS = {
-    "ok": "right",
-    "capture": "refused",
-    "convert": "refused",
-    "narrow": "narrow",
-    "wrong": "silently wrong",
-    "frozen": "silently wrong",
-}
-ORDER = ("right", "refused", "narrow", "failed", "wrong, but warned", "silently wrong")
-
-
-def kind_of(line: Mapping[str, Any]) -> str:
-    kind = KINDS.get(line["outcome"], "failed")
-    return "wrong, but warned" if kind == "silently wrong" and warned(line.get("said", ())) else kind
-
-
-def moving_runs() -> list[tuple[str, str, str]]:
-    """Family, exporter and kind of every case whose axes move, that of its worst round."""
-    runs: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for line in map(json.loads, MATRIX.read_text(encoding="utf-8").splitlines()):
-        if line.get("mode") == "dynamic":
-            runs[line["case"], line["exporter"]].append(kind_of(line))
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in ZOO.glob("*.py")}
-    families = {name: family for family, text in texts.items() for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
-    worst = {run: max(kinds, key=lambda kind: ("wrong" in kind, kind != "right")) for run, kinds in runs.items()}
-    return [(families.get(case, ""), exporter, kind) for (case, exporter), kind in worst.items()]
-
-
-def tally(runs: Sequence[tuple[str, str, str]], by: int) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = defaultdict(Counter)
-    for run in runs:
-        found[run[by]][run[2]] += 1
-    return found
-
-
-def percent(seen: Counter[str], kind: str) -> str:
-    return f"{100 * seen[kind] / seen.total():.9f} %"
-
-
-def test_coverage(headline: Callable[[str], Lines]) -> None:
-    runs = moving_runs()
-    seen, families = tally(runs, 1), {name: kinds for name, kinds in tally(runs, 0).items() if name and kinds.total() >= 50}
-    part = {name: (kinds["silently wrong"] / kinds.total(), -kinds["right"] / kinds.total()) for name, kinds in seen.items()}
-    ranked = sorted(seen, key=part.__getitem__)
-    large, small = ([name for name in ranked if (seen[name].total() >= 50) == many] for many in (True, False))
-    cases = {n: f"{seen[n]['silently wrong']} of {seen[n].total()} cases ({percent(seen[n], 'silently wrong')})" for n in large}
-    ends = [all_of([f"{named(n)} in {cases[n]}" for n in large if part[n][0] == part[large[at]][0]]) for at in (0, -1)]
-    hard = sorted(families, key=lambda name: families[name]["right"] / families[name].total())
-    worst = max(families, key=lambda name: families[name]["silently wrong"] / families[name].total())
-    check(
-        headline("coverage"),
-        [
-            f"With axes that move, silently wrong least often: {ends[0]}; most often: {ends[1]}",
-            *(
-                f"{named(name)}, {seen[name].total()} cases: {', '.join(f'{k} {percent(seen[name], k)}' for k in ORDER if seen[name][k])}"
-                for name in large
-            ),
-            *(
-                f"{named(name)} was tried with {seen[name].total()} cases only: "
-                + ", ".join(f"{seen[name][kind]} {kind}" for kind in ORDER if seen[name][kind])
-                for name in small
-            ),
-            "right in the hardest families, all exporters together: "
-            + ", ".join(f"{name} {percent(families[name], 'right')} of {families[name].total()} runs" for name in hard[:3]),
-            f"most often silently wrong: {worst}, {percent(families[worst], 'silently wrong')} of {families[worst].total()} runs",
-        ],
-    )
-
-
-def test_no_share_is_made_of_fewer_than_50(headline: Callable[[str], Lines]) -> None:
-    few = [line for line in headline("coverage") if " cases only: " in line]
-    assert "AOTInductor" in " ".join(few)
-    assert not [line for line in few if "%" in line]
-    many = re.findall(r"(\d+) (?:cases|runs)", " ".join(line for line in headline("coverage") if line not in few))
-    assert min(map(int, many)) >= 50
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_no_difference_is_said_exactly_where_the_interval_holds_1(headline: Callable[[str], Lines], name: str) -> None:
     text = " ".join(headline(name))
@@ -451,3 +279,14 @@ def test_no_difference_is_said_exactly_where_the_interval_holds_1(headline: Call
     apart = [tuple(map(float, ends)) for ends in re.findall(r"[\d.]x \(([\d.]+)–([\d.]+)\)", text)]
     assert [ends for ends in equal if not ends[0] <= 1 <= ends[1]] == []
     assert [ends for ends in apart if ends[0] <= 1 <= ends[1]] == []
+
+
+def test_ways_are_compared_at_the_largest_size_that_all_have(headline: Callable[[str], Lines], stored_elsewhere: Path) -> None:
+    small = {"to_onnx": 100.0, "to_onnx, one file": 400.0, "dynamo": 150.0}
+    large = {"to_onnx": 900.0, "dynamo": 2000.0}
+    times = {"100 B": timing.Timings((), (small, small)), "1 kB": timing.Timings((), (large, large))}
+    facts = {"weights": {"100 B": 100, "1 kB": 1000}, "apart": 1e-6}
+    benchmark.save(stored_elsewhere / "benchmarks/data/memory.json", times, METADATA, "byte", facts)
+    said = "to_onnx holds 1.00 times their size in memory, to_onnx with one file 4.00 times and torch.onnx.export 1.50 times"
+    assert headline("memory")[0] == f"To export and save 100 B of weights, {said}, the model included"
+    assert "1 kB, torch.onnx.export: 2.00 times the weights (2.00–2.00)" in headline("memory")

@@ -1,0 +1,46 @@
+"""What a benchmark's page says of a stored run, which need not be the one that is stored."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from recomputed import ROOT, Lines
+
+from exportlab.measure import benchmark
+
+
+class OpenedError(Exception):
+    """A page has come to the line that shows what it found before."""
+
+
+@pytest.fixture
+def headline(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Lines]:
+    """Return what a page says first of its stored run, before which line nothing has been measured."""
+
+    def lines(name: str) -> Lines:
+        said: list[Lines] = []
+
+        def begun(page: benchmark.Page, origin: str, lines: Lines, draw: object) -> None:
+            said.append(lines)
+            raise OpenedError
+
+        monkeypatch.setattr(benchmark.Page, "begin", begun)
+        monkeypatch.setattr(sys, "argv", [name, "--quick"])
+        with pytest.raises(OpenedError):
+            runpy.run_path(str(ROOT / f"benchmarks/{name}.py"), run_name="__main__")
+        return said[0]
+
+    return lines
+
+
+@pytest.fixture
+def stored_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder in which the pages look for what is stored."""
+    (tmp_path / "benchmarks/data").mkdir(parents=True)
+    (tmp_path / "docs/data").mkdir(parents=True)
+    monkeypatch.setattr(benchmark, "DATA", tmp_path / "benchmarks/data")
+    return tmp_path
