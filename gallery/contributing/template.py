@@ -3,6 +3,8 @@ What does a recipe look like?
 =============================
 
 The title is the question or the symptom that somebody would type. This paragraph says what they get: here, a template to copy.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import torch

@@ -5,6 +5,8 @@ My model writes into a cache: what does an export keep?
 A captured program keeps a buffer that the model writes into, and shares it with everything that is made of it. An ONNX file keeps nothing
 between calls, and the official exporter does not say so. You will find out what a program changes, see the first answer that is wrong, and
 get files that take the cache and give it back, from either exporter.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -214,5 +216,5 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The first call is always right, so test the second: what a model writes has to be carried by somebody. Next: :doc:`the caches of
+# The first call can be right where the second is not, so test the second: what a model writes has to be carried by somebody. Next: :doc:`the caches of
 # transformers <kwargs_and_caches>`, which are arguments already.

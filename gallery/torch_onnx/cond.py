@@ -4,6 +4,8 @@ My model has an if on a tensor's value: how do I export it?
 
 The model below looks at its input and then takes one of two roads. You will see one flavour of export refuse it and the other write a
 wrong file; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it, from the official exporter and from ``to_onnx``.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import textwrap

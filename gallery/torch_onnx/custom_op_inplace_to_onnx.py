@@ -5,6 +5,8 @@ Does my in-place operator need a twin for every exporter?
 The official exporter wants a change in the model, in the graph or in the operator before it takes a custom op that writes into its
 input. ``to_onnx`` wants one function. After this page you can write that function, trust it with views, and export a model that
 changes its own buffers or inputs as *state in, state out*.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 # sphinx_gallery_thumbnail_number = -1

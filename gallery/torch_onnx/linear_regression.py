@@ -4,6 +4,8 @@ Does a trained model give the same answers in ONNX?
 
 A linear regression is trained with torch, held against scikit-learn, and exported. You will see how far apart the answers are, that
 the dtype decides it, and which tolerance is fair.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import copy

@@ -4,6 +4,8 @@ Why does my Python loop over the batch break at another batch size?
 
 The model below adds ``sin`` to its output row by row, in a Python ``for``. You will see what each exporter makes of the loop at a
 batch size it never saw, why one of them writes a wrong file without a word, and two ways to write the loop that export.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import torch

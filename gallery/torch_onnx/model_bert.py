@@ -5,6 +5,8 @@ BERT: why does padding change my answers?
 Texts of different lengths share a batch by padding, and the attention mask says what is padding. If your file lacks the mask, it reads the
 padding as text, and no check of the export sees it. Here is a BERT whose batch and length move and whose answers do not, the order of
 arguments that you must not rely on, and the row that only one exporter gets right.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import matplotlib.pyplot as plt

@@ -5,6 +5,8 @@ Convnet: which layer fixes the size of my image?
 Convolutions take pictures of any size, and the head of a convnet may not. Here one net is exported with three heads, its height and width
 moving, and you will see which of them keep that in which exporter. Then the same net is exported without ``eval()``, and only one exporter
 objects.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import torch

@@ -5,6 +5,8 @@ ViT: how do I export it for images of any size?
 A vision transformer has a position for each patch of the images it was trained on, and no more. Asked to, it stretches them to other
 sizes; exported with an image of the size that it knows, it never learns to. You will see the refusal, the example that freezes the
 file, the one that does not, and a map of which sizes each file takes.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 import matplotlib.pyplot as plt

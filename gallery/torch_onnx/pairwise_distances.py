@@ -5,6 +5,8 @@ How do I export the distances between all pairs of rows?
 A loop over rows does not survive, ``torch.cdist`` stops the official exporter, and the fastest formula loses its digits. You get five ways
 to write it, the nodes that each becomes, files that are right for any number of rows on either side, and a case in which the file is right
 and eager is not.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -157,7 +159,7 @@ show.table([{"way": name, **found} for name, found in empty.items()])
 # Where the digits go
 # -------------------
 # Move both sides far from the origin. Distances stay what they were; squares grow, and the product subtracts large numbers to get a small
-# one. What nobody expects: eager ``cdist`` takes the product too, once there are more than 25 rows. The file of ``to_onnx`` takes
+# one. What one does not expect: eager ``cdist`` takes the product too, once there are more than 25 rows. The file of ``to_onnx`` takes
 # differences:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000

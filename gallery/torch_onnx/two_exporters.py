@@ -5,6 +5,8 @@ Two exporters, one model: what differs?
 The same transformer layer goes through ``torch.onnx.export`` and through ``to_onnx``, with a dynamic batch and a dynamic sequence. You
 see what each writes, how far the answers are apart, and what the ratios of time are, measured while this page was made. After it you
 can decide which one to take, and compare them on a model of your own.
+
+``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
 
 from functools import partial
