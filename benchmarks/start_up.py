@@ -37,7 +37,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     ways = [name for name in new if name != BASE]
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
     return (
-        f"To its first answer of a {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
+        f"To the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
         *(
             f"{words.spoken(n)}: first answer {new[n]}, once more in the same process {again[n]}, a later call {later[n]}"
             for n in ways

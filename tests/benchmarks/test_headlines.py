@@ -261,7 +261,7 @@ def test_start_up(headline: Callable[[str], Lines]) -> None:
     check(
         headline("start_up"),
         [
-            f"To its first answer of a {model}, {takes({way: new for way, (new, _, _) in ratios.items()}, file)}",
+            f"To the first answer of the {model}, {takes({way: new for way, (new, _, _) in ratios.items()}, file)}",
             *(
                 f"{named(way)}: first answer {verdict(new)}, once more in the same process {verdict(again)}, a later call {verdict(later)}"
                 for way, (new, again, later) in ratios.items()
