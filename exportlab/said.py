@@ -82,6 +82,11 @@ NOT_INSTALLED = "about a package that makes a model faster and not another one"
 REGISTRATION = "torch.onnx._internal.exporter._registration"
 NOISE = (
     Noise(FutureWarning, r"`?isinstance\(treespec, LeafSpec\)", "raised by torch, about torch"),
+    Noise(
+        UserWarning,
+        r"# The axis name: (?P<name>.*) will not be used.*another axis: (?P=name)\.",
+        "two axes were given one name, and have it",
+    ),
     Noise(UserWarning, r"torch\.compile is ignored when called inside", "torch calls it itself"),
     Noise(DeprecationWarning, r".*legacy TorchScript-based ONNX export", EVERY_EXPORT + "; the pages say that this flavour is old"),
     Noise(DeprecationWarning, r"The feature will be removed", "the same exporter, about its own logging"),

@@ -17,7 +17,7 @@ from torch import nn
 from torch.export import Dim, draft_export
 
 from exportlab import expect_failure, show, verify
-from exportlab.messages import muffled
+from exportlab.messages import heard
 
 # %%
 # This model asks for trouble three times: an operator of which torch knows no more than the name, an ``if`` on a value, and an ``if`` on
@@ -66,7 +66,7 @@ def drafted(module, shapes):
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.dict(os.environ, {"TORCH_DTRACE": folder}),
-        muffled(),
+        heard(),
     ):
         return draft_export(module, example, dynamic_shapes=shapes)
 

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from exportlab import expect_failure, show, to_onnx, verify
-from exportlab.messages import muffled
+from exportlab.messages import heard
 from fx2onnx.errors import UnsupportedOps
 
 # %%
@@ -54,7 +54,7 @@ with expect_failure(torch.onnx.OnnxExporterError, match="_linalg_svd", lines=1):
 
 def reported(model, **options):
     """The end of the name, the page, and the program or the error."""
-    with tempfile.TemporaryDirectory() as folder, muffled():
+    with tempfile.TemporaryDirectory() as folder, heard():
         try:
             result = export(model, report=True, artifacts_dir=folder, **options)
         except torch.onnx.OnnxExporterError as error:

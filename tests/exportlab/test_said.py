@@ -43,11 +43,18 @@ def test_a_line_that_names_a_cause_is_no_noise(line: str) -> None:
     [
         "DeprecationWarning: this is old",
         "torch.fx.experimental.symbolic_shapes: Unable to find user code corresponding to {u0}",
-        "UserWarning: # The axis name: seq will not be used, since it shares the same shape constraints with another axis: seq.",
     ],
 )
 def test_other_lines_name_none(line: str) -> None:
     assert not names_cause(line)
+
+
+def test_that_two_axes_of_one_name_have_one_name_is_noise() -> None:
+    said = "# The axis name: {} will not be used, since it shares the same shape constraints with another axis: seq."
+    assert Line(UserWarning, said.format("seq")).is_noise
+    assert not names_cause(f"UserWarning: {said.format('seq')}")
+    assert not Line(UserWarning, said.format("se")).is_noise
+    assert names_cause(f"UserWarning: {said.format('sequence')}")
 
 
 def test_a_category_of_warnings_stands_for_those_below_it() -> None:
