@@ -114,7 +114,10 @@ CAUSES = (
     Cause(r"will produce incorrect results", "in so many words"),
     Cause(r"can cause an error when running the ONNX model with a different batch size", "the size of the batch was written down"),
     Cause(r"in training mode", "the file has another mode than the model"),
-    Cause(r"(was|were) assigned during export", "the model keeps a tensor from one call to the next, and the file does not"),
+    Cause(
+        r"The tensor attributes? self\.|(was|were) assigned during export",
+        "the model keeps a tensor from one call to the next, and the file does not",
+    ),
     Cause(
         r"The axis name: (?P<name>.*) will not be used.*another axis: (?!(?P=name)\b)", "two axes that have two names were taken for one"
     ),

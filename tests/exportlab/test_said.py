@@ -23,6 +23,7 @@ def test_every_entry_of_both_lists_has_a_reason() -> None:
         "UserWarning: Provided key X for dynamic axes is not a valid input/output name",
         "UserWarning: ONNX Preprocess - Removing mutation from node aten::add_ on block input: 'calls'. This changes graph semantics.",
         "UserWarning: The tensor attribute self.last was assigned during export. Such attributes must be registered as buffers",
+        tidied("UserWarning: The tensor attributes " + ", ".join(["self._flat_weights[0]"] * 20) + " were assigned during export."),
         "UserWarning: Warning: duplicated values in 'index' field, this will cause the ONNX model to be incorrect.",
         "UserWarning: If indices include negative values, the exported graph will produce incorrect results.",
         "[W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape from model of {4} does not match actual shape of {3}",
