@@ -120,7 +120,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Diverged:
-    """The first captured node whose value differs in the file of one export."""
+    """The captured node that adds the most to what differs in the file of one export."""
 
     label: str
     node: str

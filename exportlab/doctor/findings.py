@@ -209,7 +209,7 @@ def _made(trial: Trial, failed: Sequence[Check], defect: str, place: SourceLine 
 
 
 def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    """Wrong at the very inputs of the export: the first node that differs."""
+    """Wrong at the very inputs of the export: the node that adds the most to it."""
     if facts.eager is not None and facts.eager.random:
         return _made(trial, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
     divergence = facts.diverged.get(trial.label)
@@ -217,7 +217,7 @@ def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     if divergence is None:
         return _made(trial, failed, f"another answer than eager: {worst}", trial.at, "")
     made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
-    return _made(trial, failed, f"the first node that differs is {divergence.node} ({divergence.op}{made_by}): {worst}", divergence.at, "")
+    return _made(trial, failed, f"the node that does it is {divergence.node} ({divergence.op}{made_by}): {worst}", divergence.at, "")
 
 
 def _for_random(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""Try one export in a child: write, load and verify it, and where its numbers differ look for the first node, all of one export."""
+"""Try one export in a child: write, load and verify it, and where its numbers differ look for the node that does it, all of one export."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NODE = re.compile(r"Name:\s?'([^']+)'|node with name '([^']+)'|[Nn]ode \(([^)\s]
 def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped: Wrap = lambda exporter: exporter) -> None:
     """Export as `trial` says, write the file into `folder`, load it, verify it on all samples, and call it; tell what came of it.
 
-    Where the numbers differ and nothing was done differently, tell the first captured node whose value does, too.
+    Where the numbers differ and nothing was done differently, tell the captured node that adds the most to it, too.
     """
     attempt = exported(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
     trial = replace(trial, outcome=attempt.outcome)
@@ -123,7 +123,7 @@ def _ratio(artifact: Artifact, module: nn.Module, sample: Sample) -> float | Non
 
 
 def diverges(trial: Trial) -> str:
-    """Return the name of the step that looks for the first node that differs."""
+    """Return the name of the step that looks for the node that does it."""
     return f"where {trial.label} parts"
 
 

@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from exportlab import compare, export, show, to_onnx, verify
+from exportlab.verification.divergence import first_difference
 
 # %%
 # The middle of a transformer layer, in float32. Its answers are what everything below is held against.
@@ -90,8 +91,28 @@ assert [answer[0].item() for answer in answers.values()] == [float("inf"), 300.0
 show.table([{"run": name, "length": answer[0].item()} for name, answer in answers.items()])
 
 # %%
-# Do not rely on it: the same file has the infinity where kernels for float16 exist. In the model, write ``x.float()`` before a square, a
-# sum or a norm, and ``.to(x.dtype)`` after it.
+# Do not rely on it: the same file has the infinity where kernels for float16 exist. Which operation is it? ``first_difference`` computes
+# each in float64, too, and says what its rounding comes to, what float32 there would bring, and who is nearer:
+
+found = first_difference(files["to_onnx"], big)
+assert found.node == "mul"
+assert [row.node for row in found.rows if row.named] == ["mul", "mean"]
+found
+
+# %%
+# The square overflows, and so does the mean: one in float32 is not enough, the two are. In the model, write ``x.float()`` before a square,
+# a sum or a norm, and ``.to(x.dtype)`` after it. Then no operation is to blame:
+
+
+class LengthInFloat(nn.Module):
+    def forward(self, x):
+        wide = x.float()
+        return (wide * wide).mean(-1).sqrt().to(x.dtype)
+
+
+mended = export("to_onnx", LengthInFloat().eval(), (big,))
+assert first_difference(mended, big).node is None
+assert LengthInFloat()(big)[0].item() == mended(big)[0].item() == 300
 
 # %%
 # Converting a file
@@ -127,10 +148,10 @@ with torch.no_grad():
     extreme.weight.copy_(torch.tensor([[1e6, 1e-9]]))
 moved = convert_float_to_float16(to_onnx(extreme, (torch.ones(1, 2),)).model_proto)
 weights = {w.name: onnx.numpy_helper.to_array(w) for w in moved.graph.initializer}
-(found,) = (w for w in weights.values() if w.size == 2)
-assert found.ravel()[0] > 65_000
-assert 0 < found.ravel()[1] < 1e-7
-found
+(weight,) = (w for w in weights.values() if w.size == 2)
+assert weight.ravel()[0] > 65_000
+assert 0 < weight.ravel()[1] < 1e-7
+weight
 
 # %%
 # Half the weights alone
@@ -196,18 +217,18 @@ def measured(way, made):
     return {"way": way, "bytes": size, "largest difference": float(f"{apart:.1e}")}
 
 
-found = [measured(*row) for row in rows.items()]
-show.table([{**row, "bytes": f"{row['bytes']:,}"} for row in found])
+measures = [measured(*row) for row in rows.items()]
+show.table([{**row, "bytes": f"{row['bytes']:,}"} for row in measures])
 
 # %%
 # ``float16`` keeps about three decimal digits and ``bfloat16`` about two; what it has instead is the range of float32.
 
 verify(compared_half["to_onnx"].artifact, half, half_samples).check()
-assert found[2]["largest difference"] > 2 * found[1]["largest difference"]
+assert measures[2]["largest difference"] > 2 * measures[1]["largest difference"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
-ways = [row["way"] for row in found]
-left.barh(ways, [row["bytes"] for row in found], color="#0072B2")
-right.barh(ways, [row["largest difference"] for row in found], color="#E69F00")
+ways = [row["way"] for row in measures]
+left.barh(ways, [row["bytes"] for row in measures], color="#0072B2")
+right.barh(ways, [row["largest difference"] for row in measures], color="#E69F00")
 left.set(xlabel="bytes of the file")
 right.set(xlabel="largest difference from float32", xscale="log")
 left.invert_yaxis()

@@ -17,8 +17,9 @@ from ...outcomes import Outcome
 from ..difference import TOLERANCES, Difference, Tolerances, tolerance_text
 
 SHOWN = 4  # rows of the table
-LISTED, IN_A_CELL, A_NAME = 60, 24, 28  # characters of a list of names, of one in a cell, of one name in a cell
+LISTED, IN_A_CELL, A_NAME = 60, 21, 25  # characters of a list of names, of one in a cell, of one name in a cell
 PAGE = 96  # characters of a line of the title
+NOTHING = 0.1  # tolerances; what adds less is as good as what adds nothing, and which of these adds more another machine may say otherwise
 ALIKE = 1.5  # times as far: neither side is called nearer
 
 
@@ -80,8 +81,8 @@ class Row(show.Tabular):
     def cells(self) -> dict[str, Any]:
         """Return its line in the table."""
         return {
-            "node": self.node if len(self.node) <= A_NAME else f"{self.node[:A_NAME]}…",
-            "line": PurePath(self.line.partition(" in ")[0]).name if ":" in self.line else self.line,
+            "node": self.node if len(self.node) <= A_NAME else f"{self.node[: A_NAME - 9]}…{self.node[-8:]}",
+            "line": _short(self.line),
             "ONNX nodes": _listed((node.op_type for node in self.onnx), IN_A_CELL),
             "value": "" if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
             "adds": in_words(self.added),
@@ -157,8 +158,8 @@ class Divergence(show.Tabular):
 
     @property
     def ranking(self) -> tuple[Row, ...]:
-        """The rows by what they add, the most first; of equal ones, the first of the graph."""
-        return tuple(sorted(self.rows, key=lambda row: -row.score))
+        """The rows by what they add, the most first; of equal ones, and of those that add next to nothing, the first of the graph."""
+        return tuple(sorted(self.rows, key=lambda row: -max(row.score, NOTHING)))
 
     @property
     def first(self) -> Row | None:
@@ -213,13 +214,17 @@ class Divergence(show.Tabular):
 
 def in_words(times: float) -> str:
     """Return a multiple of a tolerance in few characters."""
-    if times < 0.01:
-        return "<0.01" if times else "0"
-    return f"{times:.2f}" if times < 1 else "inf" if math.isinf(times) else f"{float(f'{times:.2g}'):,.6g}"
+    if times < NOTHING:
+        return f"<{NOTHING}"
+    return f"{times:.1f}" if times < 1 else "inf" if math.isinf(times) else f"{float(f'{times:.2g}'):,.6g}"
 
 
 def _tolerances(times: float) -> str:
     return "infinitely many tolerances" if math.isinf(times) else f"{in_words(times)} tolerances"
+
+
+def _short(line: str) -> str:
+    return PurePath(line.partition(" in ")[0].removeprefix("a cell of ")).name if ":" in line else line
 
 
 def _problem(difference: Difference) -> str:
