@@ -5,6 +5,7 @@ usage: claims.py      the list is tests/site/claims.csv
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
 ROOT = Path(__file__).parent.parent
 LISTED = ROOT / "tests" / "site" / "claims.csv"
-PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md")
+PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md", "exportlab/errors/catalogue/*.py")
 STRONG = re.compile(
     r"\b(always|never(?! saw\b| seen\b)|nobody|the only|only one|silent(?:ly)?|says nothing|no (?:error|warning)"
     r"|without (?:a word|an? (?:error|warning))|nothing (?:checks|warns|warned|is said|complain(?:s|ed))"
@@ -47,8 +48,10 @@ class Listed:
 
 
 def read_page(path: Path) -> Page:
-    """Return the prose and the code of a lesson, a recipe or a page."""
+    """Return the prose and the code of a lesson, a recipe, a known error or a page."""
     text = path.read_text(encoding="utf-8")
+    if path.parent.name == "catalogue":
+        return _docstrings_apart(ast.parse(text))
     if path.suffix == ".py":
         blocks = split_code_and_text_blocks(str(path))[1]
         return Page(*("\n\n".join(block.content for block in blocks if block.type == kind) for kind in ("text", "code")))
@@ -56,6 +59,15 @@ def read_page(path: Path) -> Page:
         cells = jupytext.reads(text, fmt="md:myst").cells
         return Page(*("\n\n".join(cell.source for cell in cells if cell.cell_type == kind) for kind in ("markdown", "code")))
     return Page(FENCED.sub("", text), "\n\n".join(block.group() for block in FENCED.finditer(text)))
+
+
+def _docstrings_apart(module: ast.Module) -> Page:
+    said = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and (docstring := ast.get_docstring(node)):
+            said.append(docstring)
+            node.body = node.body[1:] or [ast.Pass()]
+    return Page("\n\n".join(said), ast.unparse(module))
 
 
 def sentences(prose: str) -> Iterator[str]:

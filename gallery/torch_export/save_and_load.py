@@ -178,6 +178,7 @@ assert torch.equal(loaded.example_inputs[0][0], samples[0][0])
 graph = inside["models/model.json"].decode()
 assert "y = self.linear((x - self.mean) * self.window) + self.labels" in graph
 assert ", in forward" in graph
+assert '"opset_version": {"aten": ' in graph  # and the version of its operators
 
 # %%
 # What stayed behind

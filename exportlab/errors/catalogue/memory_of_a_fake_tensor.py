@@ -1,7 +1,7 @@
 """Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor): `copy.deepcopy(x)`, `data_ptr()`, or a kernel of C++
 
 The tensors of the capture have a shape and a type, and no memory. What reaches for the memory fails: a deep copy of a tensor, `data_ptr()`,
-`memoryview`, a kernel from a library that is called like a plain function. Operators that torch knows never do.
+`memoryview`, a kernel from a library that is called like a plain function. Operators that torch knows do not.
 """
 
 import copy
