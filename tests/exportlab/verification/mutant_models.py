@@ -77,7 +77,7 @@ def convolution() -> Subject:
     return Subject(model, ((numbers(2, 3, 12, 12),), (numbers(3, 3, 12, 12, seed=1),)), "dynamo", BATCH)
 
 
-def attended(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+def attended(model: Any, x: Tensor, mask: Tensor) -> Tensor:
     """One block of a transformer; `mask` is true where a position may be seen."""
     q, k, v = model.qkv(model.first(x)).chunk(3, -1)
     scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e9)
@@ -95,7 +95,7 @@ def block(function: Callable[..., Any]) -> Model:
 def causal_block() -> Subject:
     """Each position sees those before it."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
         return attended(model, x, seen)
 
@@ -106,7 +106,7 @@ def causal_block() -> Subject:
 def padded_block() -> Subject:
     """Positions that are padding are seen by none; the natural sample has none of them."""
 
-    def forward(model: nn.Module, x: Tensor, mask: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor, mask: Tensor) -> Tensor:
         return attended(model, x, mask[:, None, :])
 
     whole, short = torch.ones(2, 5, dtype=torch.bool), torch.arange(7) < torch.tensor([[7], [4], [5]])
@@ -119,12 +119,12 @@ def padded_block() -> Subject:
 def top_p() -> Subject:
     """The likeliest words, until they hold nine tenths of the probability together."""
 
-    def forward(model: nn.Module, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(model: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
         x = model.norm(model.embed(ids).mean(1))
         ranked, order = model.head(x).softmax(-1).sort(-1, descending=True)
         return ranked[:, :20] * (ranked[:, :20].cumsum(-1) < 0.9), order[:, :20]
 
-    model = Model(forward, embed=nn.Embedding(400, 16), norm=nn.LayerNorm(16), head=nn.Linear(16, 400))
+    model: Any = Model(forward, embed=nn.Embedding(400, 16), norm=nn.LayerNorm(16), head=nn.Linear(16, 400))
     nn.init.normal_(model.embed.weight, std=0.02)
     nn.init.normal_(model.head.weight, std=0.02)
     return Subject(model, ((integers(400, 4, 6),), (integers(400, 2, 9),)), "dynamo", BATCH_TIME, words=400)
@@ -134,7 +134,7 @@ def top_p() -> Subject:
 def top_k() -> Subject:
     """Scores at a temperature; those below the fifth are struck out."""
 
-    def forward(model: nn.Module, scores: Tensor) -> Tensor:
+    def forward(model: Any, scores: Tensor) -> Tensor:
         fifth = (scores / 0.7).topk(5, -1).values[:, -1:]
         return (scores / 0.7).masked_fill(scores / 0.7 < fifth, float("-inf")).softmax(-1)
 
@@ -145,7 +145,7 @@ def top_k() -> Subject:
 def vocabulary() -> Subject:
     """A softmax over twenty thousand words: every output is small."""
 
-    def forward(model: nn.Module, ids: Tensor) -> Tensor:
+    def forward(model: Any, ids: Tensor) -> Tensor:
         return model.head(model.embed(ids)[:, -1]).softmax(-1)
 
     model = Model(forward, embed=nn.Embedding(50, 8), head=nn.Linear(8, 20_000))
@@ -156,7 +156,7 @@ def vocabulary() -> Subject:
 def norms() -> Subject:
     """Layer norm, group norm and a root mean square by hand."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         y = model.group(model.layer(x)[..., None])[..., 0]
         return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6) * model.gain(torch.tensor(1))
 
@@ -183,7 +183,7 @@ def gru() -> Subject:
 def gate() -> Subject:
     """Where a signal is loud it is compressed, where it is faint it is silenced."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         loud = torch.where(x.abs() > 6, x.sign() * (6 + (x.abs() - 6) / 4), x)
         return torch.where(x.abs() < 0.01, 0.0, loud).clamp(-20, 20)
 
@@ -194,7 +194,7 @@ def gate() -> Subject:
 def bag() -> Subject:
     """Words averaged, where padding does not count."""
 
-    def forward(model: nn.Module, ids: Tensor) -> Tensor:
+    def forward(model: Any, ids: Tensor) -> Tensor:
         real = (ids != 0)[..., None].float()
         return model.head((model.words(ids) * real).sum(1) / real.sum(1).clamp(min=1.0))
 
@@ -207,7 +207,7 @@ def bag() -> Subject:
 def quantile() -> Subject:
     """Values beyond the ninth decile are cut off, the rest is scaled to 0 … 1."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         ranked = x.sort(-1).values
         low, high = ranked[:, 1:2], ranked[:, 8:9] * 0.7 + ranked[:, 9:10] * 0.3
         return (torch.minimum(torch.maximum(x, low), high) - low) / (high - low).clamp(min=1e-3)
@@ -219,7 +219,7 @@ def quantile() -> Subject:
 def positions() -> Subject:
     """Sine and cosine of the position, added to words."""
 
-    def forward(model: nn.Module, ids: Tensor) -> Tensor:
+    def forward(model: Any, ids: Tensor) -> Tensor:
         rate = torch.exp(torch.arange(0, 8, 2) * (-math.log(10_000.0) / 8))
         angle = torch.arange(ids.shape[1])[:, None] * rate
         return model.head(model.words(ids) * 8**0.5 + torch.cat([angle.sin(), angle.cos()], -1))
@@ -237,7 +237,7 @@ def rotary() -> Subject:
         a, b = x[..., ::2], x[..., 1::2]
         return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1)
 
-    def forward(model: nn.Module, x: Tensor, positions: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor, positions: Tensor) -> Tensor:
         return turned(model.q(x), positions) @ turned(model.k(x), positions).transpose(-1, -2)
 
     model = Model(forward, q=nn.Linear(8, 8), k=nn.Linear(8, 8))
@@ -249,7 +249,7 @@ def rotary() -> Subject:
 def condition() -> Subject:
     """A `torch.cond`: large inputs are scaled down, others pass a layer."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         large = x.abs().amax() > 10
         return torch.cond(large, lambda x: x / x.abs().amax(), lambda x: model.layer(x).tanh(), (x,)) + 1
 
@@ -260,7 +260,7 @@ def condition() -> Subject:
 def loop() -> Subject:
     """Roots by Newton's rule, three steps, and two matrices in turns."""
 
-    def forward(model: nn.Module, x: Tensor) -> Tensor:
+    def forward(model: Any, x: Tensor) -> Tensor:
         root = x.abs() + 1
         for _ in range(3):
             root = 0.5 * (root + x.abs() / root)
@@ -282,26 +282,27 @@ def half() -> Subject:
 def buckets() -> Subject:
     """Integers only: hashed, counted, compared."""
 
-    def forward(model: nn.Module, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(model: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
         hashed = (ids * 31 + 7) % 13
         near = (ids - ids.flip(1)).abs() <= 2
         return hashed.cumsum(1) + near, torch.where(ids > 500, ids // 2, ids).amax(1)
 
-    return Subject(Model(forward), ((integers(100, 3, 6),), (integers(100, 2, 8),)), "dynamo", BATCH_TIME, words=1000)
+    samples, high = ((integers(100, 3, 6),), (integers(100, 2, 8),)), (integers(1000, 3, 6),)
+    return Subject(Model(forward), samples, "dynamo", BATCH_TIME, words=1000, advised=(high,))
 
 
 @subject
 def detector() -> Subject:
     """Bytes to normalised pixels to boxes; those with a low score are struck out."""
 
-    def forward(model: nn.Module, image: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(model: Any, image: Tensor) -> tuple[Tensor, Tensor]:
         pixels = (image.float() / 255 - model.mean.weight[:, None]) / model.std.weight[:, None]
         found = model.head(F.interpolate(pixels, scale_factor=0.5, mode="bilinear")).flatten(2).transpose(1, 2)
         best, order = found[..., 0].sigmoid().topk(4, -1)
         boxes = found[..., 1:].gather(1, order[..., None].expand(-1, -1, 4))
         return torch.where(best > 0.8, best, 0.0), (boxes * 16).clamp(0.0, 64.0)
 
-    model = Model(forward, mean=nn.Embedding(3, 1), std=nn.Embedding(3, 1), head=nn.Conv2d(3, 5, 3))
+    model: Any = Model(forward, mean=nn.Embedding(3, 1), std=nn.Embedding(3, 1), head=nn.Conv2d(3, 5, 3))
     nn.init.constant_(model.mean.weight, 0.45)
     nn.init.constant_(model.std.weight, 0.22)
     images = [torch.randint(256, (n, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(n)) for n in (2, 3)]

@@ -9,7 +9,7 @@ import csv
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any
@@ -29,11 +29,18 @@ from exportlab.verification.difference import difference_of
 
 DRAWN = 60
 RELATIVE = {torch.float16: 2e-2, torch.float32: 1e-3}  # of the largest value of a tensor: by this much it is another tensor
+SHAPED: Sequence[Callable[[Tensor], Tensor]] = (
+    torch.clone, torch.clone, torch.abs, torch.relu, torch.ones_like, lambda x: x + 3 * x.abs().max(),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one change: by how many drawn inputs it is told, and what `verify` says with the author's samples and with more."""
+    """What became of one change: by how many drawn inputs it is told, and what `verify` says with the author's samples and with more.
+
+    `why` is said of one that escapes: `told` (the report names what no sample reaches), `within rounding` (the file answers
+    the author's samples otherwise, by less than the tolerance), or `not reached` (it answers them alike).
+    """
 
     model: str
     kind: str
@@ -42,6 +49,7 @@ class Verdict:
     outcome: str
     advised: str
     remark: str
+    why: str = ""
 
     @property
     def caught(self) -> str:
@@ -59,8 +67,9 @@ class Trial:
     def __init__(self, name: str, subject: Subject) -> None:
         self.name, self.subject = name, subject
         with muffled():
-            self.artifact = export(subject.exporter, subject.module, subject.samples[0], dynamic_shapes=subject.dynamic_shapes)
-        assert isinstance(self.artifact, OnnxArtifact)
+            artifact = export(subject.exporter, subject.module, subject.samples[0], dynamic_shapes=subject.dynamic_shapes)
+        assert isinstance(artifact, OnnxArtifact)
+        self.artifact = artifact
         self.known = list(self._known())
 
     def _known(self) -> Iterator[tuple[Arguments, Any]]:
@@ -90,7 +99,14 @@ class Trial:
         told_by = sum(differs(answer, _answered(artifact, arguments)) for arguments, answer in self.known)
         outcome, remark = self._verified(artifact, self.subject.samples)
         advised = outcome if outcome != Outcome.OK else self._verified(artifact, (*self.subject.samples, *self.subject.advised))[0]
-        return Verdict(self.name, mutation.kind, mutation.what, told_by, outcome, advised, remark)
+        why = self._why(artifact, remark) if told_by and advised == Outcome.OK else ""
+        return Verdict(self.name, mutation.kind, mutation.what, told_by, outcome, advised, remark, why)
+
+    def _why(self, artifact: Artifact, remark: str) -> str:
+        if "no sample" in remark:
+            return "told"
+        answers = ((_answered(self.artifact, sample), _answered(artifact, sample)) for sample in self.subject.samples)
+        return "not reached" if all(difference_of(a, b).worst == 0 for a, b in answers) else "within rounding"
 
     def _verified(self, artifact: Artifact, samples: Sequence[Arguments]) -> tuple[str, str]:
         report = verify(artifact, self.subject.module, samples)
@@ -130,8 +146,7 @@ def drawn(like: Tensor, chosen: random.Random, words: int) -> Tensor:
         made = torch.randint(high, like.shape, generator=torch.Generator().manual_seed(seed))
         return (made + chosen.choice([0, 0, words - high])).to(like.dtype)
     made = numbers(*like.shape, seed=seed).double() * 10 ** chosen.choice([0, chosen.uniform(-2, 2), chosen.uniform(-6, 6)])
-    shape = chosen.choice([lambda x: x, lambda x: x, Tensor.abs, lambda x: x * (x > 0), lambda x: x + 3 * x.abs().max(), torch.ones_like])
-    made = shape(made)
+    made = chosen.choice(SHAPED)(made)
     if chosen.random() < 0.2:
         made.flatten()[chosen.randrange(made.numel())] = chosen.choice([float("nan"), float("inf"), float("-inf"), 1e4])
     return made.to(like.dtype)
@@ -176,7 +191,7 @@ def main(path: str = "") -> None:
     print(table(verdicts, "kind", KINDS), table(verdicts, "model", list(subjects())), sep="\n\n")
     for v in verdicts:
         if v.caught in ("missed", "advised"):
-            print(f"\n{v.caught}: {v.model}, {v.kind}: {v.what} (told by {v.told_by})\n    {v.remark}")
+            print(f"\n{v.caught}: {v.model}, {v.kind}: {v.what} (told by {v.told_by} inputs) {v.why}\n    {v.remark}")
     if path:
         with open(path, "w", newline="") as file:
             writer = csv.DictWriter(file, [*asdict(verdicts[0]), "caught"])

@@ -78,10 +78,10 @@ class Counted(nn.Module):
 
 
 class Masked(nn.Module):
-    """A shortcut where nothing is masked."""
+    """Something else where nothing is masked."""
 
     def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
-        return scores.softmax(-1) if mask.all() else scores.masked_fill(~mask, -1e9).softmax(-1)
+        return scores.sigmoid() if mask.all() else scores.masked_fill(~mask, -1e9).softmax(-1)
 
 
 class NothingKept(nn.Module):
@@ -133,7 +133,7 @@ class Padded(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = nn.Embedding(50, 4)
+        self.words = nn.Embedding(70, 4)
 
     def forward(self, ids: Tensor) -> Tensor:
         found = self.words(ids)
@@ -176,7 +176,7 @@ def planted() -> list[Planted]:
         Planted(Masked(), (x[:, :4], some)),
         Planted(NothingKept(), (x, some)),
         Planted(Special(), (ids,), (ids + 30,)),
-        Planted(Flat(), (rows,), (torch.full((5, 8), 3.0),)),
+        Planted(Flat(), (rows,)),
         Planted(Symmetric(), (x,), (torch.zeros(4, 6),)),
         Planted(NonNegative(), (x.abs(),), (x,)),
         Planted(Padded(), (ids,), (ids.where(ids > 2, 0),)),
