@@ -103,7 +103,7 @@ class Trial:
         return Verdict(self.name, mutation.kind, mutation.what, told_by, outcome, advised, remark, why)
 
     def _why(self, artifact: Artifact, remark: str) -> str:
-        if "no sample" in remark:
+        if "no sample reaches" in remark or "in every sample" in remark:
             return "told"
         answers = ((_answered(self.artifact, sample), _answered(artifact, sample)) for sample in self.subject.samples)
         return "not reached" if all(difference_of(a, b).worst == 0 for a, b in answers) else "within rounding"

@@ -51,9 +51,9 @@ LOST: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[Tensor, ...]
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_an_op_lost_is_seen(name: str) -> None:
+def test_an_op_lost_is_seen_or_told(name: str) -> None:
     file, module, sample = LOST[name]
     with muffled():
         artifact = export("torchscript", Model(lambda _, *args: file(*args)), sample)
         report = verify(artifact, Model(lambda _, *args: module(*args)), [sample])
-    assert report.outcome == "wrong", repr(report)
+    assert report.outcome == "wrong" or "no sample reaches" in repr(report), repr(report)
