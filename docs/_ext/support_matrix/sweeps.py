@@ -66,8 +66,8 @@ def _unwarned(outcome: Outcome) -> str:
 
 def kinds() -> dict[str, list[Outcome]]:
     """Return the columns of the totals, each with its outcomes, the most serious first."""
-    silent = [outcome for outcome in OUTCOMES if outcome.silent]
-    found = {**{str(outcome): [outcome] for outcome in silent}, WARNED: silent}
+    silent: list[Outcome] = [outcome for outcome in OUTCOMES if outcome.silent]
+    found: dict[str, list[Outcome]] = {**{str(outcome): [outcome] for outcome in silent}, WARNED: silent}
     for outcome in OUTCOMES:
         if not outcome.silent:
             found.setdefault(_unwarned(outcome), []).append(outcome)
