@@ -224,7 +224,8 @@ def _tolerances(times: float) -> str:
 
 
 def _short(line: str) -> str:
-    return PurePath(line.partition(" in ")[0].removeprefix("a cell of ")).name if ":" in line else line
+    short = PurePath(line.partition(" in ")[0].removeprefix("a cell of ")).name if ":" in line else line
+    return short if len(short) <= A_NAME else f"{short[: A_NAME - 1]}…"
 
 
 def _problem(difference: Difference) -> str:
