@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..messages import first_line
 from ..outcomes import Outcome
 from .dependence import Dependence
 from .difference import Difference, Tolerances, difference_of
+from .patience import AT_LEAST, at_most
 from .referee import is_half, ruled
 from .report import REFUSED, Check
 from .sensitivity import decided, moves_as_much
@@ -52,19 +54,21 @@ class Probe:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked at, and the call that was exported with; `dtypes` collects those of its outputs."""
+    """What is looked at, the call that was exported with, and the seconds that eager may take for other values; `dtypes` collects those of its outputs."""
 
     artifact: Artifact
     module: nn.Module
     tolerances: Tolerances | None
     first: tuple[Sample, ...] = ()
+    patience: float = AT_LEAST
     dtypes: set[torch.dtype] = field(default_factory=set)
 
 
 def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = None) -> Check:
     """Run eager, then the artifact, and return the check."""
     try:
-        expected = last_returned(fresh(subject.module), probe.calls)
+        with at_most(subject.patience) if probe.variation.name else nullcontext():
+            expected = last_returned(fresh(subject.module), probe.calls)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}")
     subject.dtypes.update(leaf.dtype for leaf in pytree.tree_leaves(expected) if isinstance(leaf, torch.Tensor))
@@ -99,7 +103,7 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     if probe.variation.extreme and found.times < SMALL:
         words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
         return probe.check(Outcome.OK, found.worst, words)
-    if moves_as_much(subject.module, probe.calls, *answers):
+    if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience):
         words = "eager itself moves as much for inputs a rounding away"
         return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
     return probe.check(probe.failure, found.worst, f"{found.problem}; {ruling.words}" if ruling else found.problem)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,6 +14,7 @@ from ..eager import fresh, last_returned
 from ..messages import first_line
 from ..outcomes import Outcome
 from .conditions import Conditions, told
+from .patience import at_most
 from .probe import Probe
 from .report import Check
 from .values import FURTHER, Variation, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
@@ -44,7 +46,7 @@ class Reach:
         return [Check("conditions", inputs, Outcome.SKIPPED if left else Outcome.OK, detail=detail)]
 
 
-def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe]) -> Reach:
+def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe], patience: float) -> Reach:
     """Watch eager at all calls that it accepts, and look for values that change a condition which none of them changes.
 
     Where all numbers are equal both sides of a condition may well answer alike: the search goes on as if these had not been seen.
@@ -54,40 +56,13 @@ def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe]) -> Reac
         for probe in accepted if accepted and _decides(conditions, module, accepted[0].calls) else ():
             if not probe.variation.level:
                 conditions.watch(module, probe.calls)
-        further = [*_found(conditions, module, first)]
+        further = [*_found(Search(conditions, module, patience), first)]
         for probe in accepted if conditions.seen else ():
             if probe.variation.level:
                 conditions.watch(module, probe.calls)
     except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
         return Reach(conditions, problem=first_line(error))
-    return Reach(conditions, (*further, *_large(module, first)))
-
-
-def _large(module: nn.Module, first: Sample) -> Iterator[Varied]:
-    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
-    greatest = {id(tensor): greatest_taken(module, first, tensor) for tensor in integers_of(first)}
-    if greatest:
-        yield from varied(first, (integers_at_most(greatest), integers_spread(greatest)))
-
-
-def greatest_taken(module: nn.Module, first: Sample, tensor: torch.Tensor) -> int:
-    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
-    greatest = int(tensor.max())
-    value, step, refused = greatest, 1, False
-    furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
-    while step and value + step <= furthest:
-        accepted = _takes(module, next(varied(first, (integers_at(value + step, tensor),)))[1])
-        value, refused = value + step * accepted, refused or not accepted
-        step = step // 2 if refused else step * 2
-    return value
-
-
-def _takes(module: nn.Module, sample: Sample) -> bool:
-    try:
-        last_returned(fresh(module), (sample,))
-    except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
-        return False
-    return True
+    return Reach(conditions, (*further, *_large(Search(conditions, module, patience), first)))
 
 
 def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...]) -> bool:
@@ -95,21 +70,56 @@ def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...
     return bool(conditions.seen)
 
 
-def _found(conditions: Conditions, module: nn.Module, first: Sample) -> Iterator[Varied]:
+@dataclass(frozen=True)
+class Search:
+    """Looking for values that eager takes, each within so many seconds, and for what they change."""
+
+    conditions: Conditions
+    module: nn.Module
+    patience: float
+
+    def takes(self, sample: Sample) -> bool:
+        """Whether eager accepts the sample."""
+        return self._runs(lambda: last_returned(fresh(self.module), (sample,)))
+
+    def changes(self, sample: Sample) -> bool:
+        """Whether eager accepts the sample, and decides what it never did before."""
+        before = self.conditions.open()
+        return self._runs(lambda: self.conditions.watch(self.module, (sample,))) and self.conditions.open() < before
+
+    def _runs(self, call: Callable[[], Any]) -> bool:
+        try:
+            with at_most(self.patience):
+                call()
+        except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
+            return False
+        return True
+
+
+def _found(search: Search, first: Sample) -> Iterator[Varied]:
     for variation, sample in varied(first, FURTHER):
-        if conditions.open() and _tried(conditions, module, sample):
+        if search.conditions.open() and search.changes(sample):
             yield variation, sample
     for size in sizes_of(first):
         for variation, sample in varied(first, (integers_at(size),)):
-            if (conditions.open() and _tried(conditions, module, sample)) or (conditions.numbers and _takes(module, sample)):
+            if (search.conditions.open() and search.changes(sample)) or (search.conditions.numbers and search.takes(sample)):
                 yield variation, sample
 
 
-def _tried(conditions: Conditions, module: nn.Module, sample: Sample) -> bool:
-    """Whether eager accepts the sample, and decides anything otherwise."""
-    before = conditions.open()
-    try:
-        conditions.watch(module, (sample,))
-    except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
-        return False
-    return conditions.open() < before
+def _large(search: Search, first: Sample) -> Iterator[Varied]:
+    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
+    greatest = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
+    if greatest:
+        yield from varied(first, (integers_at_most(greatest), integers_spread(greatest)))
+
+
+def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
+    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
+    greatest = int(tensor.max())
+    value, step, refused = greatest, 1, False
+    furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
+    while step and value + step <= furthest:
+        accepted = search.takes(next(varied(first, (integers_at(value + step, tensor),)))[1])
+        value, refused = value + step * accepted, refused or not accepted
+        step = step // 2 if refused else step * 2
+    return value

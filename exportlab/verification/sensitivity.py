@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..eager import fresh, last_returned
 from .conditions import Conditions, Decisions
+from .patience import at_most
 from .values import a_rounding_away
 
 NUDGES = 4
@@ -23,7 +24,7 @@ def decided(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
     return Conditions().watch(module, calls)
 
 
-def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any) -> bool:
+def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, *, patience: float) -> bool:
     """Whether every output of eager moves about as far as the file's is off, by no condition of the module's own."""
     off = _apart(expected, actual)
     floor = [0.0] * len(off)
@@ -32,7 +33,8 @@ def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, act
         for seed in range(NUDGES):
             nudged = tuple(a_rounding_away(call, seed) for call in calls)
             if _conditions(module, nudged) == conditions:
-                moved = _apart(expected, last_returned(fresh(module), nudged))
+                with at_most(patience):
+                    moved = _apart(expected, last_returned(fresh(module), nudged))
                 floor = [max(a, b) for a, b in zip(floor, moved, strict=True)]
     except Exception:  # noqa: BLE001 - eager, which took the inputs, refuses them a rounding away, or cannot be watched: no excuse
         return False

@@ -313,8 +313,8 @@ def test_an_output_that_never_changes_is_told() -> None:
 def test_what_is_nearer_to_float64_than_eager_is_rounding() -> None:
     torch.manual_seed(0)
     layers = nn.Sequential(*(nn.Linear(64, 64) for _ in range(12))).eval()
-    exact = copy.deepcopy(layers).double()
-    halves, x = copy.deepcopy(layers).bfloat16(), torch.randn(32, 64).bfloat16()
+    halves, x = layers.bfloat16(), torch.randn(32, 64).bfloat16()
+    exact = copy.deepcopy(halves).double()
     strict = {torch.bfloat16: (1e-3, 0.0)}
     report = verify(Pretender(lambda x: exact(x.double()).bfloat16()), halves, [(x,)], tolerances=strict)
     assert report.checks[0].outcome == "ok"
@@ -322,6 +322,18 @@ def test_what_is_nearer_to_float64_than_eager_is_rounding() -> None:
     off = verify(Pretender(lambda x: exact(x.double()).bfloat16() * 1.5), halves, [(x,)], tolerances=strict).checks[0]
     assert off.outcome == "wrong"
     assert "off the float64 answer by" in off.detail
+
+
+def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halved(x: torch.Tensor) -> torch.Tensor:
+        while x.abs().sum() > 100:
+            x = x / 2
+        return x
+
+    monkeypatch.setattr("exportlab.verification.verify.patience_for", lambda module, first: 0.5)
+    report = verify(Pretender(halved), Module(halved), [(four,)])
+    assert report.outcome == "ok"
+    assert [c.detail for c in report.checks if c.values == "one infinity"] == ["eager refuses these inputs: TooSlow: took longer than 0 s"]
 
 
 def test_report_renders_as_text_and_html() -> None:
