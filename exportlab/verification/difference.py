@@ -95,7 +95,8 @@ def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances | Non
 def _objects(where: str, expected: Any, actual: Any) -> Difference:
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor) or type(expected) is not type(actual):
         return _in_kind(f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
-    return Difference() if expected == actual else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
+    same = expected == actual or (expected != expected and actual != actual)  # NaN is not equal to itself
+    return Difference() if same else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
 
 
 def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:
