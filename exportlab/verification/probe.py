@@ -27,7 +27,7 @@ from .sensitivity import decided, moves_as_much
 from .values import Variation
 
 AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
-SMALL = 10.0  # times the tolerance: what kernels may be off by for extreme values
+SMALL = 10.0  # times the tolerance: what may be rounding, and what kernels may be off by for extreme values
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked at, the call that was exported with, and the seconds that eager may take for other values; `dtypes` collects those of its outputs."""
+    """What is looked at.
+
+    Attributes:
+        first: the call that was exported with. patience: the seconds that eager may take for other values.
+        dtypes: those of its outputs, as they are seen.
+    """
 
     artifact: Artifact
     module: nn.Module
@@ -98,7 +103,8 @@ def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check
 
 def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Difference) -> Check:
     """The check of what differs: right where it is rounding, or where eager itself moves as much."""
-    ruling = ruled(subject.module, probe.calls, *answers) if _may_be_rounding(probe, subject, answers[0], found) else None
+    half = is_half(subject.module, probe.calls, answers[0])
+    ruling = ruled(subject.module, probe.calls, *answers) if half or found.worst < math.inf else None
     if ruling and ruling.is_rounding:
         return probe.check(Outcome.OK, found.worst, ruling.words)
     if probe.variation.extreme and found.times < SMALL:
@@ -107,11 +113,8 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience):
         words = "eager itself moves as much for inputs a rounding away"
         return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
-    return probe.check(probe.failure, found.worst, f"{found.problem}; {ruling.words}" if ruling else found.problem)
-
-
-def _may_be_rounding(probe: Probe, subject: Subject, expected: Any, found: Difference) -> bool:
-    return found.worst < math.inf or is_half(subject.module, probe.calls, expected)
+    close = half or found.times < SMALL
+    return probe.check(probe.failure, found.worst, f"{found.problem}; {ruling.words}" if ruling and close else found.problem)
 
 
 def _where_finite(expected: Any, actual: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,6 +15,8 @@ from ..said import names_cause
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
 SERIOUS = list(Outcome)
+WIDTH = 48  # characters of a line of names
+_TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 class VerificationError(AssertionError):
@@ -107,7 +110,7 @@ def _rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
     """One for each check; but changes of values that came out alike, and not wrong, share one, after those that are."""
     for kind, group in groupby(_ordered(checks), _row_of):
         found = list(group)
-        yield _shared(found) if isinstance(kind, str) else _row(found[0])
+        yield from _shared(found) if isinstance(kind, str) else [_row(found[0])]
 
 
 def _ordered(checks: Sequence[Check]) -> list[Check]:
@@ -137,12 +140,16 @@ def _warnings(said: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield {"check": "it warned", "inputs": "", "outcome": "", "max diff": "", "what was seen": line}
 
 
-def _shared(checks: Sequence[Check]) -> dict[str, Any]:
+def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
+    """As many as their names need, at a width that a page holds."""
+    names = textwrap.wrap(", ".join(check.values.replace(" ", _TOGETHER) for check in checks), WIDTH)
     worst = [check.worst for check in checks if check.worst is not None]
-    return {
-        "check": VALUES,
-        "inputs": ", ".join(check.values for check in checks),
-        "outcome": checks[0].outcome,
-        "max diff": f"{max(worst):.1e}" if worst else "",
-        "what was seen": "; ".join(dict.fromkeys(check.detail for check in checks if check.detail)),
-    }
+    largest, detail = f"{max(worst):.1e}" if worst else "", "; ".join(dict.fromkeys(c.detail for c in checks if c.detail))
+    for i, line in enumerate(names):
+        yield {
+            "check": VALUES,
+            "inputs": line.rstrip(",").replace(_TOGETHER, " "),
+            "outcome": checks[0].outcome,
+            "max diff": "" if i else largest,
+            "what was seen": "" if i else detail,
+        }
