@@ -38,7 +38,7 @@ class Dependence:
     def checks(self) -> list[Check]:
         """Return what is told: nothing where every output depends on the inputs as eager's does."""
         still = [i for i, (eager, answer) in self.moved.items() if eager and not answer]
-        return [Check("depends on inputs", "", Outcome.WRONG, detail=f"output {i} is always the same, eager's is not") for i in still]
+        return [Check("depends on inputs", "", Outcome.WRONG, detail=f"output {i} stays the same, eager's does not") for i in still]
 
 
 def _another(a: Any, b: Any) -> bool:
