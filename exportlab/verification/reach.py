@@ -110,7 +110,7 @@ def _large(search: Search, first: Sample) -> Iterator[Varied]:
     """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
     greatest = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
     if greatest:
-        yield from varied(first, (integers_at_most(greatest), integers_spread(greatest)))
+        yield from varied(first, (integers_at_most(greatest), *integers_spread(greatest)))
 
 
 def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:

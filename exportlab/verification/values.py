@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 
 FACTORS = {torch.float16: 16.0}  # what keeps most values finite; 1000 for other types
+PARTS = 8  # calls in which integers are spread
 LARGEST = 2**30  # of integers that may be doubled
 CLOSED = -1e4  # a float mask holds this or less where it hides something
 ROUNDED = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -186,14 +187,23 @@ def integers_of(sample: Sample) -> list[torch.Tensor]:
     return [tensor for tensor in found if int(tensor.max()) > 1 or int(tensor.min()) < 0]
 
 
-def integers_spread(greatest: Mapping[int, int]) -> Variation:
-    """Return the change of each tensor of integers to numbers from 0 to its greatest, by `id`, evenly, in a shuffled order."""
+def integers_spread(greatest: Mapping[int, int]) -> list[Variation]:
+    """Return changes of each tensor of integers to the numbers from 0 to its greatest, by `id`, in a shuffled order.
 
+    So many that each number is there once, but no more than `PARTS`.
+    """
+    return [Variation(f"integers spread {part + 1}", lambda t: id(t) in greatest, _part(part, greatest)) for part in range(PARTS)]
+
+
+def _part(part: int, greatest: Mapping[int, int]) -> Change:
     def spread(tensor: torch.Tensor) -> torch.Tensor:
-        numbers = torch.linspace(0, greatest[id(tensor)], tensor.numel(), dtype=torch.float64).round()
-        return shuffled(numbers).reshape(tensor.shape).to(tensor.dtype)
+        numbers = greatest[id(tensor)] + 1
+        if part * tensor.numel() >= numbers and part:
+            return tensor
+        places = (torch.arange(tensor.numel()) + part * tensor.numel()) % numbers
+        return shuffled(torch.arange(numbers))[places].reshape(tensor.shape).to(tensor.dtype)
 
-    return Variation("integers spread", lambda tensor: id(tensor) in greatest, spread)
+    return spread
 
 
 def integers_at_most(greatest: Mapping[int, int]) -> Variation:
