@@ -197,11 +197,12 @@ def integers_spread(greatest: Mapping[int, int]) -> list[Variation]:
 
 def _part(part: int, greatest: Mapping[int, int]) -> Change:
     def spread(tensor: torch.Tensor) -> torch.Tensor:
-        numbers = greatest[id(tensor)] + 1
-        if part * tensor.numel() >= numbers and part:
+        count = min(greatest[id(tensor)] + 1, PARTS * tensor.numel())
+        if part and part * tensor.numel() >= count:
             return tensor
-        places = (torch.arange(tensor.numel()) + part * tensor.numel()) % numbers
-        return shuffled(torch.arange(numbers))[places].reshape(tensor.shape).to(tensor.dtype)
+        numbers = shuffled(torch.linspace(0, greatest[id(tensor)], count, dtype=torch.float64).round())
+        places = (torch.arange(tensor.numel()) + part * tensor.numel()) % count
+        return numbers[places].reshape(tensor.shape).to(tensor.dtype)
 
     return spread
 
