@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from ..eager import fresh, last_returned
 from ..messages import first_line
 from ..outcomes import Outcome
 from .conditions import Conditions, told
-from .patience import at_most
+from .patience import TooSlow, at_most
 from .probe import Probe
 from .report import Check
 from .values import FURTHER, Variation, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
@@ -72,11 +72,12 @@ def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...
 
 @dataclass(frozen=True)
 class Search:
-    """Looking for values that eager takes, each within so many seconds, and for what they change."""
+    """Looking for values that eager takes, each within so many seconds, and for what they change; one that takes longer ends it."""
 
     conditions: Conditions
     module: nn.Module
     patience: float
+    too_slow: list[TooSlow] = field(default_factory=list)
 
     def takes(self, sample: Sample) -> bool:
         """Whether eager accepts the sample."""
@@ -88,9 +89,14 @@ class Search:
         return self._runs(lambda: self.conditions.watch(self.module, (sample,))) and self.conditions.open() < before
 
     def _runs(self, call: Callable[[], Any]) -> bool:
+        if self.too_slow:
+            return False
         try:
             with at_most(self.patience):
                 call()
+        except TooSlow as error:
+            self.too_slow.append(error)
+            return False
         except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
             return False
         return True
@@ -118,7 +124,7 @@ def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
     greatest = int(tensor.max())
     value, step, refused = greatest, 1, False
     furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
-    while step and value + step <= furthest:
+    while step and value + step <= furthest and not search.too_slow:
         accepted = search.takes(next(varied(first, (integers_at(value + step, tensor),)))[1])
         value, refused = value + step * accepted, refused or not accepted
         step = step // 2 if refused else step * 2
