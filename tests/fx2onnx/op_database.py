@@ -118,9 +118,10 @@ def _sample_outcome(op: Any, sample: Any, task: Task) -> tuple[str, str]:
         return Outcome.CONVERT, f"bug: {first_line(error)}"
     report = replace(report, checks=tuple(check for check in report.checks if check.name not in UNDEFINED.get(task.op, ())))
     failed = next((check for check in report.checks if check.outcome == report.outcome and report.outcome is not Outcome.OK), None)
-    if report.outcome is Outcome.FROZEN and _captured_for_some_sizes(Call(op.op, args, kwargs), args, kwargs):
+    unseen = failed is not None and failed.name == "unseen size"
+    if unseen and _captured_for_some_sizes(Call(op.op, args, kwargs), args, kwargs):
         return Outcome.CAPTURE, "torch.export: what it captures is not right at the unseen size either"
-    shown = map(longer, _tensors(args, kwargs)) if report.outcome is Outcome.FROZEN else _tensors(args, kwargs)
+    shown = map(longer, _tensors(args, kwargs)) if unseen else _tensors(args, kwargs)
     if failed and _is_rounding(report, _eager(Call(op.op, args, kwargs), [*shown], 0)):
         return Outcome.OK, "rounding"
     return report.outcome, f"{failed.name}: {failed.detail}" if failed else ""
@@ -128,7 +129,7 @@ def _sample_outcome(op: Any, sample: Any, task: Task) -> tuple[str, str]:
 
 def _is_rounding(report: Report, expected: Any) -> bool:
     """Whether all that is off is far smaller than the largest element, as where large numbers cancel."""
-    off = [check.worst for check in report.checks if check.outcome in (Outcome.WRONG, Outcome.FROZEN, Outcome.RUN)]
+    off = [check.worst for check in report.failed]
     largest = max(
         (leaf.abs().max().item() for leaf in pytree.tree_leaves(expected) if leaf.is_floating_point() and leaf.numel()), default=0
     )

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 from exportlab import export
 from exportlab.cases import Sample
+from exportlab.verification.difference import Tolerances
 from exportlab.verification.report import Report
 from exportlab.verification.verify import verify
 from fx2onnx import to_onnx
@@ -46,7 +47,12 @@ def longer(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def report_of(
-    function: Callable[..., Any], *args: Any, dynamic: bool = False, options: dict[str, Any] | None = None, **kwargs: Any
+    function: Callable[..., Any],
+    *args: Any,
+    dynamic: bool = False,
+    options: dict[str, Any] | None = None,
+    tolerances: Tolerances | None = None,
+    **kwargs: Any,
 ) -> Report:
     """Exports `function(*args, **kwargs)` and verifies it; with every axis free, also at a longer size, where eager takes that."""
     module = Call(function, args, kwargs)
@@ -59,12 +65,12 @@ def report_of(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = export("to_onnx", module, tensors, dynamic_shapes=shapes, **(options or {}))
-    return verify(exported, module, samples)
+    return verify(exported, module, samples, tolerances=tolerances)
 
 
-def check(function: Callable[..., Any], *args: Any, dynamic: bool = False, options: dict[str, Any] | None = None, **kwargs: Any) -> None:
+def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Raises `VerificationError` when the export is not right."""
-    report_of(function, *args, dynamic=dynamic, options=options, **kwargs).check()
+    report_of(function, *args, **kwargs).check()
 
 
 def check_both(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
