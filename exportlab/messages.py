@@ -108,13 +108,15 @@ def _warnings_in(lines: list[Line]) -> Iterator[None]:
 
 @contextmanager
 def _records_in(lines: list[Line]) -> Iterator[None]:
-    """All loggers, those too that have handlers of their own and hand nothing on."""
+    """All loggers, those too that have handlers of their own and hand nothing on; what is below `WARNING` some handlers work with."""
+    handling = logging.Logger.callHandlers
 
     def keep(self: logging.Logger, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
             lines.append(Line(record.name, record.getMessage()))
+        else:
+            handling(self, record)
 
-    handling = logging.Logger.callHandlers
     logging.Logger.callHandlers = keep  # type: ignore[method-assign]
     try:
         yield
