@@ -15,7 +15,7 @@ from ..known import Claim, Fix, KnownError
 class ScaledDown(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         largest = x.abs().max().item()
-        return x / largest if largest > 1 else x
+        return x if largest < 1 else x / largest
 
 
 SAMPLES = [(torch.linspace(-3, 3, 12).reshape(4, 3),), (torch.linspace(-0.5, 0.9, 21).reshape(7, 3),), (torch.ones(1, 3) * 2,)]
@@ -39,7 +39,7 @@ def clamp() -> Claim:
 class ScaledByWhere(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         largest = x.abs().max()
-        return torch.where(largest > 1, x / largest, x)
+        return torch.where(largest < 1, x, x / largest)
 
 
 def where() -> Claim:

@@ -3,6 +3,7 @@
 `quantize_dynamic` of ONNX Runtime turns each `Gemm` into a `MatMul`, for which it transposes the weight. The exporter writes the shape of
 every value into the file, those of weights included. Now the weight is `[3, 2]` and its entry says `[2, 3]`: shape inference, which comes
 next, stops at the contradiction. Only a weight that is not square is noticed.
+The quantised file rounds each input to one of 256 steps. What is past the error is held against a layer that does.
 """
 
 import tempfile
@@ -28,6 +29,14 @@ class Layer(nn.Module):
         return nn.functional.linear(x, self.weight, self.bias)
 
 
+class RoundingItsInput(Layer):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        low, high = x.amin().clamp(max=0), x.amax().clamp(min=0)
+        step = torch.where(high > low, (high - low) / 255, 1)
+        zero = (-low / step).round()
+        return super().forward((((x / step).round() + zero).clamp(0, 255) - zero) * step)
+
+
 EXACT_IN_8_BITS = torch.tensor([[0.0, 255.0, 7.0]])
 SAMPLES = [(EXACT_IN_8_BITS.repeat(rows, 1),) for rows in (4, 7, 1)]
 ROWS = ({0: "rows"},)
@@ -42,7 +51,7 @@ def quantized(model: onnx.ModelProto) -> Claim:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.onnx"
         quantize_dynamic(model, path)
-        return from_file(path, SAMPLES[0], {}, Layer()(*SAMPLES[0])), Layer(), SAMPLES
+        return from_file(path, SAMPLES[0], {}, Layer()(*SAMPLES[0])), RoundingItsInput(), SAMPLES
 
 
 def breaks() -> Claim:
