@@ -174,7 +174,8 @@ with expect_failure(
 # What works: a cache that starts without a constant
 # --------------------------------------------------
 # Let the empty tensor be computed while the captured program is converted. The file is right at other batches and lengths, for one token
-# after one, and for a prompt with an empty cache:
+# after one, and for a prompt with an empty cache. One thing is not: a token that may attend to nothing. Padding in front is such a place,
+# and no later token sees it, but do not compare the file's answer there:
 
 
 def start(layer, keys, values):
@@ -188,7 +189,9 @@ with patch("transformers.cache_utils.DynamicLayer.lazy_initialization", start):
         "dynamo", captured, (), step(2, 5, 3), dynamic_shapes=shapes, output_names=outputs
     )
 calls = [step(2, 5, 3), step(3, 9, 2), step(1, 1, 1), step(2, 0, 3)]
-verify(program, llama, calls).check()
+report = verify(program, llama, calls)
+assert [check.values for check in report.failed] == ["integers zero"]  # a mask of zeros
+report
 
 # %%
 # ``to_onnx`` translates the captured program as it is, and needs no such patch:

@@ -108,7 +108,7 @@ compared
 # same:
 
 captured = compare(model, [example, known], dynamic_shapes=free, exporters=("torch.export",))
-assert captured.outcomes() == {"torch.export": "frozen"}
+assert captured.outcomes() == {"torch.export": "narrow"}
 captured
 
 # %%
