@@ -141,7 +141,7 @@ def _closed(tensor: torch.Tensor) -> torch.Tensor:
 USUAL = (
     Variation("negated", _floats, torch.neg),
     Variation("scaled up", _floats, _scaled(1), extreme=True),
-    Variation("scaled down", _floats, _scaled(-1)),
+    Variation("scaled down", _floats, _scaled(-1), extreme=True),
     Variation("zeros", _floats, torch.zeros_like, level=True),
     Variation("spread over scales", _floats, _spread, extreme=True),
     Variation("one large element", _real, _planted(_large), extreme=True),
@@ -160,8 +160,8 @@ USUAL = (
 FURTHER = (
     Variation("scaled up twice", _floats, _scaled(2), extreme=True),
     Variation("scaled up four times", _real, _scaled(4), extreme=True),
-    Variation("scaled down twice", _floats, _scaled(-2)),
-    Variation("scaled down four times", _floats, _scaled(-4)),
+    Variation("scaled down twice", _floats, _scaled(-2), extreme=True),
+    Variation("scaled down four times", _floats, _scaled(-4), extreme=True),
     Variation("ten times", _floats, lambda tensor: tensor * 10),
     Variation("a tenth", _floats, lambda tensor: tensor / 10),
     Variation("all ones", _real, torch.ones_like),
