@@ -3,8 +3,8 @@ ViT: how do I export it for images of any size?
 ===============================================
 
 A vision transformer has a position for each patch of the images it was trained on, and no more. Asked to, it stretches them to other
-sizes; exported with an image of the size that it knows, it never learns to. You will see the refusal, the example that freezes the
-file, the one that does not, and a map of which sizes each file takes.
+sizes; exported with an image of the size that it knows, it never learns to. You will see the refusal, the example that fixes the
+size, the one that does not, and a map of which sizes each file takes.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
@@ -71,9 +71,9 @@ class AnySize(nn.Module):
 
 model = AnySize(vit).eval()
 unseen = [image(48, 48, batch=3), image(64, 16)]
-frozen = compare(model, [known, *unseen], dynamic_shapes=free, exporters=exporters)
-assert frozen.outcomes() == {"dynamo": "frozen", "to_onnx": "capture"}
-frozen
+fixed = compare(model, [known, *unseen], dynamic_shapes=free, exporters=exporters)
+assert fixed.outcomes() == {"dynamo": "narrow", "to_onnx": "capture"}
+fixed
 
 # %%
 # The official file says *height* and *width*, and takes 4 × 4 patches only. ``to_onnx`` refuses.
@@ -83,7 +83,7 @@ frozen
 # The library asks whether there is anything to do: with as many patches as positions, and a square image, it returns the positions as they are. The
 # example answered yes, so the file has no ``Resize``:
 
-assert "Resize" not in frozen["dynamo"].artifact.ops()
+assert "Resize" not in fixed["dynamo"].artifact.ops()
 
 # %%
 # What works: an example of another size
@@ -115,7 +115,7 @@ captured
 # Which sizes the official file takes, by the image that it was exported with:
 
 reports = {
-    "32 × 32": verify(frozen["dynamo"].artifact, model, [known, *others]),
+    "32 × 32": verify(fixed["dynamo"].artifact, model, [known, *others]),
     "40 × 48": compared["dynamo"].report,
 }
 
