@@ -15,6 +15,7 @@ import torch
 from exportlab import expect_failure
 from exportlab.files import written_whole
 from exportlab.messages import first_line, heard, muffled, native_output_dropped, quiet, root
+from exportlab.said import NOISE
 
 
 def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +100,13 @@ SAID = [
     "[W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape",
     "[W mutex.cpp:12] Warning: at 0x…",
 ]
+
+
+@pytest.fixture(autouse=True)
+def no_other_test_made_it_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    for noise in NOISE:
+        if isinstance(noise.source, str):
+            monkeypatch.setattr(logging.getLogger(noise.source), "filters", [])
 
 
 @pytest.fixture(autouse=True)

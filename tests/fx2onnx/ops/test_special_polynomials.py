@@ -17,6 +17,7 @@ POLYNOMIALS = [
 ]  # fmt: skip  # fmt: skip
 POINTS = torch.tensor([-1.0, 0, 1, 0.3, -0.7, 1.5, 0.5, 0.99])
 DEGREES = torch.tensor([3, 0, -2, 1, 9, 5, 12, 20])
+HIGHEST = 20  # beyond it float32 overflows, to infinity in eager and to NaN where terms are combined otherwise
 
 
 @pytest.mark.parametrize("function", POLYNOMIALS, ids=lambda f: f.__name__)
@@ -34,6 +35,6 @@ def test_polynomials_of_one_degree(function: Callable[..., torch.Tensor], n: int
 
 @pytest.mark.parametrize("function", POLYNOMIALS, ids=lambda f: f.__name__)
 def test_polynomials_of_one_number_and_of_integers(function: Callable[..., torch.Tensor]) -> None:
-    check_both(function, 2.5, DEGREES)
+    check_both(lambda n: function(2.5, n.clamp(max=HIGHEST)), DEGREES)
     check(function, torch.tensor([1, 2, 3]), 4)
     check(function, torch.tensor(0.4), 3)
