@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import zip_longest
 from typing import Any
 
 from ..outcomes import Outcome
@@ -14,6 +15,7 @@ from ..outcomes import Outcome
 OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
 SHORT = 14  # characters that stay on one line, however narrow the page
 WIDTH = 160  # characters of a line of text; longer ones are folded
+GAP = "  "  # between columns
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,9 @@ class Table:
 
     def __repr__(self) -> str:
         columns = self._columns()
-        widths = {c: max(len(c), *(len(str(r[c])) for r in self.rows)) for c in columns}
-        lines = [
-            "  ".join(str(row[c]).ljust(widths[c]) for c in columns).rstrip()
-            for row in (dict(zip(columns, columns, strict=True)), *self.rows)
-        ]
-        return "\n".join([*textwrap.wrap(self.title, WIDTH), *lines])
+        cells = [[str(row[c]) for c in columns] for row in (dict(zip(columns, columns, strict=True)), *self.rows)]
+        widths = _at_most(WIDTH, [max(map(len, column)) for column in zip(*cells, strict=True)])
+        return "\n".join([*textwrap.wrap(self.title, WIDTH), *(line for row in cells for line in _lines(row, widths))])
 
     def _repr_html_(self) -> str:
         columns = self._columns()
@@ -68,6 +67,22 @@ def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
         if list(row) != list(rows[0]):
             raise ValueError(f"every row needs the keys {list(rows[0])}, this one has {list(row)}")
     return Table(tuple(rows), title)
+
+
+def _at_most(width: int, columns: list[int]) -> list[int]:
+    """The widths of columns, the widest made narrower until a line holds all of them."""
+    left = max(width - len(GAP) * (len(columns) - 1), len(columns))
+    while sum(columns) > left:
+        widest = max(columns)
+        columns = [size - (size == widest) for size in columns]
+    return columns
+
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """A row in as many lines as its longest cell needs."""
+    folded = [textwrap.wrap(cell, width) if len(cell) > width else [cell] for cell, width in zip(row, widths, strict=True)]
+    for line in zip_longest(*folded, fillvalue=""):
+        yield GAP.join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _cell(value: Any) -> str:

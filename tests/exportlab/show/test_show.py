@@ -118,6 +118,14 @@ def test_empty_columns_are_left_out() -> None:
     assert repr(show.table([])) == ""
 
 
+def test_a_long_cell_of_a_table_is_folded_below_itself() -> None:
+    words = " ".join(f"word{i}" for i in range(40))
+    lines = repr(show.table([{"a": "short", "seen": words, "b": "x"}])).splitlines()
+    assert max(map(len, lines)) <= 160
+    assert " ".join(line[7:158].strip() for line in lines[1:]) == words
+    assert [line[:11] for line in lines[1:3]] == ["short  word", "       word"]
+
+
 def test_table_needs_equal_keys() -> None:
     with pytest.raises(ValueError, match="every row needs the keys"):
         show.table([{"a": 1}, {"b": 1}])
