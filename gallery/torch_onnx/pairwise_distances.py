@@ -150,10 +150,9 @@ def without(compared):
 
 empty = {name: without(compared) for name, compared in ways.items()}
 assert {found["to_onnx"] for found in empty.values()} == {"ok"}
-assert {name for name, found in empty.items() if found["dynamo"] not in ("ok", "")} == {
-    "scan",
-    "axes",
-}
+assert empty["scan"]["dynamo"] == "narrow"
+assert empty["axes"]["dynamo"] == "frozen"
+assert {empty[way]["dynamo"] for way in ("vmap", "product")} == {"ok"}
 show.table([{"way": name, **found} for name, found in empty.items()])
 
 # %%
@@ -163,16 +162,17 @@ show.table([{"way": name, **found} for name, found in empty.items()])
 # -------------------
 # Move both sides far from the origin. Distances stay what they were; squares grow, and the product subtracts large numbers to get a small
 # one. What one does not expect: eager ``cdist`` takes the product too, once there are more than 25 rows. The file of ``to_onnx`` takes
-# differences:
+# differences, and ``verify`` finds it nearer to float64 than eager is:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000
 cdist = ways["cdist"]["to_onnx"].artifact
 report = verify(cdist, ByCdist(), [samples[0], (few, few), (many, many)])
-assert [check.outcome for check in report.checks[:3]] == ["ok", "ok", "frozen"]
+assert report.checks[2].outcome == "ok"
+assert "the file is nearer than eager" in report.checks[2].detail
 report
 
 # %%
-# Hold both against float64, and it is the file that is right:
+# Hold both against float64 yourself:
 
 
 def error(run, x):
