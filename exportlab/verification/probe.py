@@ -84,7 +84,7 @@ def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = No
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
         return probe.check(Outcome.NARROW if probe.refusable else Outcome.RUN, detail=first_line(error))
     if dependence is not None and not probe.variation.not_finite:
-        dependence.note(expected, actual)
+        dependence.note(probe.calls, expected, actual)
     return _judged(probe, subject, expected, actual)
 
 

@@ -114,7 +114,8 @@ def _found(search: Search, first: Sample) -> Iterator[Varied]:
 
 def _large(search: Search, first: Sample) -> Iterator[Varied]:
     """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
-    greatest = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
+    found = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
+    greatest = {place: value for place, value in found.items() if value > 0}
     if greatest:
         yield from varied(first, (integers_at_most(greatest), *integers_spread(greatest)))
 

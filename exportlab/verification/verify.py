@@ -61,7 +61,7 @@ def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], t
     reach = reached(module, given[0], accepted, subject.patience)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
-    checks += [*dependence.checks(), *reach.checks(), *_contract(artifact)]
+    checks += [*dependence.checks(module), *reach.checks(), *_contract(artifact)]
     return Report(artifact.exporter, tuple(checks), _tolerance_of(subject.dtypes, tolerances))
 
 

@@ -28,8 +28,8 @@ def test_what_the_exporter_said_is_kept_and_shown(capfd: pytest.CaptureFixture[s
     assert found["torchscript"].outcome == "frozen"
     assert found["torchscript"].warned
     assert [line[: len(TRACER)] for line in found["torchscript"].said] == [TRACER]
-    assert TRACER in repr(found)
-    assert re.search(f"^it warned +{TRACER}", repr(found["torchscript"].report), re.MULTILINE)
+    assert TRACER in found._repr_html_()
+    assert re.search("^it warned +TracerWarning: Converting a tensor", repr(found["torchscript"].report), re.MULTILINE)
     with pytest.raises(VerificationError, match=f"it warned: {TRACER}"):
         found["torchscript"].report.check()
     assert capfd.readouterr().err == "", "it is not shown raw"

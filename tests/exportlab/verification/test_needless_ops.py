@@ -56,4 +56,5 @@ def test_an_op_lost_is_seen_or_told(name: str) -> None:
     with muffled():
         artifact = export("torchscript", Model(lambda _, *args: file(*args)), sample)
         report = verify(artifact, Model(lambda _, *args: module(*args)), [sample])
-    assert report.outcome == "wrong" or "no sample reaches" in repr(report), repr(report)
+    told = "less exact for extreme values" if name == "log1p for log" else "no sample reaches"
+    assert report.outcome == "wrong" or told in repr(report), repr(report)

@@ -49,15 +49,19 @@ ROWS = {
 }
 
 
+# The attribute epsilon is a float32: where it is large beside the variance, that is all the exactness there is.
+EPSILON = {name: {torch.float64: (1e-7, 1e-7)} for name in ROWS if "float64" in name}
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_norms_give_what_eager_gives(name: str) -> None:
-    (check if name == "native group" else check_both)(*ROWS[name], options=OWN)
+    (check if name == "native group" else check_both)(*ROWS[name], options=OWN, tolerances=EPSILON.get(name))
 
 
 @pytest.mark.parametrize("opset", [18, 21, 23, 26])
 @pytest.mark.parametrize("name", ["layer", "rms", "rms float16", "group", "group float64", "group of vectors", "batch", "instance"])
 def test_norms_are_right_at_every_opset(name: str, opset: int) -> None:
-    check(*ROWS[name], dynamic=True, options=OWN | {"opset_version": opset})
+    check(*ROWS[name], dynamic=True, options=OWN | {"opset_version": opset}, tolerances=EPSILON.get(name))
 
 
 TRAINED = {
