@@ -34,11 +34,13 @@ class Difference:
     Attributes:
         worst: the largest absolute difference seen.
         times: the largest difference in units of its tolerance, infinite where they differ in kind.
+        unlike: whether they differ in kind anywhere: structure, dtype or shape.
     """
 
     worst: float = 0.0
     problem: str = ""
     times: float = 0.0
+    unlike: bool = False
 
 
 def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Difference:
@@ -54,7 +56,7 @@ def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = No
     found = [_leaves(pytree.keystr(path), a, b, tolerances) for (path, a), (_, b) in zip(wanted, given, strict=True)]
     problems = [difference.problem for difference in found if difference.problem]
     worst, times = (max((getattr(d, name) for d in found), default=0.0) for name in ("worst", "times"))
-    return Difference(worst, problems[0] if problems else "", times)
+    return Difference(worst, problems[0] if problems else "", times, any(d.unlike for d in found))
 
 
 def tolerance_text(dtype: torch.dtype, tolerances: Tolerances | None = None) -> str:
@@ -78,7 +80,7 @@ def scale_of(expected: torch.Tensor) -> float:
 
 
 def _in_kind(problem: str) -> Difference:
-    return Difference(problem=problem, times=math.inf)
+    return Difference(problem=problem, times=math.inf, unlike=True)
 
 
 def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances | None) -> Difference:

@@ -95,7 +95,7 @@ def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check
     found = difference_of(expected, held, subject.tolerances)
     if not found.problem:
         return probe.check(Outcome.OK, found.worst)
-    if not found.worst:
+    if found.unlike:
         return probe.check(probe.failure, found.worst, found.problem)
     if probe.variation.not_finite and decided(subject.module, probe.calls) == decided(subject.module, subject.first):
         return probe.check(Outcome.SKIPPED, detail="the file spreads what is not finite otherwise; the model decides nothing by it")

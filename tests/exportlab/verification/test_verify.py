@@ -336,6 +336,12 @@ def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPa
     assert [c.detail for c in report.checks if c.values == "one infinity"] == ["eager refuses these inputs: TooSlow: took longer than 0 s"]
 
 
+def test_one_output_of_another_shape_and_one_with_other_numbers() -> None:
+    report = verify(Pretender(lambda x: (x[:2], x + 1)), Module(lambda x: (x, x)), [(four,)])
+    assert report.outcome == "wrong"
+    assert "shape [2] where eager has [4]" in report.checks[0].detail
+
+
 def test_report_renders_as_text_and_html() -> None:
     report = verify(Pretender(lambda x: x), Module(double), [Sample((four,))])
     assert repr(report).splitlines()[0] == "pretender: wrong (float32 rtol 0.0001, atol 1e-05 of the scale)"
