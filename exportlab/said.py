@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .outcomes import Outcome
+
 LONGEST = 300  # characters of a line that are kept
 MOST = 10  # lines that are kept
 NATIVE = "native"  # the source of what is written to standard output and error, below Python or by `print`
@@ -159,3 +161,20 @@ def names_cause(line: str) -> bool:
 def warned(said: Iterable[str]) -> bool:
     """Whether any of these lines names a cause."""
     return any(map(names_cause, said))
+
+
+class Heard:
+    """What came of a run, its `outcome`, beside what was `said` in it."""
+
+    outcome: Outcome
+    said: tuple[str, ...]
+
+    @property
+    def warned(self) -> bool:
+        """Whether the answer is another than eager's, and something that was said names the cause."""
+        return self.outcome.silent and warned(self.said)
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is, and nothing does."""
+        return self.outcome.silent and not warned(self.said)

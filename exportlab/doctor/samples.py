@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample, bound
 from ..specs import Maker
+from ..verification.kinds import named
 
 SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
 
@@ -57,7 +58,7 @@ class Sizes:
 def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
     """Hold the samples against each other, leaf by leaf."""
     flat = [pytree.tree_flatten_with_path(_arguments(module, sample)) for sample in samples]
-    paths = [_shown(path) for path, _ in flat[0][0]]
+    paths = [named(path) for path, _ in flat[0][0]]
     columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
     twice = _twice(paths, columns[0])
     if any(spec != flat[0][1] for _, spec in flat[1:]):
@@ -74,12 +75,6 @@ def _arguments(module: nn.Module, sample: Sample) -> dict[str, Any]:
         return bound(module, sample.args, sample.kwargs)
     except TypeError:
         return {**{str(i): arg for i, arg in enumerate(sample.args)}, **sample.kwargs}
-
-
-def _shown(path: tuple[Any, ...]) -> str:
-    """`x`, `past[0]`."""
-    first, rest = path[0], path[1:]
-    return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))
 
 
 def _unlike(path: str, leaves: Sequence[Any]) -> str:

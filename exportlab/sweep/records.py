@@ -18,7 +18,7 @@ from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import Outcome
-from ..said import warned
+from ..said import Heard
 
 SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Heard):
     """One run: a case, exported by one exporter in one mode, and what was seen.
 
     Attributes:
@@ -87,16 +87,6 @@ class Record:
     def key(self) -> Key:
         """What tells it apart."""
         return Key(self.case, self.exporter, self.mode, self.round)
-
-    @property
-    def warned(self) -> bool:
-        """Whether the answer is another than eager's, and something that was said names the cause."""
-        return self.outcome.silent and warned(self.said)
-
-    @property
-    def silent(self) -> bool:
-        """Whether it is, and nothing does."""
-        return self.outcome.silent and not warned(self.said)
 
     def line(self) -> str:
         """Return itself as one line of JSON."""

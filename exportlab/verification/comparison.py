@@ -18,7 +18,7 @@ from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
 from ..outcomes import Outcome
-from ..said import names_cause, shortened, warned
+from ..said import Heard, names_cause, shortened
 from .report import Report
 from .verify import verify
 
@@ -27,7 +27,7 @@ EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Attempt(Heard):
     """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step.
 
     In `said` are the warnings of exporter and runtime, without what says nothing about the model (`exportlab.said`).
@@ -40,16 +40,6 @@ class Attempt:
     error: Exception | None = None
     said: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def warned(self) -> bool:
-        """Whether the answer is another than eager's, and something that was said names the cause."""
-        return self.outcome.silent and warned(self.said)
-
-    @property
-    def silent(self) -> bool:
-        """Whether it is, and nothing does."""
-        return self.outcome.silent and not warned(self.said)
 
     def row(self) -> dict[str, Any]:
         """Return its line in the table."""
