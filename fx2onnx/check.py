@@ -19,7 +19,7 @@ TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (1e-4, 1e-5), torch.f
 
 
 def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Compare the results of the file with those of the model, each within some hundred roundings; numbers that are no floats exactly.
+    """Compare the results of the file with those of the model, within `TOLERANCES` of their types; what is no float exactly.
 
     Raises:
         WrongNumbers: they differ, or ONNX Runtime refuses the file.
