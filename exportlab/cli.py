@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -20,6 +19,7 @@ from .doctor.terminal import diagnosed
 from .eager import called_once
 from .entry_points import BrokenEntryPoint
 from .exporters import Artifact, from_file, get
+from .files import check_replaceable
 from .messages import first_line, quiet
 from .outcomes import Outcome
 from .sweep import MODES, Limits, SweepError, grid, sweep
@@ -281,12 +281,10 @@ def _check_exporter(name: str) -> None:
 
 def _check_writable(path: Path) -> None:
     """Before minutes are spent on an export whose result cannot be kept."""
-    if path.is_dir():
-        raise BadInput(f"cannot write {path}: it is a folder; name a file, as in {path / 'model.onnx'}")
-    if not path.absolute().parent.is_dir():
-        raise BadInput(f"cannot write {path}: there is no folder {path.parent}")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise BadInput(f"cannot write {path}: the folder {path.parent} is read-only")
+    try:
+        check_replaceable(path)
+    except OSError as error:
+        raise BadInput(str(error)) from error
 
 
 def _written(write: Callable[[], object], path: Path) -> None:

@@ -1,28 +1,6 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all: what the exporter itself has for that."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-
-@contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end.
-
-    Files that belong together (a model and its external data) can so be written side by side. When the block raises,
-    nothing is moved and nothing is left behind.
-
-    Raises:
-        OSError: the folder of `path` does not exist or cannot be written.
-    """
-    target = Path(path)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-        draft = Path(folder) / target.name
-        yield draft
-        companions = sorted(p for p in Path(folder).iterdir() if p != draft)
-        for written in (*companions, draft):
-            os.replace(written, target.parent / written.name)
+from fx2onnx.files import check_replaceable as check_replaceable
+from fx2onnx.files import written_whole as written_whole

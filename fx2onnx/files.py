@@ -1,28 +1,59 @@
-"""Writing files whole or not at all; `exportlab.files` is its twin, since neither package imports the other for a helper."""
+"""Writing files whole or not at all, and in the place of nothing but a file."""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LEGIBLE = 50  # characters of a name that its temporary folder shows; the whole may be longer than a name may be
+
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end.
+def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end, it last.
 
     Files that belong together (a model and its external data) can so be written side by side. When the block raises,
-    nothing is moved and nothing is left behind.
+    nothing is moved and nothing is left behind. A link is followed: what it points to is replaced. A file that is replaced
+    hands its permissions on.
 
     Raises:
-        OSError: the folder of `path` does not exist or cannot be written.
+        OSError: the folder of `path` does not exist or cannot be written, or there is something at `path` that must not be replaced.
     """
-    target = Path(path)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+    check_replaceable(path)
+    target = Path(os.path.realpath(path))
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name[:LEGIBLE]}.") as folder:
         draft = Path(folder) / target.name
         yield draft
         companions = sorted(p for p in Path(folder).iterdir() if p != draft)
         for written in (*companions, draft):
-            os.replace(written, target.parent / written.name)
+            _moved(written, target.parent / written.name)
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path at which no file can be written, or something stands that is no file: a folder, a device, a pipe.
+
+    Raises:
+        OSError: `cannot write PATH: ` and what stands there, or what is missing.
+    """
+    target = Path(os.path.realpath(path))
+    folder = target.parent if Path(path).is_symlink() else Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {folder}")
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file, as in {Path(path) / 'model.onnx'}")
+    if target.exists() and not target.is_file():
+        raise FileExistsError(f"cannot write {path}: it is a device, a pipe or a socket, and only a file is replaced")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"cannot write {path}: it is read-only")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"cannot write {path}: the folder {folder} is read-only")
+
+
+def _moved(written: Path, target: Path) -> None:
+    if target.is_file():
+        written.chmod(stat.S_IMODE(target.stat().st_mode))
+    os.replace(written, target)

@@ -14,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
 from .errors import UnsupportedArgument
-from .files import written_whole
+from .saving import save_whole
 
 EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
 
@@ -84,14 +84,15 @@ class Program(torch.onnx.ONNXProgram):
         Args:
             include_initializers: whether the file holds the weights.
             keep_initializers_as_inputs: whether the weights are inputs as well, so that a call may give others.
-            external_data: whether the weights lie in a second file; None leaves it to their size.
+            external_data: whether the weights lie in a second file, of the same name and `.data`; None leaves it to their size.
+                Where a model is replaced they get a name of their own, so that nobody reads the old model with the new weights.
 
         Raises:
-            OSError: the folder does not exist or cannot be written; nothing is left behind.
+            OSError: the folder does not exist or cannot be written, or what stands there must not be replaced; nothing is left behind.
         """
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with written_whole(os.fspath(destination)) as draft, self._with_weights(include_initializers, keep_initializers_as_inputs):
-            ir.save(self.model, draft, external_data=f"{draft.name}.data" if beside and include_initializers else None)
+        with self._with_weights(include_initializers, keep_initializers_as_inputs):
+            save_whole(self.model, destination, beside and include_initializers)
 
     @contextmanager
     def _with_weights(self, in_file: bool, as_inputs: bool) -> Iterator[None]:

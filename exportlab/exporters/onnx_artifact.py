@@ -11,12 +11,11 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..files import written_whole
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
 from .session import session
-from .to_onnx import EXTERNAL_DATA_ABOVE
+from .to_onnx import EXTERNAL_DATA_ABOVE, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
 WRITERS = {"fx2onnx": "to_onnx", "pytorch": "torch.onnx.export"}  # by the name of the producer
@@ -101,8 +100,7 @@ def write(model: ir.Model, path: str | Path) -> Path:
     Raises:
         OSError: it cannot be written there.
     """
-    with written_whole(path) as draft:
-        ir.save(model, draft, external_data=f"{draft.name}.data" if is_large(model) else None)
+    save_whole(model, path, is_large(model))
     return Path(path)
 
 

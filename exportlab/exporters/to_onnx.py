@@ -9,6 +9,7 @@ from fx2onnx.capture.dynamic_shapes import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
+from fx2onnx.saving import save_whole
 
 __all__ = [
     "EXTERNAL_DATA_ABOVE",
@@ -18,6 +19,7 @@ __all__ = [
     "moves",
     "op_title",
     "returns_its_argument",
+    "save_whole",
     "shown_path",
     "to_onnx",
     "users_line",

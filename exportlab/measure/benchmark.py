@@ -22,7 +22,7 @@ import torch
 from ..cases import Inputs, Sample
 from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
-from ..files import written_whole
+from ..files import check_replaceable, written_whole
 from ..messages import quiet
 from .figures import entitle
 from .timing import Make, Timings, chance
@@ -194,10 +194,11 @@ def page(name: str, question: str, quick: str) -> Page:
 
 def _new_file(name: str) -> Path:
     """A path that can be written: better to know before the measurement than after it."""
-    path = Path(name)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"cannot write {name}: no such folder, or no right to write there")
-    return path
+    try:
+        check_replaceable(name)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return Path(name)
 
 
 def _new_plot(name: str) -> Path:

@@ -7,13 +7,11 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
 
 from exportlab import expect_failure
-from exportlab.files import written_whole
 from exportlab.messages import first_line, heard, muffled, native_output_dropped, quiet, root
 from exportlab.said import NOISE
 
@@ -177,17 +175,3 @@ def test_of_native_output_warnings_alone_are_left_and_the_rest_is_dropped(capfd:
         os.write(2, b"graph\nW 00:00:00.12 executorch:method.cpp:10] a warning\n[E:onnxruntime:, x.cc:1 f] raised\n")
     os.write(1, b"back")
     assert capfd.readouterr() == ("back", "W executorch:method.cpp:10] a warning\n")
-
-
-def test_files_are_whole_or_absent(tmp_path: Path) -> None:
-    target = tmp_path / "a.bin"
-    target.write_text("old")
-    with pytest.raises(RuntimeError), written_whole(target) as draft:  # noqa: PT012 - the block is what is tested
-        draft.write_text("half")
-        raise RuntimeError
-    assert target.read_text() == "old"
-    with written_whole(target) as draft:
-        draft.write_text("new")
-        draft.with_name("a.bin.data").write_text("companion")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bin", "a.bin.data"]
-    assert target.read_text() == "new"

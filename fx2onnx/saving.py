@@ -1,0 +1,51 @@
+"""Saving a model and the weights beside it as one: no reader finds the model of one save and the weights of another."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from .files import written_whole
+
+
+def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
+    """Save a model; `beside` has its weights in a second file, of the same name and `.data`.
+
+    A save that replaces a model gives its weights a name of their own (`model.onnx.1f0c9a3e.data`): the model, which is moved last,
+    names them, so whoever reads meanwhile has the old pair or the new one. The weights of the model before are removed after that.
+
+    Raises:
+        OSError: it cannot be written there, or `path` is a link and the weights would not be found beside it; nothing is left behind.
+    """
+    if beside and Path(path).is_symlink():
+        raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
+    before = weights_of(Path(os.path.realpath(path)))
+    with written_whole(path) as draft:
+        ir.save(model, draft, external_data=_name_of_weights(Path(path)) if beside else None)
+        kept = weights_of(draft)
+    for name in before - kept:
+        (Path(os.path.realpath(path)).parent / name).unlink(missing_ok=True)
+
+
+def _name_of_weights(path: Path) -> str:
+    usual = path.with_name(f"{path.name}.data")
+    return f"{path.name}.{secrets.token_hex(4)}.data" if path.exists() or usual.exists() else usual.name
+
+
+def weights_of(path: Path) -> set[str]:
+    """Return the names of the files that the model at `path` has its weights in, where these are names that `save_whole` gives."""
+    ours = re.compile(rf"{re.escape(path.name)}(\.[0-9a-f]{{8}})?\.data")
+    if not path.is_file() or not any(ours.fullmatch(entry.name) for entry in path.parent.iterdir()):
+        return set()
+    try:
+        graph = onnx.load(path, load_external_data=False).graph
+    except DecodeError:  # what is replaced was no model
+        return set()
+    located = (entry.value for tensor in graph.initializer for entry in tensor.external_data if entry.key == "location")
+    return {name for name in located if ours.fullmatch(name)}
