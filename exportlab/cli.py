@@ -151,6 +151,7 @@ def run_doctor(
     limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = 300.0,
     memory: Annotated[float, typer.Option(min=0.1, help="GiB that a step may take, the model included.")] = 8.0,
     exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
+    train: Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")] = False,
 ) -> None:
     """Find out what is wrong with an export: the defect, your line, and what gets past it.
 
@@ -162,7 +163,7 @@ def run_doctor(
         _check_exporter(name)
     for path in filter(None, (output, save)):
         _check_writable(path)
-    sys.exit(diagnosed(target, Options(limit, memory, names, save), output))
+    sys.exit(diagnosed(target, Options(limit, memory, names, save, train), output))
 
 
 class Interrupted(Exception):

@@ -17,6 +17,7 @@ from .capture.by_export import Capture, capture_by_export
 from .capture.dynamic_axes import as_dynamic_shapes
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title
+from .mode import as_eval
 from .ops import own_translations
 from .program import ConversionReport, Program
 from .translate.dispatch import FALLBACKS, Dispatch
@@ -43,6 +44,7 @@ def to_onnx(
     Args:
         model: a module, or a `torch.export.ExportedProgram` (then `args`, `kwargs` and `strict` say nothing new).
         f: the path to save to, as `external_data`, `export_params` and `keep_initializers_as_inputs` say.
+        training: `TrainingMode.EVAL` exports a model that is in training mode as `eval()`, and warns; `PRESERVE` as it is.
         opset_version: 18 to 26, written as asked, never converted; 20 if not given.
         dynamic_shapes: the axes that move, as `torch.export.export` takes them; a string names an axis, in the file as well.
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
@@ -71,6 +73,8 @@ def to_onnx(
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _marked(functions, export_modules_as_functions)
     _check_arguments(model, asked, strict, marked)
+    if isinstance(model, torch.nn.Module) and training == torch.onnx.TrainingMode.EVAL:
+        model = as_eval(model, "training=TrainingMode.PRESERVE")
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))

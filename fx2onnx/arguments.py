@@ -20,7 +20,7 @@ ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
     "dynamo": ((True,), "the TorchScript exporter is torch's alone: call torch.onnx.export(…, dynamo=False)"),
     "training": (
         (TrainingMode.EVAL, TrainingMode.PRESERVE),
-        "a model is exported in the mode that it is in: call model.train() before, or model.eval()",
+        "the model is not in training mode: call model.train() before",
     ),
     "operator_export_type": ((Operators.ONNX,), "all nodes are ONNX's own: give operators of yours a custom_translation_table"),
     "do_constant_folding": ((True,), "optimize=False is what leaves the weights of a batch norm where they are"),

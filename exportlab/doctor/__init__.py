@@ -28,6 +28,7 @@ def doctor(
     seconds: float = 300.0,
     memory: float = 8.0,
     save: str | Path | None = None,
+    train: bool = False,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Diagnosis:
     """Capture and export a model in every way there is, each in a process of its own, and say what came of it.
@@ -38,6 +39,7 @@ def doctor(
         dynamic_shapes: the axes that move, where the samples shall not say it.
         seconds: what all of it may take. memory: GiB that a step may take, the model included.
         save: where to write the best export.
+        train: whether a model in training mode is exported as it is, and not as `eval()`.
         tell: takes the name of each step as it begins.
 
     Raises:
@@ -45,10 +47,10 @@ def doctor(
     """
     check_exporters(exporters)
     warm_up(tuple(exporters))
-    options = Options(seconds, memory, tuple(exporters), Path(save) if save is not None else None)
+    options = Options(seconds, memory, tuple(exporters), Path(save) if save is not None else None, train)
     facts = Facts("", environment=environment(1))
     with TemporaryDirectory() as folder:
-        for event in Examination(patient_of(model, samples, dynamic_shapes), options, Path(folder)).events():
+        for event in Examination(patient_of(model, samples, dynamic_shapes, train), options, Path(folder)).events():
             facts.keep(event)
             if isinstance(event, Started):
                 tell(event.step)

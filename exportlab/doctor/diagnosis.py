@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import show
+from ..exporters.to_onnx import SAID
 from ..files import written_whole
 from .events import Captured, Trial
 from .facts import Facts
@@ -50,6 +51,8 @@ class Diagnosis:
         return page(self.facts, self.findings, self.verdict, self.attempts())
 
     def _lines(self) -> Iterator[str]:
+        if self.facts.summary and self.facts.summary.was_training:
+            yield from (SAID, "")
         yield from textwrap.wrap(plain(self.verdict.line).replace("\n", " "), WIDTH, subsequent_indent="  ")
         for finding in self.findings[:FOUND]:
             yield ""

@@ -12,6 +12,8 @@ from ..verification.report import Check
 from .lines import SourceLine
 from .samples import Moving
 
+MODEL = "{model}"
+
 
 @dataclass(frozen=True)
 class Started:
@@ -40,6 +42,8 @@ class Summary:
     dynamic_shapes: str
     declared: bool
     at: SourceLine | None
+    train: bool
+    was_training: bool
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ class Trial:
         nodes: of the file. bytes: of all its files. file: its path, as long as the examination lasts.
         ratio: a call of the file in calls of eager, measured in turns: rough.
         node, op, at: the ONNX node that the runtime refuses, and the line that it comes from.
-        only: what it holds for, where that is less than asked. before: a line of Python that comes before the export.
+        only: what it holds for, where that is less than asked.
+        before: a line of Python that comes before the export, `{model}` and `{shapes}` to be filled in. exports: what is exported in it.
         plain: whether nothing was done differently from what was asked.
     """
 
@@ -110,6 +115,7 @@ class Trial:
     options: Mapping[str, Any] = field(default_factory=dict)
     only: str = ""
     before: str = ""
+    exports: str = MODEL
     plain: bool = True
 
     @property

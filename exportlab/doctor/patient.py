@@ -13,7 +13,7 @@ from torch import nn
 
 from .. import userfile
 from ..cases import Case, Sample
-from ..exporters.to_onnx import moves
+from ..exporters.to_onnx import evaluated, in_training, moves
 from ..userfile import BadInput
 from ..verification.probe import describe
 from .events import Summary
@@ -29,6 +29,7 @@ class Patient:
 
     Attributes:
         declared: whether the axes were named by a `@case`, and not found by comparing samples.
+        train: whether the module is exported in the mode that it is in. was_training: whether it was in training mode, and is not now.
     """
 
     module: nn.Module
@@ -37,6 +38,8 @@ class Patient:
     made: tuple[tuple[str, Sample], ...]
     dynamic_shapes: Any
     declared: bool = False
+    train: bool = False
+    was_training: bool = False
 
     @property
     def all(self) -> tuple[Sample, ...]:
@@ -50,8 +53,8 @@ class Patient:
         return source_line(code.co_filename, code.co_firstlineno) if code else None
 
 
-def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None) -> Patient:
-    """Look at the samples.
+def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None, train: bool = False) -> Patient:
+    """Look at the samples. A module in training mode is copied and put into `eval()`, unless `train`.
 
     Raises:
         TypeError: the module is none, or a sample is none. ValueError: there is no sample.
@@ -63,7 +66,10 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
         raise ValueError("at least one sample is needed, and two of different sizes where sizes move")
     sizes = sizes_of(module, given)
     shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
-    return Patient(module, given, sizes, tuple(in_between(module, given, sizes.moving)), shapes, dynamic_shapes is not None)
+    was_training = not train and in_training(module)
+    asked = evaluated(module) if was_training else module
+    made = tuple(in_between(module, given, sizes.moving))
+    return Patient(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 
 def _paired(sample: Any) -> Any:
@@ -73,8 +79,8 @@ def _paired(sample: Any) -> Any:
     return sample
 
 
-def loaded(target: str) -> Patient:
-    """Return the patient that `FILE.py:factory` names; the factory is called once.
+def loaded(target: str, train: bool = False) -> Patient:
+    """Return the patient that `FILE.py:factory` names; the factory is called once. A `@case` says itself whether it is about training.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or it returns something else.
@@ -85,17 +91,18 @@ def loaded(target: str) -> Patient:
     found = userfile.named_case(path, name)
     if found.dims:
         built = userfile.guarded(found.build, target, Path(path))
-        return userfile.guarded(lambda: patient_of(built.module, built.samples, built.dynamic_shapes), target, Path(path))
-    return userfile.guarded(lambda: _of_factory(found), target, Path(path))
+        return userfile.guarded(lambda: patient_of(built.module, built.samples, built.dynamic_shapes, found.training), target, Path(path))
+    return userfile.guarded(lambda: _of_factory(found, train), target, Path(path))
 
 
-def _of_factory(case: Case) -> Patient:
+def _of_factory(case: Case, train: bool) -> Patient:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = case.factory()
     if not isinstance(made, tuple) or len(made) not in (2, 3) or not isinstance(made[0], nn.Module):
         raise TypeError(f"{case.name} must return {FORMS}, it returned {_told(made)}")
-    return patient_of(made[0].train(case.training), _samples(made[1:], case.name))
+    module = made[0].train() if case.training else made[0]
+    return patient_of(module, _samples(made[1:], case.name), train=train or case.training)
 
 
 def _samples(given: tuple[Any, ...], name: str) -> list[Any]:
@@ -132,6 +139,8 @@ def summary_of(patient: Patient) -> Summary:
         dynamic_shapes=_written(patient.dynamic_shapes),
         declared=patient.declared,
         at=patient.at(),
+        train=patient.train,
+        was_training=patient.was_training,
     )
 
 

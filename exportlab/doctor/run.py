@@ -39,13 +39,14 @@ class Options:
 
     Attributes:
         seconds: of the whole run. memory: GiB that a step may take, the model included.
-        exporters: those to try. save: where to write the best export.
+        exporters: those to try. save: where to write the best export. train: whether a model in training mode is exported as it is.
     """
 
     seconds: float = 300.0
     memory: float = 8.0
     exporters: tuple[str, ...] = EXPORTERS
     save: Path | None = None
+    train: bool = False
 
 
 class Examination:

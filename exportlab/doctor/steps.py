@@ -12,7 +12,7 @@ from .. import show
 from ..cases import Sample
 from ..eager import fresh, last_returned
 from ..exporters.capture import dims_from_names
-from ..exporters.to_onnx import op_title
+from ..exporters.to_onnx import in_training, op_title
 from ..messages import heard
 from ..sweep.observe import weights_bytes
 from ..verification.difference import difference_of
@@ -33,7 +33,7 @@ def run_eagerly(patient: Patient) -> Eager:
         last_returned(fresh(patient.module), (sample,))
     valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
     random = _draws(patient.module, patient.samples[0])
-    return Eager(valid, random, patient.module.training, weights_bytes(patient.module))
+    return Eager(valid, random, in_training(patient.module), weights_bytes(patient.module))
 
 
 def _takes(module: nn.Module, sample: Sample) -> bool:

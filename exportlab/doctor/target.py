@@ -64,7 +64,7 @@ def _in_child(target: str, options: Options, folder: Path, tell: Tell) -> None:
     began = time.monotonic()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, whatever it is in the middle of
     signal.setitimer(signal.ITIMER_REAL, options.seconds * FACTORY)
-    patient = loaded(target)
+    patient = loaded(target, options.train)
     signal.setitimer(signal.ITIMER_REAL, 0)
     left = options.seconds * INSIDE - (time.monotonic() - began)
     for event in Examination(patient, replace(options, seconds=left), folder).events():

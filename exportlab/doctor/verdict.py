@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..isolation import Failure
 from ..outcomes import Outcome
-from .events import Trial
+from .events import MODEL, Trial
 from .facts import FLOOR, Facts, best, rights
 from .findings import Finding
 from .lines import of_failure
@@ -77,10 +77,17 @@ def _why(facts: Facts, chosen: Trial) -> str:
 
 def _recipe(facts: Facts, chosen: Trial) -> tuple[str, ...]:
     """Python lines that make the best export again."""
-    shapes = f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
-    more = "".join(f", {name}={value!r}" for name, value in chosen.options.items())
-    call = f'exportlab.export("{chosen.exporter}", module, args, kwargs{shapes}{more}).save("model{_suffix(chosen)}")'
-    return tuple(line for line in (chosen.before, f"    {call}" if chosen.before.endswith(":") else call) if line)
+    train = facts.summary is not None and facts.summary.train
+    model, shapes = "module" if train else "module.eval()", _shapes(facts)
+    exports, before = (text.replace("{model}", model).replace("{shapes}", shapes) for text in (chosen.exports, chosen.before))
+    asked = shapes if MODEL in chosen.exports else ""
+    more = "".join(f", {name}={value!r}" for name, value in chosen.options.items()) + ", train=True" * train
+    call = f'exportlab.export("{chosen.exporter}", {exports}, args, kwargs{asked}{more}).save("model{_suffix(chosen)}")'
+    return tuple(line for line in (before, f"    {call}" if before.endswith(":") else call) if line)
+
+
+def _shapes(facts: Facts) -> str:
+    return f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
 
 
 def _suffix(chosen: Trial) -> str:

@@ -15,9 +15,10 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..exporters import Artifact, Exporter
 from ..exporters.capture import marked_program
+from ..exporters.to_onnx import in_training
 from ..outcomes import Outcome
 from ..patches import for_model
-from .events import Trial
+from .events import MODEL, Trial
 from .patient import Patient, patient_of
 from .trial import Wrap
 
@@ -30,7 +31,7 @@ class Workaround:
     """One thing to try.
 
     Attributes:
-        label: the exporter, and what is done differently. before: a line of Python that comes before the export.
+        label: the exporter, and what is done differently. before, exports: see `Trial`.
         fits: whether it may help, from what was tried before.
         only: what the result holds for, where it is less than asked. wrapped: the exporter, with something done before it.
     """
@@ -41,12 +42,13 @@ class Workaround:
     options: Mapping[str, Any] = field(default_factory=dict)
     change: Callable[[Patient], Patient] = lambda patient: patient
     before: str = ""
+    exports: str = MODEL
     only: str = ""
     wrapped: Wrap = lambda exporter: exporter
 
     def trial(self) -> Trial:
         """Return the export that it is, not tried yet."""
-        return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, plain=False)
+        return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, exports=self.exports, plain=False)
 
 
 def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
@@ -77,7 +79,7 @@ def _has_rare_floats(patient: Patient, tried: Sequence[Trial]) -> bool:
 
 
 def _is_in_training(patient: Patient, tried: Sequence[Trial]) -> bool:
-    return patient.module.training
+    return in_training(patient.module)
 
 
 def _has_sizes(patient: Patient, tried: Sequence[Trial]) -> bool:
@@ -99,7 +101,7 @@ def in_float32(patient: Patient) -> Patient:
         return tensor.float() if tensor.is_floating_point() else tensor
 
     samples = [Sample(*pytree.tree_map_only(torch.Tensor, widened, (s.args, dict(s.kwargs)))) for s in patient.samples]
-    return patient_of(copy.deepcopy(patient.module).float(), samples, patient.dynamic_shapes)
+    return patient_of(copy.deepcopy(patient.module).float(), samples, patient.dynamic_shapes, patient.train)
 
 
 def in_eval(patient: Patient) -> Patient:
@@ -154,15 +156,18 @@ class Patched(Around):
 
 
 PATCHED = "with exportlab.patches.for_model(module, args, kwargs):"
-DECOMPOSE = "module = torch.export.export(module, args, kwargs, dynamic_shapes=…).run_decompositions()"
+DECOMPOSE = 'program = exportlab.export("torch.export", {model}, args, kwargs{shapes}).model.run_decompositions()'
+WIDEN = (
+    "args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.float() if x.is_floating_point() else x, (args, kwargs))"
+)
 WORKAROUNDS = (
     Workaround('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
     Workaround("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
     Workaround("to_onnx, patched", "to_onnx", _was_refused_for_values, before=PATCHED, wrapped=Patched),
-    Workaround("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, wrapped=Decomposed),
+    Workaround("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, exports="program", wrapped=Decomposed),
     Workaround("to_onnx, strict=True", "to_onnx", _refused_capture, {"strict": True}),
-    Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before="module = module.float()"),
-    Workaround("to_onnx of module.eval()", "to_onnx", _is_in_training, change=in_eval, before="module = module.eval()"),
+    Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before=WIDEN, exports="{model}.float()"),
+    Workaround("to_onnx of module.eval()", "to_onnx", _is_in_training, change=in_eval, exports="module.eval()"),
     Workaround("torchscript", "torchscript", _always),
     Workaround("to_onnx, static", "to_onnx", _has_sizes, change=at_one_size, only="the sizes of the first sample"),
 )

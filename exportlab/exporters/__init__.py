@@ -18,6 +18,7 @@ from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact, written_by
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
+from .to_onnx import as_eval
 from .to_onnx_exporter import ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
@@ -59,18 +60,23 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: DynamicShapes = None,
+    train: bool = False,
     **options: Any,
 ) -> Artifact:
     """Export `module`, called with `args` and `kwargs`, by the exporter of this name.
 
+    What is in training mode is exported as `eval()`, with a warning; `module` itself stays as it is.
+
     Args:
         dynamic_shapes: as `torch.onnx.export` takes it: the axes that move, of each input, named by strings or `torch.export.Dim`.
+        train: whether it is exported in the mode that it is in.
         options: what the exporter takes besides: `input_names`, `output_names`, `opset_version`, `strict`, …
 
     Raises:
         ValueError: there is no such exporter here. What the exporter raises is raised as it is.
     """
-    return get(exporter).export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+    asked = module if train else as_eval(module, "train=True")
+    return get(exporter).export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 
 def artifact_of(exported: Exported) -> Artifact:

@@ -8,13 +8,18 @@ from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.capture.dynamic_shapes import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
+from fx2onnx.mode import SAID, as_eval, evaluated, in_training
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
 from fx2onnx.saving import save_whole
 
 __all__ = [
     "EXTERNAL_DATA_ABOVE",
     "NAMESPACE",
+    "SAID",
     "ToOnnxError",
+    "as_eval",
+    "evaluated",
+    "in_training",
     "keywords_named",
     "moves",
     "op_title",

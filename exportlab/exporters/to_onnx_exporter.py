@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx_ir as ir
+import torch
 from torch import nn
 
 from ..cases import DynamicShapes
@@ -41,7 +42,8 @@ class ToOnnx:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Export; `options` go to `to_onnx` as they are."""
+        """Export the module in its mode; `options` go to `to_onnx` as they are."""
+        options = {"training": torch.onnx.TrainingMode.PRESERVE, **options}
         if opset_version is not None:
             options["opset_version"] = opset_version
         program = to_onnx(

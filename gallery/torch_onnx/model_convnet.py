@@ -3,7 +3,7 @@ Convnet: which layer fixes the size of my image?
 ================================================
 
 Convolutions take pictures of any size, and the head of a convnet may not. Here one net is exported with three heads, its height and width
-moving, and you will see which of them keep that in which exporter. Then the same net is exported without ``eval()``, and only one exporter
+moving, and you will see which of them keep that in which exporter. Then the same net is exported in training mode, and only one exporter
 objects.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
@@ -12,7 +12,7 @@ objects.
 import torch
 from torch import nn
 
-from exportlab import compare, expect_failure, export, show, to_onnx, verify
+from exportlab import compare, expect_failure, export, show, verify
 from exportlab.messages import heard
 from fx2onnx.errors import MutationError
 
@@ -86,26 +86,35 @@ for exporter in exporters:
 # %%
 # Without eval()
 # --------------
-# A batch norm in training takes the mean of the batch, and changes its own statistics. ``to_onnx`` refuses:
+# A batch norm in training takes the mean of the batch, and changes its own statistics. Somebody forgot to call ``eval()``. ``export`` does,
+# for the file alone, and says so:
 
 net = convnet(*pooled_to(1))
 training = convnet(*pooled_to(1)).train()
+with heard() as said:
+    file = export("dynamo", training, samples[0], dynamic_shapes=free)
+print(said[0])
+assert training.training
+verify(file, net, samples).check()
+
+# %%
+# With ``train=True`` the net is exported as it is. ``to_onnx`` refuses that: a file cannot change its own statistics.
+
 with expect_failure(MutationError, match="the model changes 1.running_mean"):
-    to_onnx(training, samples[0], dynamic_shapes=free)
+    export("to_onnx", training, samples[0], dynamic_shapes=free, train=True)
 
 # %%
 # The official exporter warns, and writes something else than you gave it. It is wrong for the net in training, and right for the net after
 # ``eval()``:
 
 with heard() as said:
-    file = export("dynamo", training, samples[0], dynamic_shapes=free)
+    file = export("dynamo", training, samples[0], dynamic_shapes=free, train=True)
 assert any("Exporting a model while it is in training mode" in line for line in said)
 assert verify(file, training, samples).outcome == "wrong"
 verify(file, net, samples).check()
 
 # %%
-# That is mostly what you want, and not what you asked for. Call ``eval()`` before any export, and no exporter has to guess. In the file,
-# both batch norms have become part of the convolutions before them:
+# Call ``eval()`` before any export, and nobody has to guess. In the file, both batch norms have become part of the convolutions before them:
 
 file = compared["pooled to 1 × 1"]["to_onnx"].artifact
 assert file.ops()["BatchNormalization"] == 0

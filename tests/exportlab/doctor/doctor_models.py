@@ -332,3 +332,17 @@ class OtherwiseWhenExported(nn.Module):
             self.act()
             return x * self.factor
         return x * 2
+
+
+class Regularised(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+def regularised() -> Made:
+    return Regularised(), rows(4, 7)

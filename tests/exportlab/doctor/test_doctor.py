@@ -20,10 +20,11 @@ from exportlab.doctor.events import Trial
 from exportlab.doctor.patient import patient_of
 from exportlab.doctor.run import Examination
 from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
-from exportlab.exporters import onnx_artifact
+from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
 from exportlab.isolation import Abandoned, apart
 from exportlab.sweep.isolated import GiB
+from exportlab.verification.verify import verify
 
 MODELS = Path(doctor_models.__file__)
 DEFECTS = {  # stage, what the defect says, what the fix says, the export that is right
@@ -92,12 +93,38 @@ def test_a_healthy_model_is_no_alarm() -> None:
 
 
 def test_the_recipe_makes_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import exportlab
-
     monkeypatch.chdir(tmp_path)
     module, samples = doctor_models.state()
-    exec(diagnosis("state").verdict.recipe[-1], {"exportlab": exportlab, "module": module, "args": samples[0], "kwargs": {}})
+    pasted(diagnosis("state"), module, samples[0])
     assert (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "to_onnx"])
+def test_a_model_in_training_mode_is_told_first_and_the_printed_line_makes_the_file_that_was_judged(
+    exporter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, samples = doctor_models.regularised()
+    found = doctor(module, *samples, exporters=(exporter,), seconds=600)
+    assert repr(found).startswith("the model was in training mode; exported as eval()\n\nright: ")
+    assert module.training
+    pasted(found, module, samples[0])
+    verify(from_file(tmp_path / "model.onnx", samples[0], {}, module(*samples[0])), module.eval(), samples).check()
+
+
+def test_a_model_that_is_to_be_exported_in_training_mode_is_exported_so(tmp_path: Path) -> None:
+    module, samples = doctor_models.regularised()
+    found = doctor(module, *samples, exporters=("dynamo",), seconds=600, train=True)
+    assert found.verdict.code == 1
+    assert "in training mode; exported" not in repr(found)
+    assert examined(f"{MODELS}:regularised", Options(exporters=("torch.export",), train=True)).facts.summary.was_training is False
+
+
+def pasted(found: Diagnosis, module: nn.Module, args: tuple[object, ...]) -> None:
+    """Run the printed lines."""
+    import exportlab
+
+    exec("\n".join(found.verdict.recipe), {"exportlab": exportlab, "torch": torch, "module": module, "args": args, "kwargs": {}})
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ TRAINED = {
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_returns_the_new_running_statistics(name: str) -> None:
     module, x = TRAINED[name]
-    made = to_onnx(module.train(), (x,), mutations="outputs", **OWN)(x)
+    made = to_onnx(module.train(), (x,), mutations="outputs", training=torch.onnx.TrainingMode.TRAINING, **OWN)(x)
     torch.testing.assert_close(made[0], module(x))
     torch.testing.assert_close(list(made[1:3]), [module.running_mean, module.running_var])
 

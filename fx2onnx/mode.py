@@ -1,0 +1,75 @@
+"""The mode of a model: what is given in training mode is exported as `eval()` and said so, unless it is asked for as it is."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Iterator
+from types import CodeType
+
+from torch import nn
+
+from .errors import UnsupportedArgument
+
+SAID = "the model was in training mode; exported as eval()"
+OF_THEIR_CHILDREN = (nn.TransformerEncoder, nn.TransformerEncoderLayer)  # what they ask it for is how fast they go
+CONTAINERS = ("torch.fx", "torch._dynamo", "torch.jit", "torch.export")  # whose classes pass the mode on
+BY_DROPOUT = (nn.RNNBase, nn.MultiheadAttention)  # nothing else in them is another in training
+
+
+def in_training(model: object) -> bool:
+    """Return whether any part of a model is in training mode that would do something else in evaluation mode."""
+    return isinstance(model, nn.Module) and any(module.training and _heeds_it(module) for module in model.modules())
+
+
+def evaluated(model: nn.Module) -> nn.Module:
+    """Return a copy of the model in evaluation mode; parameters are shared, not copied.
+
+    Raises:
+        UnsupportedArgument: the model cannot be copied.
+    """
+    try:
+        return copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()}).eval()
+    except Exception as error:
+        raise UnsupportedArgument("the model is in training mode and cannot be copied: call model.eval() before the export") from error
+
+
+def as_eval(model: nn.Module, instead: str) -> nn.Module:
+    """Return the model as it is exported: itself, or where it is in training mode a copy that is not, with a warning.
+
+    Args:
+        instead: what exports it as it is.
+
+    Raises:
+        UnsupportedArgument: the model is in training mode and cannot be copied.
+    """
+    if not in_training(model):
+        return model
+    warnings.warn(f"{SAID}: {instead} exports it as it is", stacklevel=3)
+    return evaluated(model)
+
+
+def _heeds_it(module: nn.Module) -> bool:
+    if isinstance(module, OF_THEIR_CHILDREN):
+        return False
+    if isinstance(module, BY_DROPOUT):
+        return bool(module.dropout)
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return bool(module.p)
+    return any(_asks(kind) for kind in type(module).__mro__ if kind not in nn.Module.__mro__ and not kind.__module__.startswith(CONTAINERS))
+
+
+def _asks(kind: type) -> bool:
+    """Whether a class does something at a change of its mode, or one of its functions reads it."""
+    functions = [inspect.unwrap(value) for value in vars(kind).values() if inspect.isfunction(value)]
+    return "train" in vars(kind) or any("training" in names for function in functions for names in _names(function.__code__))
+
+
+def _names(code: CodeType) -> Iterator[tuple[object, ...]]:
+    """The names and constants of a function, and of those within it."""
+    yield code.co_names
+    yield code.co_consts
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
