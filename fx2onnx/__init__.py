@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from .arguments import call_of, check_file, check_only
+from .arguments import call_of, check_file, check_only, check_surroundings
 from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
-from .capture.by_export import Capture, capture_by_export
+from .capture.by_export import ONE_AT_A_TIME, Capture, capture_by_export
 from .capture.dynamic_axes import as_dynamic_shapes
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title
@@ -63,6 +63,7 @@ def to_onnx(
         CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision, WrongNumbers: what the model does cannot be a file. All
             of them are `ToOnnxError`, and say where in the model and what to do.
     """
+    check_surroundings()
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=autograd_inlining,
@@ -78,7 +79,7 @@ def to_onnx(
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
-    with artifacts.kept():
+    with ONE_AT_A_TIME, artifacts.kept():
         capture = capture_by_export(model, args, given, dynamic_shapes, strict, accept_ranges, marked)
         artifacts.has_captured(capture.program)
         dispatch = dispatch_of(custom_translation_table or {}, own_translations(), asked.opset, fallback)

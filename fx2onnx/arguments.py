@@ -52,6 +52,17 @@ def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
     return name == "training" and value == TrainingMode.TRAINING and isinstance(model, nn.Module) and model.training
 
 
+def check_surroundings() -> None:
+    """Refuse a call inside `torch.autocast`: torch.export takes types from it, and casts from nowhere.
+
+    Raises:
+        UnsupportedArgument: it is on.
+    """
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        text = "to_onnx is called inside torch.autocast, which no file knows: put the with-statement into forward, or export outside it"
+        raise UnsupportedArgument(text)
+
+
 def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool) -> None:
     """Refuse a file that is no path, and what says how a file is to be written where none is.
 

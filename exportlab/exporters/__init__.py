@@ -18,7 +18,7 @@ from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact, written_by
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
-from .to_onnx import as_eval
+from .to_onnx import ONE_AT_A_TIME, as_eval
 from .to_onnx_exporter import ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
@@ -26,7 +26,7 @@ from .transformers_onnx import TransformersOnnx
 
 __all__ = [
     "Artifact", "Exported", "Exporter", "Interface", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get",
-]  # fmt: skip  # fmt: skip
+]  # fmt: skip
 
 Exported = Artifact | torch.onnx.ONNXProgram | torch.export.ExportedProgram  # what `artifact_of` takes
 RUNTIMES: tuple[Exporter, ...] = (OpenVino(), ExecuTorch(), Inductor(), TransformersOnnx())
@@ -72,11 +72,14 @@ def export(
         train: whether it is exported in the mode that it is in.
         options: what the exporter takes besides: `input_names`, `output_names`, `opset_version`, `strict`, …
 
+    Threads that call this wait for each other: torch.export changes what all of them see while it lasts.
+
     Raises:
         ValueError: there is no such exporter here. What the exporter raises is raised as it is.
     """
     asked = module if train else as_eval(module, "train=True")
-    return get(exporter).export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+    with ONE_AT_A_TIME:
+        return get(exporter).export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 
 def artifact_of(exported: Exported) -> Artifact:

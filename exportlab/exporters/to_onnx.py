@@ -5,6 +5,7 @@ from __future__ import annotations
 from fx2onnx import ToOnnxError, to_onnx
 from fx2onnx.blocks.sharing import NAMESPACE
 from fx2onnx.build.aliasing import returns_its_argument, writes
+from fx2onnx.capture.by_export import ONE_AT_A_TIME
 from fx2onnx.capture.dynamic_shapes import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
@@ -15,6 +16,7 @@ from fx2onnx.saving import save_whole
 __all__ = [
     "EXTERNAL_DATA_ABOVE",
     "NAMESPACE",
+    "ONE_AT_A_TIME",
     "SAID",
     "ToOnnxError",
     "as_eval",

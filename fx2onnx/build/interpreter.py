@@ -31,7 +31,7 @@ NO_OUTPUT = {
     torch._check,
 }
 OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
-INLINED: dict[Any, int] = {torch.ops.higher_order.wrap_with_set_grad_enabled: 1, torch.ops.higher_order.wrap_with_autocast: 4}
+INLINED = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
 class BlockCalls(Protocol):
@@ -112,7 +112,7 @@ class Interpreter:
             self.memory.bind(node, expression(value))
         elif node.target is operator.getitem:
             self._part(node)
-        elif node.target in INLINED:
+        elif node.target is INLINED:
             self._inline(node)
         elif self.blocks is not None and self.blocks.repeats(node):
             self.blocks.call(self, node)
@@ -134,7 +134,7 @@ class Interpreter:
             self.memory.link(node, source[index])
 
     def _inline(self, node: torch.fx.Node) -> None:
-        graph, *operands = _plain(node.args)[INLINED[node.target] :]
+        _, graph, *operands = _plain(node.args)
         inner = operator.attrgetter(graph.target)(self.module)
         placeholders = inner.graph.find_nodes(op="placeholder")
         for placeholder, operand in zip(placeholders, operands, strict=True):

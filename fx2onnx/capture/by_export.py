@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from .dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims
 from .keywords import keywords_named
 
 Export = Callable[[], torch.export.ExportedProgram]
+AUTOCAST = torch.ops.higher_order.wrap_with_autocast
+ONE_AT_A_TIME = threading.RLock()  # torch.export puts its own in the place of nn.Module.__call__, for all threads
 
 
 @dataclass(frozen=True)
@@ -154,11 +157,14 @@ def _export_once(
 
 
 def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Return the program without `vmap`: torch.export keeps the calls that it consists of; only tracing them once more resolves them."""
+    """Return the program with `vmap` as the calls that it consists of, and `torch.autocast` as the casts that it makes.
+
+    torch.export keeps both as they are written; only tracing them once more resolves them.
+    """
     graphs = (m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule))
-    calls = (node.target for graph in graphs for node in graph.nodes if node.op == "call_function")
-    has_vmap = any("_functorch" in str(getattr(target, "__module__", "")) for target in calls)
-    return program.run_decompositions({}) if has_vmap else program
+    targets = {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
+    is_as_written = any(t is AUTOCAST or "_functorch" in str(getattr(t, "__module__", "")) for t in targets)
+    return program.run_decompositions({}) if is_as_written else program
 
 
 @contextmanager

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import onnx_ir as ir
 import pytest
 import torch
 from modules import Op
 from torch import Tensor, nn
 
 from exportlab import to_onnx, verify
-from fx2onnx.errors import CaptureError
+from fx2onnx.errors import CaptureError, UnsupportedArgument
 
 X = torch.randn(4, 3)
 
@@ -49,3 +51,34 @@ def test_a_backend_of_torch_compile_may_export() -> None:
     with torch.no_grad():
         torch.compile(module, backend=backend, dynamic=False)(X)
     assert [node.op_type for node in exported[0].model.graph] == ["Gemm", "Relu"]
+
+
+class Narrow(nn.Module):
+    """Two layers in half precision, by what is said in `forward`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layers(x)
+
+
+def test_autocast_in_forward_is_the_casts_that_it_makes() -> None:
+    module = Narrow()
+    verify(to_onnx(module, (X,), dynamic_shapes=({0: "batch"},)), module, [(X,), (torch.randn(7, 3),), (X[:1],)]).check()
+
+
+def test_autocast_around_the_call_is_refused() -> None:
+    with torch.autocast("cpu"), pytest.raises(UnsupportedArgument, match="put the with-statement into forward"):
+        to_onnx(nn.Linear(3, 2), (X,))
+
+
+def test_four_threads_at_once_get_the_files_that_they_get_one_after_the_other() -> None:
+    called, modules = nn.Module.__call__, [Rows(), nn.Linear(3, 2), Narrow(), nn.Softmax(1)]
+    alone = [ir.to_proto(to_onnx(module, (X,)).model).SerializeToString() for module in modules]
+    with ThreadPoolExecutor(4) as threads:
+        at_once = list(threads.map(lambda module: ir.to_proto(to_onnx(module, (X,)).model).SerializeToString(), modules * 3))
+    assert at_once == alone * 3
+    assert nn.Module.__call__ is called
