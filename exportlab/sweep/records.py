@@ -10,15 +10,16 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import Outcome
 from ..said import Heard
+from .fields import check_environment, check_record, row_of
 
 SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
@@ -33,6 +34,9 @@ class Key(NamedTuple):
     exporter: str
     mode: str
     round: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.case}, {self.exporter}, {self.mode}, round {self.round}"
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,9 @@ class Record(Heard):
         """Return the record with these fields, as JSON holds them.
 
         Raises:
-            TypeError: one has no such name, or is missing. ValueError: its outcome is none.
+            ValueError: one is missing, is not known, or holds something else than it should.
         """
+        check_record(fields)
         lists = {name: tuple(fields.get(name, ())) for name in ("failed", "said")}
         return cls(**{**fields, "outcome": Outcome(fields["outcome"]), **lists})
 
@@ -109,49 +114,6 @@ class RecordsError(ValueError):
     """A file of records cannot be used; the message says which line, or what differs."""
 
 
-class Journal:
-    """A file of records that is being added to, one flushed line at a time; a torn last line is cut off when it is opened."""
-
-    def __init__(self, path: str | Path, environment: Mapping[str, Any]) -> None:
-        """Opens or begins the file.
-
-        Raises:
-            RecordsError: it holds something else, or records of another environment: these are not to be mixed.
-        """
-        self.path, self.environment = Path(path), str(environment["id"])
-        self.records = self._continued(environment) if self.path.exists() else []
-        self._file: IO[str] = self.path.open("a", encoding="utf-8")
-        if not self._file.tell():
-            self._append(json.dumps({"schema": SCHEMA, "environment": dict(environment)}))
-
-    def write(self, record: Record) -> Record:
-        """Append a record, as one of this environment, and return it so."""
-        signed = replace(record, environment=self.environment)
-        self.records.append(signed)
-        self._append(signed.line())
-        return signed
-
-    def close(self) -> None:
-        """Close the file; nothing is lost without it."""
-        self._file.close()
-
-    def _append(self, line: str) -> None:
-        self._file.write(line + "\n")
-        self._file.flush()
-
-    def _continued(self, environment: Mapping[str, Any]) -> list[Record]:
-        content = self.path.read_bytes()
-        whole = ended(content)
-        environments, records = parsed(whole.decode("utf-8"), self.path)
-        for known in environments.values():
-            if known["id"] != self.environment:
-                raise RecordsError(f"{self.path} was begun in another environment ({changed(known, environment)}): name another file")
-        if len(whole) < len(content):
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole))
-        return records
-
-
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return what differs between two environments, as `torch_version 2.12.0, now 2.13.0`."""
     keys = [key for key in {**old, **new} if key not in VARYING and old.get(key) != new.get(key)]
@@ -162,18 +124,28 @@ def read(path: str | Path) -> list[Record]:
     """Return the records of a file, in its order, without a torn last line.
 
     Raises:
-        OSError: it cannot be read. RecordsError: a line that ends is no record of this schema.
+        OSError: it cannot be read. RecordsError: it is no regular file, or a line that ends is no record of this schema, or a second
+            record of the same run.
     """
-    return parsed(_whole_lines(path), Path(path))[1]
+    return parsed(_content(path), Path(path))[1]
 
 
 def environments(path: str | Path) -> dict[str, dict[str, Any]]:
     """Return the environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
-    return parsed(_whole_lines(path), Path(path))[0]
+    return parsed(_content(path), Path(path))[0]
 
 
-def _whole_lines(path: str | Path) -> str:
-    return ended(Path(path).read_bytes()).decode("utf-8", errors="replace")
+def _content(path: str | Path) -> bytes:
+    check_regular(Path(path))
+    return Path(path).read_bytes()
+
+
+def check_regular(path: Path) -> None:
+    """Raise a RecordsError where there is something at this path, or at the end of a link there, that is no regular file."""
+    kinds = {"folder": path.is_dir, "pipe": path.is_fifo, "socket": path.is_socket}
+    if path.exists() and not path.is_file():
+        kind = next((kind for kind, holds in kinds.items() if holds()), "device")
+        raise RecordsError(f"{path} is a {kind}: records are kept in regular files")
 
 
 def ended(content: bytes) -> bytes:
@@ -181,31 +153,45 @@ def ended(content: bytes) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
-def parsed(text: str, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
-    """Return environments and records in these lines; `path` is for the messages.
+def parsed(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
+    """Return environments and records in the lines that have an end; `path` is for the messages.
 
     Raises:
-        RecordsError: a line is neither.
+        RecordsError: a line is neither; or the first one is no environment; or a run has two records.
     """
-    environments, records = {}, []
-    for number, line in enumerate(text.splitlines(), 1):
+    environments: dict[str, dict[str, Any]] = {}
+    records: dict[Key, tuple[int, Record]] = {}
+    lines = ended(content).split(b"\n")[:-1]
+    if content and not lines:
+        raise RecordsError(f"{path}:1 is not a record: the line has no end")
+    for number, line in enumerate(lines, 1):
         found = _row(line, f"{path}:{number}")
-        if isinstance(found, Record):
-            records.append(found)
+        if not isinstance(found, Record):
+            environments[found["id"]] = found
+        elif not environments:
+            raise RecordsError(f"{path}:{number} is not a record of a sweep: a line with its environment must come before it")
+        elif found.key in records:
+            raise RecordsError(f"{path}:{number} is a second record of {found.key}, after line {records[found.key][0]}")
         else:
-            environments[str(found["id"])] = found
-    return environments, records
+            records[found.key] = number, found
+    return environments, [record for _, record in records.values()]
 
 
-def _row(line: str, place: str) -> Record | dict[str, Any]:
+def _row(line: bytes, place: str) -> Record | dict[str, Any]:
     try:
-        row = json.loads(line)
-        schema = row.get("schema")
-        if schema == SCHEMA:
-            return row["environment"] if isinstance(row["environment"], dict) else Record.of(row)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        row = row_of(line)
+        if "schema" not in row:
+            raise ValueError("it has no schema")
+        if (schema := row["schema"]) == SCHEMA:
+            return _environment(row) if isinstance(row.get("environment"), dict) else Record.of(row)
+    except ValueError as error:
         raise RecordsError(f"{place} is not a record: {error}") from error
     raise RecordsError(f"{place} has schema {schema}, this version reads schema {SCHEMA}")
+
+
+def _environment(row: Mapping[str, Any]) -> dict[str, Any]:
+    check_environment(row["environment"])
+    return dict(row["environment"])
 
 
 def groups(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
@@ -220,13 +206,21 @@ def save_pyperf(records: Iterable[Record], path: str | Path, environment: Mappin
     """Write the seconds of export, save, load and call as pyperf JSON, one value a round, for `python -m pyperf compare_to`.
 
     Raises:
-        OSError: the file cannot be written. RecordsError: no record has any seconds.
+        OSError: the file cannot be written. RecordsError: no record has any seconds, or one has what nobody can have measured.
     """
     timings = {}
-    for names, rounds in groups(records).items():
+    for names, rounds in groups(map(_checked, records)).items():
         reached = [figure for figure in FIGURES if all(figure in r.seconds for r in rounds)]
         if reached:
             timings[", ".join(names)] = Timings((), tuple({figure: r.seconds[figure] for figure in reached} for r in rounds))
     if not timings:
         raise RecordsError("no record has any seconds: nothing was exported")
     return save(path, timings, {key: value for key, value in environment.items() if key != "id"})
+
+
+def _checked(record: Record) -> Record:
+    try:
+        check_record(asdict(record))
+    except ValueError as error:
+        raise RecordsError(f"{record.key}: {error}") from error
+    return record

@@ -13,7 +13,8 @@ from ..cases import registered
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
-from .records import Journal, Record, environment
+from .journal import Journal
+from .records import Record, environment
 from .task import Task
 
 Tell = Callable[[Counter[Outcome], int], None]

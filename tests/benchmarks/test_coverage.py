@@ -104,7 +104,7 @@ def test_what_was_warned_of_and_what_is_narrow_is_not_silent(headline: Callable[
         for who, outcomes in kinds.items()
         for i, (case, outcome) in enumerate(zip(cases, outcomes + ["ok"] * (60 if who != "aoti" else 3), strict=False))
     ]
-    head = {"schema": 1, "environment": {"id": "", **METADATA, "torch_version": "2", "onnxruntime_version": "1"}}
+    head = {"schema": 1, "environment": {"id": "0", **METADATA, "torch_version": "2", "onnxruntime_version": "1"}}
     lines = [json.dumps(head), *(record.line() for record in made)]
     (stored_elsewhere / "docs/data/matrix.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     first, *others = headline("coverage")

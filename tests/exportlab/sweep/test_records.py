@@ -11,8 +11,9 @@ import pytest
 
 from exportlab.outcomes import Outcome
 from exportlab.sweep.changes import chance_apart, changes
+from exportlab.sweep.journal import Journal
 from exportlab.sweep.progress import totals
-from exportlab.sweep.records import Journal, Record, RecordsError, environment, environments, read, save_pyperf
+from exportlab.sweep.records import Record, RecordsError, environment, environments, read, save_pyperf
 
 HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
 GOOD = Record(
@@ -29,17 +30,22 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "seen.jsonl"
 
 
+def made(name: str, value: object) -> str:
+    """A line that would be a record, but for one of its fields."""
+    return json.dumps({**json.loads(replace(GOOD, round=9).line()), name: value})
+
+
 def test_what_is_written_is_read(path: Path) -> None:
     assert read(path) == [GOOD, BAD]
     assert environments(path) == {"ab12cd34": HERE}
 
 
 def test_what_was_said_is_read_and_records_from_before_have_nothing(path: Path) -> None:
-    said = replace(BAD, said=("TracerWarning: é",))
-    before = json.loads(GOOD.line())
+    said, old = replace(BAD, round=2, said=("TracerWarning: é",)), replace(GOOD, round=2)
+    before = json.loads(old.line())
     del before["said"]
     path.write_text(path.read_text(encoding="utf-8") + said.line() + "\n" + json.dumps(before) + "\n", encoding="utf-8")
-    assert read(path) == [GOOD, BAD, said, GOOD]
+    assert read(path) == [GOOD, BAD, said, old]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +92,32 @@ def test_records_of_another_environment_are_not_mixed_in(path: Path) -> None:
         ("[1]", r"seen\.jsonl:4 is not a record"),
         ('{"schema": 1, "case": "mlp"}', r"seen\.jsonl:4 is not a record"),
         ('{"schema": 99}', "has schema 99, this version reads schema 1"),
+        ('{"schema": 1, "environment": {}}', "4 is not a record: its environment's id must be a text"),
+        (made("case", ["mlp"]), "4 is not a record: its case must be a text"),
+        (made("case", ""), "4 is not a record: its case must be a text that is not empty"),
+        (made("outcome", ["ok"]), "4 is not a record: its outcome must be one of wrong, frozen"),
+        (made("outcome", "fine"), "its outcome must be one of"),
+        (made("round", True), "its round must be a whole number from 1 on"),
+        (made("round", 0), "its round must be"),
+        (made("seconds", None), "its seconds must be an object"),
+        (made("seconds", {"export": None}), "its seconds must be an object, each value seconds between 1e-12 and 1e"),
+        (made("seconds", {"export": "1"}), "its seconds must be"),
+        (made("seconds", {"export": 0}), "its seconds must be"),
+        (made("seconds", {"export": -1.0}), "its seconds must be"),
+        (made("seconds", {"export": 10**400}), "its seconds must be"),
+        (made("seconds", {"export": float("inf")}), "Infinity is no number in JSON"),
+        (made("worst", float("nan")), "NaN is no number in JSON"),
+        (made("failed", "abc"), "its failed must be a list"),
+        (made("failed", [{"check": "save"}]), "its failed must be a list"),
+        (made("failed", [{"check": "save", "detail": "", "outcome": "fine"}]), "its failed must be a list"),
+        (made("said", "abc"), "its said must be a list"),
+        (made("nodes", -1), "its nodes must be a whole number that is not negative or null"),
+        (made("nodes", 10**30), "its nodes must be"),
+        (made("colour", "red"), "it has 'colour', which is not known here"),
+        ('{"case": ' * 100_000, "4 is not a record: it is nested too deeply"),
+        (made("nodes", 0).replace(": 0", ": " + "9" * 5000), "4 is not a record: Exceeds the limit"),
     ],
+    ids=lambda text: text[:60],
 )
 def test_a_line_that_is_no_record_is_named(path: Path, line: str, said: str) -> None:
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
@@ -111,6 +142,19 @@ def test_seconds_are_written_for_pyperf(tmp_path: Path) -> None:
     (found,) = pyperf.BenchmarkSuite.load(str(tmp_path / "times.json"))
     assert found.get_name() == "mlp, dynamo, dynamic, export"
     assert list(found.get_values()) == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf"), float("nan")])
+def test_seconds_that_nobody_measured_are_not_written_for_pyperf(tmp_path: Path, seconds: float) -> None:
+    with pytest.raises(RecordsError, match="mlp, dynamo, dynamic, round 1: its seconds must be"):
+        save_pyperf([replace(GOOD, seconds={"export": seconds})], tmp_path / "times.json", environment(1))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lone_surrogate_is_read_as_it_is(path: Path) -> None:
+    said = replace(BAD, round=2, said=("\ud800",))
+    path.write_text(path.read_text(encoding="utf-8") + said.line() + "\n", encoding="utf-8")
+    assert read(path)[-1] == said
 
 
 def test_a_sweep_without_seconds_has_nothing_for_pyperf(tmp_path: Path) -> None:
