@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -50,8 +51,8 @@ def to_onnx(
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define.
             Equal blocks are captured once; the report says which were proven equal, and why others were not.
-        mutations: "error" refuses a model that changes a buffer or an input; "outputs" returns the new values as further outputs, and makes
-            a changed buffer an input whose default is its value at export.
+        mutations: "error" refuses a model that changes a buffer or an input; "outputs" makes an input of a changed buffer `running`, and
+            returns all new values as further outputs, `running_new`. The report has what the first call gets.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
 
@@ -94,7 +95,7 @@ def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, o
     blocks = Blocks(capture.sharing) if capture.sharing else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
     model = conversion.model()
-    return Program(passes_applied(model) if optimize else model, capture.program, _report(dispatch, blocks, conversion.mutated))
+    return Program(passes_applied(model) if optimize else model, capture.program, _report(dispatch, blocks, conversion))
 
 
 def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> None:
@@ -124,10 +125,11 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         raise UnsupportedArgument("functions must be True or a sequence of module classes")
 
 
-def _report(dispatch: Dispatch, blocks: Blocks | None, mutations: tuple[str, ...]) -> ConversionReport:
+def _report(dispatch: Dispatch, blocks: Blocks | None, conversion: Conversion) -> ConversionReport:
     sources = {source: len(nodes) for source, nodes in sorted(dispatch.used.items())}
     fallbacks = {op_title(node.target): source for source, nodes in dispatch.used.items() if source in FALLBACKS for node in nodes}
+    report = ConversionReport(sources, fallbacks, mutations=conversion.mutated, state=conversion.state)
     if blocks is None:
-        return ConversionReport(sources, fallbacks, mutations=mutations)
+        return report
     calls = {name: len(nodes) for name, nodes in blocks.calls.items()}
-    return ConversionReport(sources, fallbacks, calls, dict(blocks.sharing.repeated), dict(blocks.sharing.alone), mutations)
+    return replace(report, functions=calls, shared=dict(blocks.sharing.repeated), not_shared=dict(blocks.sharing.alone))

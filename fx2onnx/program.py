@@ -29,7 +29,8 @@ class ConversionReport:
         functions: how often each local function is called.
         shared: the blocks that were not captured, and the one whose capture they stand on.
         not_shared: the blocks that were captured alone, and why.
-        mutations: the inputs and buffers that the model changes, whose new values are further outputs.
+        mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
+        state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
     """
 
     sources: Mapping[str, int] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class ConversionReport:
     shared: Mapping[str, str] = field(default_factory=dict)
     not_shared: Mapping[str, str] = field(default_factory=dict)
     mutations: tuple[str, ...] = ()
+    state: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 class Program(torch.onnx.ONNXProgram):
@@ -50,6 +52,8 @@ class Program(torch.onnx.ONNXProgram):
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[torch.Tensor]:
         """Run the file in ONNX Runtime with the arguments of the module, or with the inputs of the file in their order.
 
+        State that is not given is as it was at the export.
+
         Raises:
             ValueError: a number differs from the one that the file has as a constant.
         """
@@ -58,7 +62,13 @@ class Program(torch.onnx.ONNXProgram):
         ordered = {name: kwargs[name] for name in order} if set(order) == set(kwargs) else kwargs
         leaves, spec = pytree.tree_flatten((args, ordered))
         as_exported = spec == self.exported_program.call_spec.in_spec
-        return super().__call__(*(_inputs_among(leaves, self.exported_program) if as_exported else leaves))
+        given = _inputs_among(leaves, self.exported_program) if as_exported else leaves
+        return super().__call__(*given, *self._state_after(len(given)))
+
+    def _state_after(self, given: int) -> list[torch.Tensor]:
+        """The state at the export, where the inputs after the first `given` are that."""
+        rest = [str(value.name) for value in self.model.graph.inputs][given:]
+        return [self.report.state[name] for name in rest] if set(rest) <= set(self.report.state) else []
 
     def apply_weights(self, state_dict: dict[str, torch.Tensor]) -> None:
         """Put other weights in the place of those of the same names.

@@ -18,8 +18,8 @@ from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact, written_by
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
-from .to_onnx import ONE_AT_A_TIME, as_eval
-from .to_onnx_exporter import ToOnnx
+from .to_onnx import ONE_AT_A_TIME, as_eval, changed_names
+from .to_onnx_exporter import StatefulArtifact, ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
 from .transformers_onnx import TransformersOnnx
@@ -110,4 +110,5 @@ def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]
         model = ir.external_data.load_to_model(ir.load(path))
     except DecodeError as error:
         raise ValueError(f"{path} is not an ONNX model") from error
-    return OnnxArtifact(model, by_example(args, kwargs, returned), f"{Path(path).name}, written by {written_by(model)}")
+    kind = StatefulArtifact if changed_names(model) else OnnxArtifact
+    return kind(model, by_example(args, kwargs, returned), f"{Path(path).name}, written by {written_by(model)}")

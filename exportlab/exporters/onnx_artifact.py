@@ -15,14 +15,18 @@ from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
 from .session import session
-from .to_onnx import EXTERNAL_DATA_ABOVE, save_whole
+from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
 WRITERS = {"fx2onnx": "to_onnx", "pytorch": "torch.onnx.export"}  # by the name of the producer
 
 
 class OnnxArtifact(Artifact):
-    """An onnx-ir model, its calling convention, what was asked of it, and where it is known the captured graph that it was made of."""
+    """An onnx-ir model, its calling convention, what was asked of it, and where it is known the captured graph that it was made of.
+
+    Attributes:
+        state: further inputs, each with what it is given.
+    """
 
     def __init__(
         self,
@@ -37,6 +41,7 @@ class OnnxArtifact(Artifact):
         self.exporter = exporter
         self.asked = asked or Interface()
         self.captured = captured
+        self.state = initial_state(model)
 
     @cached_property
     def session(self) -> Any:
@@ -61,10 +66,12 @@ class OnnxArtifact(Artifact):
             TypeError, ValueError: the arguments are not those of the export.
         """
         leaves = self.calling.feed(args, kwargs)
-        inputs = self.session.get_inputs()
+        declared = {value.name: value for value in self.session.get_inputs()}
+        state = {name: _fed(value, declared[name].type) for name, value in self.state.items()}
+        inputs = [value for name, value in declared.items() if name not in state]
         if len(inputs) != len(leaves):
             raise ValueError(f"the file has {len(inputs)} inputs ({', '.join(i.name for i in inputs)}), the call gives {len(leaves)}")
-        feeds = {declared.name: _fed(leaf, declared.type) for declared, leaf in zip(inputs, leaves, strict=True)}
+        feeds = {value.name: _fed(leaf, value.type) for value, leaf in zip(inputs, leaves, strict=True)} | state
         return self.calling.assemble([_tensor(value) for value in self._run(feeds)])
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from fx2onnx.errors import op_title, shown_path, users_line
 from fx2onnx.mode import SAID, as_eval, evaluated, in_training
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
 from fx2onnx.saving import save_whole
+from fx2onnx.state import changed_names, initial_state
 
 __all__ = [
     "EXTERNAL_DATA_ABOVE",
@@ -20,8 +21,10 @@ __all__ = [
     "SAID",
     "ToOnnxError",
     "as_eval",
+    "changed_names",
     "evaluated",
     "in_training",
+    "initial_state",
     "keywords_named",
     "moves",
     "op_title",

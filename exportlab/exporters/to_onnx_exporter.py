@@ -14,7 +14,7 @@ from ..outcomes import Outcome
 from .artifact import Interface
 from .calling import Calling, by_signature
 from .onnx_artifact import OnnxArtifact
-from .to_onnx import ToOnnxError, to_onnx
+from .to_onnx import ToOnnxError, changed_names, to_onnx
 
 
 class ToOnnx:
@@ -53,19 +53,19 @@ class ToOnnx:
         assert program.exported_program is not None
         calling = by_signature(program.exported_program)
         if program.report.mutations:
-            return StatefulArtifact(program.model, calling, self.name, asked, program.report.mutations)
+            return StatefulArtifact(program.model, calling, self.name, asked, program.report.state)
         return OnnxArtifact(program.model, calling, self.name, asked, program.exported_program)
 
 
 class StatefulArtifact(OnnxArtifact):
-    """A model that returns its new state after its results: what one call returns, the next one gets.
+    """A model that returns its new state after its results: what one call returns, the next one gets. It drops new values of its inputs."""
 
-    The last outputs are the new values of `state`, names of inputs that have a default; those of the caller's own inputs are dropped.
-    """
-
-    def __init__(self, model: ir.Model, calling: Calling, exporter: str, asked: Interface, state: tuple[str, ...]) -> None:
+    def __init__(
+        self, model: ir.Model, calling: Calling, exporter: str, asked: Interface | None = None, state: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(model, calling, exporter, asked)
-        self.state = state
+        self.state = dict(self.state if state is None else state)
+        self.changed = changed_names(model)
         self._held: dict[str, Any] = {}
 
     def fresh(self) -> StatefulArtifact:
@@ -76,7 +76,6 @@ class StatefulArtifact(OnnxArtifact):
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         results = super()._run(feeds | self._held)
-        own = len(results) - len(self.state)
-        defaults = {value.name for value in self.session.get_overridable_initializers()}
-        self._held = {name: value for name, value in zip(self.state, results[own:], strict=True) if name in defaults}
+        own = len(results) - len(self.changed)
+        self._held = {name: value for name, value in zip(self.changed, results[own:], strict=True) if name in self.state}
         return results[:own]

@@ -11,6 +11,7 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
 from ..errors import MutationError, NameCollision, unsupported
+from ..state import describe_state
 from .aliasing import writes
 from .dtypes import BOOL, FLOAT, INT64, onnx_dtype
 from .graph import Graph
@@ -54,7 +55,9 @@ class Conversion:
         self.g.subgraph = subgraph_translator(dispatch, self.tracks)
         self.interpreter = Interpreter(self.g, program.graph_module, dispatch, self.tracks, blocks)
         self.inputs: list[Tensor] = []
+        self.weights: dict[str, Tensor] = {}
         self.mutated: tuple[str, ...] = ()
+        self.state: dict[str, torch.Tensor] = {}
         self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
 
     def model(self) -> ir.Model:
@@ -125,8 +128,11 @@ class Conversion:
         for node in placeholders:
             spec = self.kinds[node.name]
             if spec.kind in WEIGHTS and (node.users or self.tracks):
-                name = self.shared.names.unique(spec.target)
-                self.interpreter.memory.bind(node, self.g.initializer(name, _weight(self.program, spec.target)))
+                made = self.g.initializer(self.shared.names.unique(spec.target), _weight(self.program, spec.target))
+                self.weights[spec.target] = made
+                self.interpreter.memory.bind(node, made)
+                if self.tracks and spec.kind != InputKind.PARAMETER:
+                    self.shared.may_change.add(made)
 
     def _outputs(self, placeholders: Sequence[torch.fx.Node]) -> list[Tensor]:
         results: list[tuple[str, Tensor]] = []
@@ -136,14 +142,25 @@ class Conversion:
                 results += self._result(node)
             elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
                 further.append((spec.target, self.interpreter.memory.read(node)))
-        further += self._written(placeholders)
+        further = sorted(further + self._written(placeholders), key=lambda changed: changed[0] not in self.weights)
         if further and self.asked.mutations == "error":
             raise MutationError(_mutation_text([name for name, _ in further]))
-        self.mutated = tuple(name for name, _ in further)
-        named = results + [(f"{name}/new", value) for name, value in further]
-        if len(self.asked.output_names) > len(named):
-            raise NameCollision(f"output_names has {len(self.asked.output_names)} names, but the model has {len(named)} outputs")
-        return self._named(named)
+        if len(self.asked.output_names) > len(results) + len(further):
+            raise NameCollision(
+                f"output_names has {len(self.asked.output_names)} names, but the model has {len(results) + len(further)} outputs"
+            )
+        self._becomes_state([name for name, _ in further])
+        return self._named(results, [(f"{name}_new", value) for name, (_, value) in zip(self.mutated, further, strict=True)])
+
+    def _becomes_state(self, changed: Sequence[str]) -> None:
+        """Make an input without a default of each buffer that is changed: ONNX Runtime hides those that have one, and warns of them."""
+        names = [self.weights[name].name if name in self.weights else name for name in changed]
+        self.mutated = tuple(str(name) for name in names)
+        for target, name in zip(changed, self.mutated, strict=True):
+            if target in self.weights:
+                self.inputs.append(self.shared.initializers.pop(name))
+                self.state[name] = _weight(self.program, target).detach().clone()
+                self.weights[target].const_value = None
 
     def _result(self, node: Any) -> list[tuple[str, Tensor]]:
         if not isinstance(node, torch.fx.Node):
@@ -166,11 +183,11 @@ class Conversion:
                 found.append((self.kinds[node.name].target or node.name, self.interpreter.memory.read(node)))
         return found
 
-    def _named(self, results: list[tuple[str, Tensor]]) -> list[Tensor]:
+    def _named(self, results: list[tuple[str, Tensor]], state: list[tuple[str, Tensor]]) -> list[Tensor]:
         taken: set[int] = set()
         outputs = []
-        for position, (name, value) in enumerate(results):
-            if value.producer() is None or id(value) in taken:
+        for position, (name, value) in enumerate(results + state):
+            if value.producer() is None or id(value) in taken or position >= len(results):  # what is written keeps the name of its node
                 value = self.g.copied(value)
                 value.name = self.shared.names.unique(name)
             taken.add(id(value))
@@ -181,11 +198,13 @@ class Conversion:
 
     def _assembled(self, outputs: list[Tensor]) -> ir.Model:
         used = [v for v in self.shared.initializers.values() if v.uses()]
-        state = [v for v in used if v.name in self.mutated]
         graph = ir.Graph(
-            self.inputs + state, outputs, nodes=self.g.nodes, initializers=used, opset_imports=dict(self.shared.domains), name="main_graph"
+            self.inputs, outputs, nodes=self.g.nodes, initializers=used, opset_imports=dict(self.shared.domains), name="main_graph"
         )
-        return ir.Model(graph, ir_version=IR_VERSION, producer_name="fx2onnx", functions=list(self.shared.functions.values()))
+        model = ir.Model(graph, ir_version=IR_VERSION, producer_name="fx2onnx", functions=list(self.shared.functions.values()))
+        if self.mutated:
+            describe_state(model, self.mutated, [str(value.name) for value in outputs[-len(self.mutated) :]], self.state)
+        return model
 
 
 def _weight(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:

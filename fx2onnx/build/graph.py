@@ -185,7 +185,7 @@ class Graph(Tape):
         """Return a matrix, transposed: a weight by another view of its memory, anything else by a node."""
         if self.body is not None and (formal := self.body.transposed(weight)) is not None:
             return formal
-        if weight.const_value is None or weight.name not in self.shared.initializers:
+        if weight.const_value is None or weight.name not in self.shared.initializers or weight in self.shared.may_change:
             return self.Transpose(weight, perm=[1, 0])
         name = f"{weight.name}{TRANSPOSED}"
         return self.shared.initializers.get(name) or self.initializer(name, weight.const_value.raw.t())

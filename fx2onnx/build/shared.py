@@ -16,7 +16,7 @@ from .values import Size
 
 
 class Shared:
-    """The opset, the names in use, the weights, the local functions, and how axes are called."""
+    """The opset, the names in use, the weights and which of them a call may change, the local functions, and how axes are called."""
 
     def __init__(self, opset: int, dim_names: Mapping[sympy.Expr, str] | None = None) -> None:
         self.opset = opset
@@ -24,6 +24,7 @@ class Shared:
         self._texts: dict[sympy.Expr, str] = {}
         self.names = Names()
         self.initializers: dict[str, Tensor] = {}
+        self.may_change: set[Tensor] = set()
         self.functions: dict[Any, ir.Function] = {}
         self.domains: dict[str, int] = {"": opset}
 

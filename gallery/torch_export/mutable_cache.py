@@ -104,16 +104,15 @@ assert captured.module().filled.item() == 0
 # %%
 # What works: state in, state out
 # -------------------------------
-# With ``mutations="outputs"``, ``to_onnx`` returns the new values after the results. Each changed buffer is an input as well, which need
-# not be given: its value at the export is the default.
+# With ``mutations="outputs"``, ``to_onnx`` makes an input of each changed buffer, and returns the new values after the results, named after
+# the buffers: *cache* goes in, *cache_new* comes out.
 
-names = ["y", "next_cache", "next_filled"]
-stateful = to_onnx(fresh(), samples[0], dynamic_shapes=new, mutations="outputs", output_names=names)
+stateful = to_onnx(fresh(), samples[0], dynamic_shapes=new, mutations="outputs", output_names=["y"])
 assert stateful.report.mutations == ("cache", "filled")
 show.summary(stateful)
 
 # %%
-# Whoever calls it carries the state. Under which names it comes back, the report says:
+# Whoever calls it carries the state. The report has what the first call gets:
 
 
 def session_of(program):
@@ -126,12 +125,12 @@ def session_of(program):
 
 class Carried:
     def __init__(self, program, keep=True):
-        self.session, self.names, self.keep = session_of(program), program.report.mutations, keep
-        self.state = {}
+        self.session, self.keep = session_of(program), keep
+        self.state = {name: value.numpy() for name, value in program.report.state.items()}
 
     def __call__(self, x):
-        y, *state = self.session.run(None, {"x": x.numpy(), **self.state})
-        self.state = dict(zip(self.names, state, strict=True)) if self.keep else {}
+        y, *new = self.session.run(None, {"x": x.numpy(), **self.state})
+        self.state = dict(zip(self.state, new, strict=True)) if self.keep else self.state
         return torch.from_numpy(y)
 
 
@@ -141,7 +140,7 @@ for x in steps:
 assert carried.state["filled"].item() == eager.filled.item() == 7
 
 # %%
-# A new conversation is a new ``Carried``, or an empty ``state``. Two rows more do not fit. Eager raises, and so does the file:
+# A new conversation is a new ``Carried``, or the first ``state`` again. Two rows more do not fit. Eager raises, and so does the file:
 
 with expect_failure(IndexError, match="out of bounds"):
     eager(steps[0])

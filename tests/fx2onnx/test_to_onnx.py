@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 import pytest
 import torch
 from modules import Op
@@ -15,6 +19,7 @@ from torch.export import Dim
 from exportlab import to_onnx, verify, zoo
 from fx2onnx import NEWEST_OPSET, OLDEST_OPSET
 from fx2onnx.errors import MutationError, NameCollision
+from fx2onnx.state import initial_state
 
 X = torch.randn(4, 3)
 BATCH = ({0: "batch"},)
@@ -156,16 +161,81 @@ def test_a_changed_input_is_refused_by_name() -> None:
         to_onnx(Op(lambda x: x.add_(1)), (X.clone(),))
 
 
-def test_a_changed_buffer_becomes_an_output_and_an_input_with_a_default() -> None:
-    program = to_onnx(Counter(), (X,), mutations="outputs", output_names=["y", "calls_now"])
+def test_a_changed_buffer_is_an_input_and_its_new_value_an_output_named_after_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = to_onnx(Counter(), (X,), tmp_path / "model.onnx", mutations="outputs")
     assert program.report.mutations == ("calls",)
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(program.model_proto.SerializeToString())
-    _, once = session.run(None, {"x": X.numpy()})
-    y, twice = session.run(None, {"x": X.numpy(), "calls": once})
-    assert (once.item(), twice.item()) == (1, 2)
-    assert torch.equal(torch.from_numpy(y), 2 * X)
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    assert [value.name for value in session.get_inputs()] == ["x", "calls"]
+    assert [value.name for value in session.get_outputs()][1:] == ["calls_new"]
+    state = {name: value.numpy() for name, value in program.report.state.items()}
+    for calls in (1, 2, 3):
+        y, *new = session.run(None, {"x": X.numpy(), **state})
+        state = dict(zip(state, new, strict=True))
+        assert state["calls"].item() == calls
+        assert torch.equal(torch.from_numpy(y), calls * X)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_says_what_its_state_is_and_what_the_first_call_gets(tmp_path: Path) -> None:
+    to_onnx(Counter(), (X,), tmp_path / "model.onnx", mutations="outputs", output_names=["y", "calls_now"])
+    described = json.loads(onnx.load(tmp_path / "model.onnx").metadata_props[0].value)
+    assert described == {"calls": {"new": "calls_now", "dtype": "float32", "shape": [1], "values": 0.0}}
+    assert initial_state(ir.load(tmp_path / "model.onnx")) == {"calls": torch.zeros(1)}
+
+
+def test_the_state_at_the_export_stays_when_the_model_goes_on() -> None:
+    model = Counter()
+    program = to_onnx(model, (X,), mutations="outputs")
+    model(X)
+    assert program.report.state["calls"].item() == 0
+    assert program(X)[1].item() == 1
+    assert program(X, torch.tensor([5.0]))[1].item() == 6
+
+
+def test_the_lines_on_the_page_carry_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs/converter.md").read_text(encoding="utf-8")
+    section = page.split("## State from one call to the next")[1].split("\n## ")[0]
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
+        exec(block, names)
+    eager = names["Running"]()
+    eager(names["x"])
+    assert list(names["state"]) == ["running"]
+    assert not torch.equal(torch.from_numpy(names["state"]["running"]), eager.running)
+    for _ in range(2):
+        again = names["Running"]()
+        again.running.copy_(torch.from_numpy(names["state"]["running"]))
+        y, new = names["session"].run(None, {"x": names["x"].numpy(), **names["state"]})
+        torch.testing.assert_close((torch.from_numpy(y), torch.from_numpy(new)), (again(names["x"]), again.running))
+        names["state"] = {"running": new}
+
+
+class Learning(nn.Module):
+    """Multiplies by a matrix that it changes afterwards, and keeps the last rows without looking at them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("matrix", torch.eye(3))
+        self.register_buffer("last", torch.arange(3.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.functional.linear(x, self.matrix)
+        self.matrix.add_(1)
+        self.last.copy_(x[-1])
+        return y
+
+
+def test_state_is_read_where_a_weight_would_be_stored_transposed_and_is_an_input_where_nobody_reads_it() -> None:
+    program = to_onnx(Learning(), (X,), mutations="outputs", optimize=True)
+    assert list(program.report.state) == ["matrix", "last"]
+    y, matrix, last = program(X)
+    y, matrix, last = program(X, matrix, last)
+    eager = Learning()
+    eager(X)
+    torch.testing.assert_close((y, matrix, last), (eager(X), eager.matrix, eager.last))
 
 
 def test_a_translation_of_the_callers_own() -> None:

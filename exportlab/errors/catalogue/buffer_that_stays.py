@@ -46,7 +46,7 @@ def in_and_out() -> Claim:
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` makes it an input with a default and an output: feed what one call returned to the next."""
+    """`to_onnx` makes it an input, `calls`, and an output, `calls_new`: feed what one call returned to the next."""
     return export("to_onnx", Counter(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Counter(), SAMPLES
 
 

@@ -43,7 +43,7 @@ def given_and_returned() -> Claim:
 
 
 def further_output() -> Claim:
-    """`mutations="outputs"` does so with the model as it is: the buffer becomes an input with a default, its new value an output."""
+    """`mutations="outputs"` does so with the model as it is: the buffer becomes an input, its new value an output named after it."""
     return export("to_onnx", Summing(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Summing(), SAMPLES
 
 

@@ -20,6 +20,7 @@ from exportlab.doctor.events import Trial
 from exportlab.doctor.patient import patient_of
 from exportlab.doctor.run import Examination
 from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
+from exportlab.eager import called_once
 from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
 from exportlab.isolation import Abandoned, apart
@@ -96,7 +97,7 @@ def test_the_recipe_makes_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     module, samples = doctor_models.state()
     pasted(diagnosis("state"), module, samples[0])
-    assert (tmp_path / "model.onnx").exists()
+    verify(from_file(tmp_path / "model.onnx", samples[0], {}, called_once(module, Sample(*samples[:1]))), module, samples).check()
 
 
 @pytest.mark.parametrize("exporter", ["dynamo", "to_onnx"])
