@@ -74,7 +74,7 @@ def case_of(task: Task) -> Case:
 def seen(check: Check) -> dict[str, Any]:
     """Return a check as the record keeps it."""
     worst, detail = finite(check.worst), kept(check.detail)
-    return {"check": check.name, "inputs": check.inputs, "outcome": check.outcome, "worst": worst, "detail": detail}
+    return {"check": check.name, "inputs": check.given, "outcome": check.outcome, "worst": worst, "detail": detail}
 
 
 def kept(message: str) -> str:

@@ -17,10 +17,12 @@ import pytest
 import torch
 
 from exportlab import zoo
+from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
-from exportlab.sweep.observe import kept
+from exportlab.sweep.observe import kept, seen
 from exportlab.sweep.records import Record, read
 from exportlab.userfile import all_cases
+from exportlab.verification.report import Check
 
 CASES = '''
 import os
@@ -246,6 +248,10 @@ def test_a_record_holds_what_the_exporter_said(tmp_path: Path) -> None:
     assert (found.outcome, found.warned, found.silent) == ("frozen", True, False)
     assert [line[:33] for line in found.said] == ["TracerWarning: Converting a tenso"]
     assert read(tmp_path / "seen.jsonl") == [found]
+
+
+def test_a_record_names_the_values_at_which_a_check_failed() -> None:
+    assert seen(Check("other values", "f32[4]", Outcome.WRONG, values="one NaN"))["inputs"] == "one NaN: f32[4]"
 
 
 def test_a_message_is_kept_without_the_folders_of_this_machine() -> None:

@@ -40,3 +40,9 @@ def test_how_many_times_its_tolerance_a_difference_is() -> None:
     one = torch.ones(4)
     assert difference_of(one, one + 3.3e-4).times == pytest.approx(3, rel=0.01)
     assert difference_of(one, one.double()).times == torch.inf
+
+
+def test_what_a_processor_flushes_to_zero_is_no_difference() -> None:
+    smallest = torch.tensor([torch.inf, 0.0, 2.94e-39])
+    assert not difference_of(smallest, torch.tensor([torch.inf, 0.0, 0.0])).problem
+    assert difference_of(smallest * 10, torch.tensor([torch.inf, 0.0, 0.0])).problem
