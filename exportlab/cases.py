@@ -9,54 +9,21 @@ them. In pyproject.toml:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from .entry_points import listed
+from .moving import DynamicShapes, dynamic_shapes_of, sizes_of
+from .samples import Declaration, Inputs, NotDeclared, Sample, bound, declared
 from .specs import Maker
 
+__all__ = ["Built", "Case", "Declaration", "DynamicShapes", "Inputs", "Sample", "bound", "case", "registered", "registered_case"]
 GROUP = "exportlab.cases"
-DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # the axes that move, of each input, as torch.onnx.export takes them
-Declaration = tuple[nn.Module, tuple[Any, ...]] | tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The arguments of one call."""
-
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, inputs: Inputs) -> Sample:
-        """Return `inputs` as a sample: a sample, a tuple of positional or a dict of keyword arguments, or one tensor.
-
-        Raises:
-            TypeError: `inputs` is none of these.
-        """
-        if isinstance(inputs, Sample):
-            return inputs
-        if isinstance(inputs, tuple):
-            return cls(inputs)
-        if isinstance(inputs, dict):
-            return cls((), inputs)
-        if isinstance(inputs, torch.Tensor):
-            return cls((inputs,))
-        raise TypeError(f"a sample is a tuple of arguments, a dict of keyword arguments or a Sample, not a {type(inputs).__name__}")
-
-    def leaves(self) -> list[Any]:
-        """Return everything in the containers of its arguments, positional ones first."""
-        return pytree.tree_leaves((self.args, dict(self.kwargs)))
-
-
-Inputs = Sample | tuple[Any, ...] | dict[str, Any] | torch.Tensor  # what `Sample.of` takes
+OF_USER = "exportlab_user_"  # what the module of a file of the user's own is called, before the name of the file
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +37,23 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One scenario. The first value of each dimension is the size at export; the others are only ever used to verify."""
+    """One scenario. The first value of each dimension is the size at export; the others are only ever used to verify.
+
+    Attributes:
+        samples_move: whether the sizes of the samples that its factory gives differ, which a case without `dims` cannot say itself.
+    """
 
     name: str
     factory: Callable[[], Declaration]
     dims: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
     training: bool = False
+    samples_move: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is anything to export it with dynamic axes for."""
+        return bool(self.dims) or self.samples_move
 
     @property
     def doc(self) -> str:
@@ -86,7 +63,7 @@ class Case:
     @property
     def family(self) -> str:
         """The file it stands in."""
-        return self.factory.__module__.rpartition(".")[2]
+        return self.factory.__module__.rpartition(".")[2].removeprefix(OF_USER)
 
     def sizes(self) -> list[dict[str, int]]:
         """Return the sizes to run at, the one of the export first: row i holds the i-th value of every dimension, or its last."""
@@ -95,44 +72,57 @@ class Case:
 
     def build(self) -> Built:
         """Return module, samples and dynamic shapes from one call of the factory, which may be costly."""
-        module, args, kwargs = self._declared()
-        return Built(module.train(self.training), self._samples(args, kwargs), self._dynamic_shapes(module, args, kwargs))
+        made = self.made()
+        return replace(made, module=made.module.train(self.training))
+
+    def made(self) -> Built:
+        """Return the same, the module in the mode that the factory left it in."""
+        module, given = self._declared()
+        samples = self._samples(given)
+        return Built(module, samples, self._dynamic_shapes(module, given, samples))
 
     def module(self) -> nn.Module:
         """Return a new module, always with the same weights, in evaluation mode unless the case is about training."""
         return self._declared()[0].train(self.training)
 
     def samples(self) -> list[Sample]:
-        """Return one sample for each row of `sizes()`, always with the same values."""
-        return self._samples(*self._declared()[1:])
+        """Return the samples that the factory gives, or one for each row of `sizes()`, always with the same values."""
+        return self._samples(self._declared()[1])
 
     def dynamic_shapes(self) -> DynamicShapes:
-        """Return the named axes of the inputs, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when no dimension moves."""
-        return self._dynamic_shapes(*self._declared())
+        """Return the axes that move, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when none does.
 
-    def _samples(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sample]:
-        return [Sample(*Maker(sizes, seed).make((args, kwargs))) for seed, sizes in enumerate(self.sizes())]
+        They are those that the case names; where it names none, those whose sizes differ between the samples that it gives.
+        """
+        module, given = self._declared()
+        return self._dynamic_shapes(module, given, self._samples(given))
 
-    def _dynamic_shapes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DynamicShapes:
+    def _samples(self, given: list[Sample]) -> list[Sample]:
+        rows = enumerate(self.sizes())
+        made = [(sample, Maker(sizes, seed)) for seed, sizes in rows for sample in given]
+        return [Sample(*maker.make((sample.args, dict(sample.kwargs)))) for sample, maker in made]
+
+    def _dynamic_shapes(self, module: nn.Module, given: list[Sample], samples: list[Sample]) -> DynamicShapes:
         if not self.dims:
-            return None
+            return dynamic_shapes_of(module, samples[0], sizes_of(module, samples).moving)
         maker = Maker(self.sizes()[0], 0)
-        made_args, made_kwargs = maker.make((args, kwargs))
-        if not made_kwargs:
-            return tuple(maker.dynamic_shapes(made_args))
-        return maker.dynamic_shapes(bound(module, made_args, made_kwargs))
+        args, kwargs = maker.make((given[0].args, dict(given[0].kwargs)))
+        return maker.dynamic_shapes(bound(module, args, kwargs)) if kwargs else tuple(maker.dynamic_shapes(args))
 
-    def _declared(self) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
+    def _declared(self) -> tuple[nn.Module, list[Sample]]:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            declared = self.factory()
-        return checked(declared, self.name)
+            returned = self.factory()
+        module, given = declared(returned, self.name)
+        if self.dims and len(given) > 1:
+            raise NotDeclared(f"{self.name} returns several samples and has dims too: these make the samples, so it must return one")
+        return module, given
 
 
 def case(
     dims: Mapping[str, tuple[int, ...]] | None = None, topics: tuple[str, ...] = (), training: bool = False
 ) -> Callable[[Callable[[], Declaration]], Case]:
-    """Declare a case: decorates a function that returns `(module, args)` or `(module, args, kwargs)`.
+    """Declare a case: decorates a function that returns `(module, args)`, `(module, args, kwargs)` or, without `dims`, several samples.
 
     Args:
         dims: the sizes of each named dimension, the one used to export first. Sizes 0 and 1 belong among the others
@@ -172,27 +162,3 @@ def registered_case(name: str) -> Case:
     if name not in registered():
         raise KeyError(f"no case {name!r}: exportlab.cases.registered() lists them")
     return registered()[name]
-
-
-def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments by the names that `module.forward` gives them.
-
-    Raises:
-        TypeError: `forward` does not take them.
-    """
-    return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
-
-
-def checked(declared: Any, name: str) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]]:
-    """Return what a factory returned, as module, args and kwargs.
-
-    Raises:
-        TypeError: it returned something else.
-    """
-    if not isinstance(declared, tuple) or len(declared) not in (2, 3):
-        raise TypeError(f"{name} must return (module, args) or (module, args, kwargs), it returned a {type(declared).__name__}")
-    module, args, kwargs = (*declared, {})[:3]
-    for what, value, wanted in (("module", module, nn.Module), ("args", args, tuple), ("kwargs", kwargs, dict)):
-        if not isinstance(value, wanted):
-            raise TypeError(f"{name} must return its {what} as a {wanted.__name__}, not as a {type(value).__name__}")
-    return module, args, kwargs

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -20,26 +21,31 @@ from .eager import called_once
 from .entry_points import BrokenEntryPoint
 from .exporters import Artifact, from_file, get
 from .files import check_replaceable
+from .isolation import apart
 from .messages import first_line, quiet
 from .outcomes import Outcome
+from .samples import A_SAMPLE, FORMS
 from .sweep import MODES, Limits, SweepError, grid, sweep
 from .sweep.changes import changes
 from .sweep.isolated import GiB
 from .sweep.progress import progress, totals
 from .sweep.records import RecordsError, environment, read, save_pyperf
-from .userfile import BadInput, all_cases, guarded, load_case, user_line
+from .target import BadInput, check_is_file
+from .userfile import all_cases, built, guarded, load_case, named_case, user_line
 from .verification.comparison import EXPORTERS, Attempt, attempt, reason
 from .verification.difference import TOLERANCES, Tolerances
 from .verification.report import Report
 from .verification.verify import verify
 
 NOT_RIGHT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
+CASES = "A file of your own @cases; such functions in it, by name; or names or families of the zoo."
 LOAD_REFUSED = "ONNX Runtime refuses the file"
 
 T = TypeVar("T")
 
 app = typer.Typer(help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False)
-Target = Annotated[str, typer.Argument(metavar="FILE.py:FACTORY", help="A function that returns (module, args[, kwargs]), or a @case.")]
+Target = Annotated[str, typer.Argument(metavar="FILE.py:NAME", help=GRAMMAR)]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the file.")]
 Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
 Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX opset to ask for; the exporter's own by default.")]
@@ -78,8 +84,7 @@ def verify_file(
     atol: Annotated[float | None, typer.Option(min=0, help="Absolute tolerance of every floating dtype.")] = None,
 ) -> None:
     """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
-    if not file.is_file():
-        raise BadInput(f"there is no file {file}")
+    check_is_file(file)
     case = load_case(target)
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = _read(lambda: from_file(file, first.args, first.kwargs, returned), file)
@@ -100,7 +105,7 @@ def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:
 @app.command("sweep")
 def run_sweep(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.jsonl", help="The records; the same call goes on there.")],
-    cases: Annotated[str, typer.Option(metavar="FILE.py|NAMES", help="A file of your own @cases, or names or families of the zoo.")] = "",
+    cases: Annotated[str, typer.Option(metavar="FILE.py[:NAMES]|NAMES", help=CASES)] = "",
     exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(EXPORTERS),
     modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic, or both.")] = ",".join(MODES),
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; times need four or more.")] = 1,
@@ -113,11 +118,11 @@ def run_sweep(
 ) -> None:
     """Export many cases by several exporters, verify each, and keep a record of each."""
     _check_writable(output)
-    chosen, names = _cases(cases), _listed(exporters)
+    limits = Limits(timeout, int(memory * GiB), threads)
+    (file, chosen), names = _cases(cases, limits), _listed(exporters)
     for name in names:
         _check_exporter(name)
-    tasks = grid(chosen, names, _modes(modes), rounds, cases if cases.endswith(".py") else None)
-    limits = Limits(timeout, int(memory * GiB), threads)
+    tasks = grid(chosen, names, _modes(modes), rounds, file)
     try:
         with progress(len(tasks)) as tell, _executor(scheduler) as executor:
             records = sweep(tasks, output, processes=processes, limits=limits, executor=executor, tell=tell)
@@ -143,9 +148,7 @@ def compare_files(
 
 @app.command("doctor")
 def run_doctor(
-    target: Annotated[
-        str, typer.Argument(metavar="FILE.py:FACTORY", help="It returns (module, args[, kwargs]) or (module, [sample, …]); or a @case.")
-    ],
+    target: Target,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write the report, without weights.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best export, where one is right.")] = None,
     limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = 300.0,
@@ -192,10 +195,27 @@ def main() -> None:
         _stop(error, INTERRUPTED)
 
 
-def _cases(given: str) -> list[Case]:
+def _cases(given: str, limits: Limits) -> tuple[str | None, list[Case]]:
+    """The file of one's own, or None, and its cases: all of it, or those named behind a colon; else those of the zoo."""
     if given.endswith(".py"):
-        return all_cases(given)
-    return [found for name in _listed(given) for found in _registered(name)] if given else list(registered().values())
+        return given, [_looked_at(case, given, limits) for case in all_cases(given)]
+    path, _, names = given.rpartition(":")
+    if path.endswith(".py"):
+        return path, [_looked_at(named_case(path, name), path, limits, named=True) for name in _listed(names)]
+    return None, [found for name in _listed(given) for found in _registered(name)] if given else list(registered().values())
+
+
+def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Case:
+    """The case, and whether its samples move, which only a call of its factory tells; in a process of its own, since it may hang or die.
+
+    What fails there is refused where it was named, and else left to its tasks, which fail by themselves.
+    """
+    if case.dims:
+        return case
+    made = apart(lambda: built(case, Path(path), case.build).dynamic_shapes is not None, seconds=limits.seconds, memory=limits.bytes)
+    if made.failure is not None and named:
+        raise BadInput(f"{path}:{case.name}: {made.failure.error.removeprefix('BadInput: ')}")
+    return replace(case, samples_move=bool(made.value))
 
 
 def _registered(name: str) -> list[Case]:

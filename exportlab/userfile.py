@@ -1,4 +1,8 @@
-"""A case in a file of the user's own, `FILE.py:factory`, and the line of that file an error came from."""
+"""A case in a file of the user's own, `FILE.py:name`, and the line of that file an error came from.
+
+The folder of the file is the last one that imports look into: its siblings are found, and none of them takes the place of an installed
+package that torch imports. The file itself is a module under a name of ours, so that it takes no other module's place.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +14,42 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-from .cases import Built, Case
+from .cases import OF_USER, Built, Case
 from .messages import first_line
+from .samples import FORMS, NotDeclared, kind_of
+from .target import BadInput, check_is_file, target_of
 
 T = TypeVar("T")
 
 
-class BadInput(Exception):
-    """What the user gave cannot be used; the message is one line that says what, where, and what to do."""
-
-
 def load_case(target: str) -> Built:
-    """Return the case, built once, that `FILE.py:factory` names: a `@case`, or a function that returns `(module, args[, kwargs])`.
+    """Return the case, built once, that `FILE.py:name` names: a `@case`, or a function that returns one of `samples.FORMS`.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or the factory returns something else.
     """
-    path, colon, name = target.rpartition(":")
-    if not colon or not path.endswith(".py"):
-        raise BadInput(f"{target!r} is not FILE.py:factory, as in mymodel.py:build")
-    return guarded(named_case(path, name).build, f"{path}:{name}", Path(path))
+    path, name = target_of(target)
+    case = named_case(str(path), name)
+    return built(case, path, case.build)
 
 
 def named_case(path: str, name: str) -> Case:
     """Return the case of this name in a file, not built yet. Raises what `load_case` raises about files and names."""
-    found = getattr(_module(Path(path)), name, None)
-    if found is None:
-        raise BadInput(f"{path} has no {name!r}: it must be a function that returns (module, args) or (module, args, kwargs)")
+    module = _module(Path(path))
+    if not hasattr(module, name):
+        raise BadInput(f"{path} has no {name!r}: it must be a function that returns {FORMS}, or a @case")
+    found = getattr(module, name)
     if not isinstance(found, Case) and not callable(found):
-        raise BadInput(f"{path}:{name} is a {type(found).__name__}, not a function that returns (module, args)")
+        raise BadInput(f"{path}:{name} is {kind_of(found)}, not a function that returns {FORMS}, or a @case")
     return found if isinstance(found, Case) else Case(name, found)
+
+
+def built(case: Case, path: Path, build: Callable[[], Built]) -> Built:
+    """Return what `build` makes by the factory of a case in this file. Raises what `load_case` raises about factories."""
+    try:
+        return guarded(build, f"{path}:{case.name}", path)
+    except NotDeclared as error:
+        raise BadInput(f"{error} (at {path}:{_line_of(case)})") from error
 
 
 def all_cases(path: str) -> list[Case]:
@@ -50,7 +60,7 @@ def all_cases(path: str) -> list[Case]:
     """
     found = [value for value in vars(_module(Path(path))).values() if isinstance(value, Case)]
     if not found:
-        raise BadInput(f"{path} declares no case: decorate functions that return (module, args) with @exportlab.case(dims={{…}})")
+        raise BadInput(f"{path} declares no case: decorate functions with @exportlab.case(dims={{…}}), or name one, {path}:build")
     return found
 
 
@@ -58,10 +68,12 @@ def guarded(call: Callable[[], T], what: str, path: Path) -> T:
     """Return what `call` returns.
 
     Raises:
-        BadInput: it raised; the message names the error and the line of the user's file.
+        BadInput: it raised; the message names the error and the line of the user's file. NotDeclared: as it is.
     """
     try:
         return call()
+    except (BadInput, NotDeclared):
+        raise
     except (Exception, SystemExit) as error:
         raise BadInput(f"{what} raised {first_line(error)}{user_line(error, path)}") from error
 
@@ -82,14 +94,26 @@ def line_in(error: BaseException | None, path: Path) -> int | None:
     return None
 
 
+def _line_of(case: Case) -> int:
+    """The line where a factory begins; 1 for what is no function."""
+    code = getattr(case.factory, "__code__", None)
+    return code.co_firstlineno if code else 1
+
+
 def _module(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise BadInput(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    check_is_file(path)
+    spec = importlib.util.spec_from_file_location(f"{OF_USER}{path.stem}", path.resolve())
     assert spec is not None
     loader = spec.loader
     assert loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look their module up
+    _find_siblings(path.resolve().parent)
     guarded(lambda: loader.exec_module(module), str(path), path)
     return module
+
+
+def _find_siblings(folder: Path) -> None:
+    """For good: a function may import a sibling when it is called."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

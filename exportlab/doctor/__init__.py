@@ -34,8 +34,8 @@ def doctor(
     """Capture and export a model in every way there is, each in a process of its own, and say what came of it.
 
     Args:
-        samples: each `(args, kwargs)`, a tuple of positional arguments, a dict of keyword arguments, or a `Sample`; the first is
-            exported with. Sizes that differ between them move. The model and the samples are not changed.
+        samples: as `verify` takes them, one after the other or in a list; the first is exported with. Sizes that differ between
+            them move. The model and the samples are not changed.
         dynamic_shapes: the axes that move, where the samples shall not say it.
         seconds: what all of it may take. memory: GiB that a step may take, the model included.
         save: where to write the best export.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..isolation import Failure
+from ..moving import Moving
 from ..outcomes import Outcome
 from ..verification.report import Check
 from .lines import SourceLine
-from .samples import Moving
 
 MODEL = "{model}"
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from .. import userfile
-from ..cases import Case, Sample
 from ..exporters.to_onnx import evaluated, in_training, moves
-from ..userfile import BadInput
+from ..moving import Sizes, dynamic_shapes_of, in_between, sizes_of
+from ..samples import Sample, samples_of
+from ..target import target_of
+from ..userfile import built, guarded, named_case
 from ..verification.probe import describe
 from .events import Summary
 from .lines import SourceLine, source_line
-from .samples import Sizes, dynamic_shapes_of, in_between, sizes_of
-
-FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,8 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"the module must be a torch.nn.Module, not a {type(module).__name__}")
-    given = tuple(Sample.of(_paired(sample)) for sample in samples)
-    if not given:
-        raise ValueError("at least one sample is needed, and two of different sizes where sizes move")
+    alone = len(samples) == 1 and isinstance(samples[0], list)
+    given = tuple(samples_of(samples[0] if alone else list(samples), module))
     sizes = sizes_of(module, given)
     shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
     was_training = not train and in_training(module)
@@ -72,53 +67,19 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     return Patient(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 
-def _paired(sample: Any) -> Any:
-    """`(args, kwargs)` as a sample; anything else as it is."""
-    if isinstance(sample, tuple) and len(sample) == 2 and isinstance(sample[0], tuple) and isinstance(sample[1], dict):
-        return Sample(*sample)
-    return sample
-
-
 def loaded(target: str, train: bool = False) -> Patient:
-    """Return the patient that `FILE.py:factory` names; the factory is called once. A `@case` says itself whether it is about training.
+    """Return the patient that `FILE.py:name` names; the factory is called once. A `@case` says itself whether it is about training.
 
     Raises:
         BadInput: no such file or name, or the file or the factory raises, or it returns something else.
     """
-    path, colon, name = target.rpartition(":")
-    if not colon or not path.endswith(".py"):
-        raise BadInput(f"{target!r} is not FILE.py:factory, as in mymodel.py:build")
-    found = userfile.named_case(path, name)
-    if found.dims:
-        built = userfile.guarded(found.build, target, Path(path))
-        return userfile.guarded(lambda: patient_of(built.module, built.samples, built.dynamic_shapes, found.training), target, Path(path))
-    return userfile.guarded(lambda: _of_factory(found, train), target, Path(path))
-
-
-def _of_factory(case: Case, train: bool) -> Patient:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        made = case.factory()
-    if not isinstance(made, tuple) or len(made) not in (2, 3) or not isinstance(made[0], nn.Module):
-        raise TypeError(f"{case.name} must return {FORMS}, it returned {_told(made)}")
-    module = made[0].train() if case.training else made[0]
-    return patient_of(module, _samples(made[1:], case.name), train=train or case.training)
-
-
-def _samples(given: tuple[Any, ...], name: str) -> list[Any]:
-    """The samples in what a factory returns after the module."""
-    first, kwargs = given[0], given[1] if len(given) == 2 else {}
-    if isinstance(first, list) and len(given) == 1:
-        return first
-    if not isinstance(first, tuple) or not isinstance(kwargs, dict):
-        raise TypeError(f"{name} must return {FORMS}; its args are a {type(first).__name__}, its kwargs a {type(kwargs).__name__}")
-    return [Sample(first, kwargs)]
-
-
-def _told(made: Any) -> str:
-    if isinstance(made, tuple):
-        return f"a tuple of {', '.join(type(part).__name__ for part in made) or 'nothing'}"
-    return f"a {type(made).__name__}"
+    path, name = target_of(target)
+    found = named_case(str(path), name)
+    made = built(found, path, found.build if found.dims else found.made)
+    module = made.module.train() if found.training else made.module
+    shapes = made.dynamic_shapes if found.dims else None
+    asked = found.training or (train and not found.dims)
+    return guarded(lambda: patient_of(module, made.samples, shapes, asked), target, path)
 
 
 def without(patient: Patient, valid: Sequence[int]) -> Patient:

@@ -42,6 +42,6 @@ def _grid(cases: Sequence[Case], exporters: Sequence[str], modes: Sequence[str],
     for turn in range(1, rounds + 1):
         for place, case in enumerate(cases, turn):
             begin = place % len(exporters)
-            for mode in (mode for mode in modes if mode == "static" or case.dims):
+            for mode in (mode for mode in modes if mode == "static" or case.moves):
                 for exporter in (*exporters[begin:], *exporters[:begin]):
                     yield Task(case.name, exporter, mode, turn, file)

@@ -12,13 +12,14 @@ from typing import Any
 from torch import nn
 
 from .. import show
-from ..cases import DynamicShapes, Inputs, Sample
+from ..cases import DynamicShapes, Sample
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
 from ..outcomes import Outcome
 from ..said import Heard, names_cause, shortened
+from ..samples import Samples, samples_of
 from .report import Report
 from .verify import verify
 
@@ -83,7 +84,7 @@ class Comparison(show.Tabular):
 
 def compare(
     module: nn.Module,
-    samples: Sequence[Inputs],
+    samples: Samples,
     *,
     dynamic_shapes: DynamicShapes = None,
     exporters: Sequence[str] = EXPORTERS,
@@ -92,12 +93,13 @@ def compare(
     """Export `module` with the first sample by each exporter, and verify each result on all samples.
 
     Args:
+        samples: as `verify` takes them.
         options: further arguments of `export`, by exporter.
 
     Raises:
         ValueError: an exporter is unknown or cannot run here. Whatever `module` itself raises; never what an exporter raises.
     """
-    given, further = [Sample.of(s) for s in samples], options or {}
+    given, further = samples_of(samples, module), options or {}
     return Comparison({name: attempt(get(name), module, given, dynamic_shapes, **further.get(name, {})) for name in exporters})
 
 

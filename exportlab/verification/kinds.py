@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..cases import Sample, bound
+from ..samples import Sample, bound, named
 
 
 def other_kind(module: nn.Module, first: Sample, other: Sample) -> str:
@@ -26,12 +26,6 @@ def _leaves(module: nn.Module, sample: Sample) -> dict[str, Any]:
         arguments = {**{f"argument {i}": arg for i, arg in enumerate(sample.args)}, **sample.kwargs}
     flat = pytree.tree_flatten_with_path(dict(arguments), is_leaf=lambda value: value is None)[0]
     return {named(path): leaf for path, leaf in flat}
-
-
-def named(path: tuple[Any, ...]) -> str:
-    """Return the path of a leaf as one writes it: `x`, `past[0]`."""
-    first, rest = path[0], path[1:]
-    return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))
 
 
 def _differs(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

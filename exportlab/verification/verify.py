@@ -11,10 +11,11 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..cases import Inputs, Sample
+from ..cases import Sample
 from ..exporters import Artifact, Exported, artifact_of
 from ..messages import heard
 from ..outcomes import Outcome
+from ..samples import Samples, samples_of
 from .dependence import Dependence
 from .difference import Tolerances, tolerance_text
 from .kinds import other_kind
@@ -25,7 +26,7 @@ from .report import VALUES, Check, Report
 from .values import USUAL, Variation, varied
 
 
-def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, tolerances: Tolerances | None = None) -> Report:
+def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerances: Tolerances | None = None) -> Report:
     """Run an artifact and the module side by side, in inference mode, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
@@ -38,16 +39,14 @@ def verify(exported: Exported, module: nn.Module, samples: Sequence[Inputs], *, 
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
-        samples: each a tuple of positional arguments, a dict of keyword arguments, or a `Sample` with both.
+        samples: a list, or one: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a `Sample`.
         tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
 
     Raises:
         TypeError: `exported` or a sample is none of these. ValueError: there is no sample.
     """
-    artifact, given = artifact_of(exported), [Sample.of(s) for s in samples]
-    if not given:
-        raise ValueError("verify needs at least one sample, the arguments that the model was exported with")
+    artifact, given = artifact_of(exported), samples_of(samples, module)
     with heard() as said:
         report = _looked_at(artifact, module, given, tolerances)
     return replace(report, said=tuple(said))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from exportlab import cli
+from exportlab.sweep.records import read
+
+ROOT = str(Path(__file__).parents[2])
 
 MODELS = '''
 import sys
@@ -51,6 +57,19 @@ class Bad(nn.Module):
 
 def eager_fails():
     return Bad(), (torch.ones(3),)
+
+def with_keywords():
+    return Scaled(), (torch.ones(4, 3),), {"scale": torch.ones(3)}
+
+def pair():
+    return Scaled(), ((torch.ones(4, 3),), {"scale": torch.ones(3)})
+
+def several():
+    return Scaled(), [((torch.ones(4, 3),), {"scale": torch.ones(3)}), ((torch.ones(7, 3),), {"scale": torch.ones(3)})]
+
+class Scaled(nn.Module):
+    def forward(self, x, *, scale):
+        return x * scale
 
 number = 3
 '''
@@ -115,6 +134,69 @@ def test_another_exporter_may_refuse_what_would_be_frozen(
     assert files(folder) == ["good.onnx"]
 
 
+@pytest.mark.parametrize(("name", "unseen"), [("plain", 0), ("with_keywords", 0), ("pair", 0), ("several", 1), ("good", 3)])
+def test_every_form_is_taken_by_every_command(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, unseen: int
+) -> None:
+    """And what the samples show to move, moves."""
+    target = f"models.py:{name}"
+    assert run(monkeypatch, "export", target, "-o", "it.onnx", "--exporter", "to_onnx") == 0
+    assert capsys.readouterr().out.count("unseen size") == unseen
+    assert run(monkeypatch, "verify", "it.onnx", target) == 0
+
+
+@pytest.mark.parametrize(("names", "modes"), [("pair", ["static"]), ("several,plain", ["dynamic", "static", "static"])])
+def test_the_same_forms_are_taken_by_sweep_and_doctor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], names: str, modes: list[str]
+) -> None:
+    assert run(monkeypatch, "sweep", "--cases", f"models.py:{names}", "--exporters", "torch.export", "-o", "it.jsonl") == 0
+    assert sorted(record.mode for record in read(folder / "it.jsonl")) == modes
+    assert run(monkeypatch, "doctor", f"models.py:{names.partition(',')[0]}", "--exporters", "torch.export") == 0
+    assert "right: torch.export" in capsys.readouterr().out
+
+
+def test_a_function_that_was_named_for_a_sweep_and_is_none_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "sweep", "--cases", "models.py:garbage", "--exporters", "torch.export", "-o", "it.jsonl") == 2
+    assert "garbage must return (module, args), " in capsys.readouterr().err
+    assert files(folder) == []
+
+
+SIBLINGS = {
+    "sibling.py": "from torch import nn\nclass Layer(nn.Linear): pass\n",
+    "sympy.py": "raise RuntimeError('the sympy of a stranger')\n",
+    "late.py": "import torch\ndef ones(): return torch.ones(4, 3)\n",
+    "json.py": """
+import json, sys
+assert hasattr(json, "dumps") and sys.modules["json"] is not sys.modules[__name__]
+from sibling import Layer
+def build():
+    import sympy
+    from late import ones
+    assert hasattr(sympy, "Symbol")
+    return Layer(3, 2), (ones(),)
+""",
+}
+
+
+def test_siblings_are_found_and_take_no_other_modules_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a process of its own: what is imported here stays."""
+    (tmp_path / "models").mkdir()
+    for name, source in SIBLINGS.items():
+        (tmp_path / "models" / name).write_text(source)
+    target = "models/json.py:build"
+    for asked in (
+        ("doctor", target, "--exporters", "torch.export"),
+        ("sweep", "--cases", target, "--exporters", "torch.export", "-o", "it.jsonl"),
+    ):
+        command = [sys.executable, "-P", "-m", "exportlab.cli", *asked]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ROOT})
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "export", "models.py:on_value", "-o", "out.onnx") == 1
     line = next(i for i, text in enumerate(MODELS.splitlines(), 1) if "# here" in text)
@@ -128,12 +210,20 @@ def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch,
     ("target", "output", "said"),
     [
         ("nothing.py:f", "o.onnx", "there is no file nothing.py"),
-        ("models.py", "o.onnx", "'models.py' is not FILE.py:factory"),
+        ("models.py", "o.onnx", "'models.py' is not FILE.py:name"),
         ("models.py:nothing", "o.onnx", "models.py has no 'nothing'"),
-        ("models.py:number", "o.onnx", "models.py:number is a int"),
+        (
+            "models.py:number",
+            "o.onnx",
+            "models.py:number is an int, not a function that returns (module, args), ",
+        ),
         ("models.py:raises", "o.onnx", "models.py:raises raised RuntimeError: no weights here (at models.py:"),
         ("models.py:exits", "o.onnx", "models.py:exits raised SystemExit: 3 (at models.py:"),
-        ("models.py:garbage", "o.onnx", "garbage must return (module, args)"),
+        (
+            "models.py:garbage",
+            "o.onnx",
+            "(module, args, kwargs) or (module, [sample, sample, …]); it returned an int (at models.py:",
+        ),
         ("broken.py:f", "o.onnx", "broken.py raised SyntaxError"),
         ("models.py:good", "missing/o.onnx", "cannot write missing/o.onnx: there is no folder missing"),
         ("models.py:good", ".", "cannot write .: it is a folder"),

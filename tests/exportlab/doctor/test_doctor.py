@@ -19,11 +19,11 @@ from exportlab.doctor import Diagnosis, Options, examined, trial
 from exportlab.doctor.events import Trial
 from exportlab.doctor.patient import patient_of
 from exportlab.doctor.run import Examination
-from exportlab.doctor.samples import dynamic_shapes_of, in_between, sizes_of
 from exportlab.eager import called_once
 from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
 from exportlab.isolation import Abandoned, apart
+from exportlab.moving import dynamic_shapes_of, in_between, sizes_of
 from exportlab.sweep.isolated import GiB
 from exportlab.verification.verify import verify
 

@@ -109,7 +109,7 @@ class Trial:
         return "not reached" if all(difference_of(a, b).worst == 0 for a, b in answers) else "within rounding"
 
     def _verified(self, artifact: Artifact, samples: Sequence[Arguments]) -> tuple[str, str]:
-        report = verify(artifact, self.subject.module, samples)
+        report = verify(artifact, self.subject.module, list(samples))
         quiet = [check for check in report.checks if not check.failed and check.detail]
         return str(report.outcome), "; ".join(f"{check.name}: {check.detail}" for check in (report.failed or quiet))
 

@@ -72,7 +72,7 @@ def double(x: torch.Tensor) -> torch.Tensor:
 
 def failures(wrong: Callable[..., Any], right: nn.Module, *samples: Any) -> dict[str, str]:
     """The outcome of each check that is neither ok nor skipped, by name."""
-    report = verify(Pretender(wrong), right, samples)
+    report = verify(Pretender(wrong), right, list(samples))
     with pytest.raises(VerificationError):
         report.check()
     return {check.name: check.outcome for check in report.checks if check.outcome not in ("ok", "skipped")}

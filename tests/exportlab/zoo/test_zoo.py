@@ -198,9 +198,9 @@ def test_a_dimension_without_a_size_is_refused() -> None:
         (None, "must return"),
         (nn.Identity(), "must return"),
         ((nn.Identity(),), "must return"),
-        ((torch.relu, ()), "module as a Module, not as a builtin_function_or_method"),
-        ((nn.Identity(), [tensor(2)]), "args as a tuple, not as a list"),
-        ((nn.Identity(), (), (tensor(2),)), "kwargs as a dict, not as a tuple"),
+        ((torch.relu, ()), "its module is a builtin_function_or_method"),
+        ((nn.Identity(), [tensor(2)]), "a sample is a tuple of arguments, .* not a TensorSpec"),
+        ((nn.Identity(), (), (tensor(2),)), "its kwargs a tuple"),
     ],
 )
 def test_a_factory_that_returns_something_else_is_refused(returned: Any, message: str) -> None:
@@ -224,7 +224,7 @@ def test_a_sample_is_made_of_whatever_a_call_is_written_as(inputs: Any) -> None:
 
 
 def test_a_sample_of_anything_else_is_refused() -> None:
-    with pytest.raises(TypeError, match="not a list"):
+    with pytest.raises(TypeError, match=r"a sample is a tuple of arguments, .*, not a list"):
         Sample.of([torch.ones(2)])
 
 

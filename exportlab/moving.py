@@ -1,4 +1,4 @@
-"""Find what moves between samples, and make samples of sizes in between."""
+"""What moves between samples, and samples of sizes in between."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..cases import Sample, bound
-from ..specs import Maker
-from ..verification.kinds import named
+from .samples import Sample, bound, named
+from .specs import Maker
 
+DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # the axes that move, of each input, as torch.onnx.export takes them
 SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
 
 
@@ -142,7 +142,7 @@ def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str]) -> tupl
     return ()
 
 
-def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> Any:
+def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> DynamicShapes:
     """Return what `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
     if not moving:
         return None

@@ -1,0 +1,164 @@
+"""The arguments of calls, and the one grammar in which they are given, to functions and to commands alike.
+
+A call is written as a tuple of positional arguments, a pair `(args, kwargs)`, a dict of keyword arguments, one tensor, or a `Sample`.
+Several calls are a list of these. A file of one's own says them behind its module: `(module, args)`, `(module, args, kwargs)` or
+`(module, [call, call, …])`.
+
+A tuple and a dict whose keys are names, and nothing else, are a pair. Where `forward` takes two such arguments instead, that is refused,
+and `Sample((a, b))` says it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+A_SAMPLE = "a tuple of arguments, a pair (args, kwargs), a dict of keyword arguments, one tensor, or a Sample"
+FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
+
+
+class NotDeclared(TypeError):
+    """What a function of the user's own returned is none of the forms; the message says what it is, and what it must be."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The arguments of one call."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> Sample:
+        """Return `inputs` as a sample: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a sample.
+
+        Raises:
+            TypeError: `inputs` is none of these.
+        """
+        if isinstance(inputs, Sample):
+            return inputs
+        if is_pair(inputs):
+            return cls(*inputs)
+        if isinstance(inputs, tuple):
+            return cls(inputs)
+        if isinstance(inputs, dict) and _holds_names(inputs):
+            return cls((), inputs)
+        if isinstance(inputs, torch.Tensor):
+            return cls((inputs,))
+        raise TypeError(f"a sample is {A_SAMPLE}, not {kind_of(inputs)}")
+
+    def leaves(self) -> list[Any]:
+        """Return everything in the containers of its arguments, positional ones first."""
+        return pytree.tree_leaves((self.args, dict(self.kwargs)))
+
+
+Inputs = Sample | tuple[Any, ...] | dict[str, Any] | torch.Tensor  # what `Sample.of` takes
+Samples = Sequence[Any] | Inputs  # what `samples_of` takes: several in a list, or one
+Declaration = tuple[nn.Module, Samples] | tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
+
+
+def samples_of(given: Samples, module: nn.Module) -> list[Sample]:
+    """Return the samples of a list, or the one that is given.
+
+    Raises:
+        TypeError: one is none, or could be meant in another way. ValueError: the list is empty.
+    """
+    found = [_read(one, module) for one in _several(given, module)]
+    if not found:
+        raise ValueError("at least one sample is needed: the arguments that the model is exported with")
+    return found
+
+
+def declared(returned: Any, name: str) -> tuple[nn.Module, list[Sample]]:
+    """Return module and samples of what a function of the user's own returned.
+
+    Raises:
+        NotDeclared: it returned something else.
+    """
+    if not isinstance(returned, tuple) or len(returned) not in (2, 3):
+        raise NotDeclared(f"{name} must return {FORMS}; it returned {kind_of(returned)}")
+    module, given, *kwargs = returned
+    if not isinstance(module, nn.Module):
+        raise NotDeclared(f"{name} must return {FORMS}; its module is {kind_of(module)}")
+    if kwargs and not (isinstance(given, tuple) and _holds_names(kwargs[0])):
+        raise NotDeclared(f"{name} must return {FORMS}; its args are {kind_of(given)}, its kwargs {kind_of(kwargs[0])}")
+    try:
+        return module, _behind(module, given, *kwargs)
+    except (TypeError, ValueError) as error:
+        raise NotDeclared(f"{name} must return {FORMS}; of what it returned behind the module: {error}") from error
+
+
+def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all arguments by the names that `module.forward` gives them.
+
+    Raises:
+        TypeError: `forward` does not take them.
+    """
+    return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
+
+
+def is_pair(inputs: Any) -> bool:
+    """Whether these are read as `(args, kwargs)`."""
+    return type(inputs) is tuple and len(inputs) == 2 and isinstance(inputs[0], tuple) and _holds_names(inputs[1])
+
+
+def kind_of(value: Any) -> str:
+    """Return what a value is, in words: of a tuple, what it is of."""
+    if type(value) is tuple:
+        return f"a tuple of {', '.join(type(part).__name__ for part in value) or 'nothing'}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def named(path: tuple[Any, ...]) -> str:
+    """Return the path of a leaf as one writes it: `x`, `past[0]`."""
+    first, rest = path[0], path[1:]
+    return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))
+
+
+def _behind(module: nn.Module, given: Any, *kwargs: Any) -> list[Sample]:
+    """The samples behind a module that is returned: there a tuple is always one call."""
+    if kwargs:
+        return [Sample(given, *kwargs)]
+    return samples_of(given if isinstance(given, list) else [given], module)
+
+
+def _several(given: Samples, module: nn.Module) -> list[Any]:
+    """Tell several samples from one: those in a tuple are several only where nothing else can be meant."""
+    if isinstance(given, list):
+        return given
+    if not isinstance(given, tuple) or is_pair(given) or not all(isinstance(part, (tuple, dict, Sample)) for part in given):
+        return [given]
+    if any(isinstance(part, Sample) for part in given) or not _takes(module, given, {}):
+        return list(given)
+    raise TypeError("a tuple of tuples may be one call or several: write [(x,), (y,)] for several, Sample((a, b)) for one of two tuples")
+
+
+def _read(one: Any, module: nn.Module) -> Sample:
+    sample = Sample.of(one)
+    if is_pair(one) and not _takes(module, sample.args, sample.kwargs) and _takes(module, one, {}):
+        raise TypeError(
+            "a tuple and a dict are read as (args, kwargs), which forward does not take: write Sample((a, b)) for two arguments"
+        )
+    return sample
+
+
+def _takes(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    try:
+        bound(module, args, kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature that can be read
+        return True
+    return True
+
+
+def _holds_names(value: Any) -> bool:
+    """Whether keyword arguments can be given so."""
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)

@@ -1,0 +1,41 @@
+"""What a command is given, looked at before anything is imported: `FILE.py:name`, and files to read or to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class BadInput(Exception):
+    """What the user gave cannot be used; the message is one line that says what, where, and what to do."""
+
+
+class Target(NamedTuple):
+    """A name in a file of the user's own; prints as it was given."""
+
+    path: Path
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+def target_of(given: str) -> Target:
+    """Return what `FILE.py:name` means.
+
+    Raises:
+        BadInput: it is no such thing, or there is no such file.
+    """
+    path, colon, name = given.rpartition(":")
+    if not colon or not name or not path.endswith(".py"):
+        raise BadInput(f"{given!r} is not FILE.py:name, as in mymodel.py:build")
+    check_is_file(Path(path))
+    return Target(Path(path), name)
+
+
+def check_is_file(path: Path) -> None:
+    """Raise `BadInput` where there is no file to read."""
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is not a file")
+    if not path.exists():
+        raise BadInput(f"there is no file {path}")
