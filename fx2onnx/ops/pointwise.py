@@ -9,7 +9,7 @@ from typing import TypeGuard
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, HALVES, INT64, UINT8, UINT16, UINT32, UINT64, onnx_dtype
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number
@@ -43,6 +43,14 @@ def is_number(value: Operand | None) -> TypeGuard[float]:
     return isinstance(value, (int, float))
 
 
+def _is_too_fine(dtype: ir.DataType, *operands: Operand) -> bool:
+    """Return whether a number is none in this half precision, as 1e5 and 1e-9 in float16: torch's kernels take it in float32."""
+    if dtype not in HALVES:
+        return False
+    held = torch.finfo(TORCH[dtype])
+    return any(math.isfinite(number) and not held.tiny <= abs(number) <= held.max for number in operands if is_number(number) and number)
+
+
 def _times(g: Graph, x: Tensor, factor: Operand) -> Tensor:
     return x if is_number(factor) and factor == 1 else g.Mul(x, factor)
 
@@ -71,9 +79,11 @@ def rsub(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
 
 @translates(aten.mul.Tensor, aten.mul.Scalar, aten.multiply.Tensor, aten.multiply.Scalar)
 def mul(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """mul(a, b) → Mul; And for booleans."""
-    a, b = g.promote(a, b)
-    return g.And(a, b) if a.dtype == BOOL else g.Mul(a, b)
+    """mul(a, b) → Mul, in float32 with a number that half precision has not; And for booleans."""
+    x, y = g.promote(a, b)
+    if x.dtype == BOOL:
+        return g.And(x, y)
+    return g.cast(g.Mul(*wide(g, a, b)), x.dtype) if _is_too_fine(x.dtype, a, b) else g.Mul(x, y)
 
 
 @translates(
@@ -85,7 +95,8 @@ def div(g: Graph, a: Operand, b: Operand, rounding_mode: str | None = None) -> T
     if rounding_mode == "floor":
         return floor_divide(g, a, b)
     if rounding_mode is None:
-        return g.Div(*reals(g, a, b))
+        x, y = reals(g, a, b)
+        return g.cast(g.Div(*wide(g, a, b)), x.dtype) if _is_too_fine(x.dtype, a, b) else g.Div(x, y)
     a, b = g.promote(a, b)
     return truncated(g, g.Div(a, b)) if a.dtype in FLOATS else g.Div(a, b)
 
