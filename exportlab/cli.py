@@ -25,6 +25,7 @@ from .isolation import apart
 from .messages import first_line, quiet
 from .outcomes import Outcome
 from .samples import A_SAMPLE, FORMS
+from .show.plain import plain
 from .sweep import MODES, Limits, SweepError, grid, sweep
 from .sweep.changes import changes
 from .sweep.isolated import GiB
@@ -258,7 +259,7 @@ def _executor(scheduler: str) -> Iterator[Executor | None]:
 
 
 def _stop(error: Exception, code: int) -> None:
-    print(f"exportlab: {error}", file=sys.stderr)
+    print(f"exportlab: {plain(error)}", file=sys.stderr)
     sys.exit(code)
 
 

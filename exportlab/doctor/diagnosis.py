@@ -11,10 +11,11 @@ from pathlib import Path
 from .. import show
 from ..exporters.to_onnx import SAID
 from ..files import written_whole
+from ..show.plain import plain
 from .events import Captured, Trial
 from .facts import Facts
 from .findings import Finding, findings_of, sentence, told
-from .report import page, plain
+from .report import page
 from .verdict import Verdict, verdict_of
 
 WIDTH, LINES = 118, 40

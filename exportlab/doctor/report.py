@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import show
 from ..outcomes import Outcome
+from ..show.plain import plain
 from .events import Captured
 from .facts import Facts
 from .findings import Finding, told
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 GRAPH, AROUND = 50, 20  # lines of the graph that are kept, those before the line that fails
-DANGEROUS = ("Cc", "Cf", "Cs", "Co")  # control, format, surrogate and private characters
 MESSAGE = 4000  # characters of a message
 MARKS = {0: Outcome.OK.color, 1: Outcome.WRONG.color, 2: Outcome.SKIPPED.color}
 
@@ -33,11 +32,6 @@ class Excerpt:
     last: int
     total: int
     text: str
-
-
-def plain(text: object) -> str:
-    """Return a text in which control characters, and those that turn its direction, are shown and do nothing."""
-    return "".join(c if c == "\n" or unicodedata.category(c) not in DANGEROUS else f"\\u{ord(c):04x}" for c in str(text))
 
 
 def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> str:

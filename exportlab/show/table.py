@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ..outcomes import Outcome
+from .plain import one_line, plain
 
 OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
 SHORT = 14  # characters that stay on one line, however narrow the page
@@ -27,15 +28,15 @@ class Table:
 
     def __repr__(self) -> str:
         columns = self._columns()
-        cells = [[str(row[c]) for c in columns] for row in (dict(zip(columns, columns, strict=True)), *self.rows)]
+        cells = [[one_line(row[c]) for c in columns] for row in (dict(zip(columns, columns, strict=True)), *self.rows)]
         widths = _at_most(WIDTH, [max(map(len, column)) for column in zip(*cells, strict=True)])
-        return "\n".join([*textwrap.wrap(self.title, WIDTH), *(line for row in cells for line in _lines(row, widths))])
+        return "\n".join([*textwrap.wrap(plain(self.title), WIDTH), *(line for row in cells for line in _lines(row, widths))])
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+        head = "".join(f"<th>{escape(plain(c))}</th>" for c in columns)
         body = "".join(f"<tr>{''.join(_cell(row[c]) for c in columns)}</tr>" for row in self.rows)
-        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        caption = f"<caption>{escape(plain(self.title))}</caption>" if self.title else ""
         return f'<table class="exportlab">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def _columns(self) -> list[str]:
@@ -86,7 +87,7 @@ def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str:
-    text = str(value)
+    text = plain(value)
     color = OUTCOME_COLORS.get(text)
     style = f' style="border-left: 6px solid {color}; font-weight: 600"' if color else ""
     return f"<td{' class=short' if len(text) <= SHORT else ''}{style}>{escape(text)}</td>"

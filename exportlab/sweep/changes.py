@@ -12,6 +12,7 @@ from .. import show
 from ..measure.timing import Ratio
 from ..outcomes import Outcome
 from ..said import names_cause
+from ..show.plain import one_line
 from .records import FIGURES, Record, groups
 
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
@@ -39,7 +40,7 @@ class Change:
         return {"case": case, "exporter": exporter, "mode": mode, "before": self.before, "after": self.after, "change": self.kind}
 
     def __str__(self) -> str:
-        case, exporter, mode = self.run
+        case, exporter, mode = map(one_line, self.run)
         return f"{case}, {mode}, {exporter}: {self.before} → {self.after} ({self.kind})"
 
 
@@ -75,7 +76,7 @@ class Changes(show.Tabular):
 
     def _outcome_text(self) -> str:
         head = f"{self.same} runs have the same outcome, {len(self.outcomes)} another."
-        return "\n".join([head, *(f"  {change}{': ' * bool(change.detail)}{change.detail}" for change in self.outcomes)])
+        return "\n".join([head, *(f"  {change}{': ' * bool(change.detail)}{one_line(change.detail)}" for change in self.outcomes)])
 
     def _missing_text(self) -> str:
         found = ((self.only_before, "first"), (self.only_after, "second"))
