@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,8 @@ from .said import ANSI
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a child
-PR_SET_PDEATHSIG = 1  # man 2 prctl
+DYING, SOON = 5.0, 0.01  # seconds that a child may take to die once it has closed its pipe, and between two looks
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # man 2 prctl
 DEEP = 60  # frames of a traceback that are kept, the innermost ones
 
 
@@ -73,17 +74,7 @@ class Abandoned(Exception):
 
 
 def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None) -> Ended:
-    """Call `call` in a forked child, and say how that ended. Whatever it prints goes nowhere; all that it started ends with it.
-
-    The child sees all that this process holds without a copy. What the call returns comes back by pickle.
-
-    Args:
-        memory: bytes that the child and what it starts may take.
-        until: a file descriptor; when it can be read, or is closed, the child is ended.
-
-    Raises:
-        Abandoned: `until` could be read.
-    """
+    """Call `call` in a forked child, and say how that ended. Arguments and errors are those of `events`."""
     for ended in events(lambda tell: call(), seconds=seconds, memory=memory, until=until):
         if isinstance(ended, Ended):
             return ended
@@ -93,10 +84,18 @@ def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | 
 def events(
     call: Callable[[Callable[[Any], None]], Any], *, seconds: float, memory: int, until: int | None = None, whole: bool = True
 ) -> Iterator[Any]:
-    """Do the same for a call that has something to tell before it ends: yield that, and last an `Ended`.
+    """Call `call` in a forked child; yield what it tells by the function that it is given, and last an `Ended`: how it ended.
+
+    The child sees all that this process holds without a copy. What the call tells and returns comes back by pickle; whatever it prints
+    goes nowhere. All that it started ends with it.
 
     Args:
+        memory: bytes that the child and what it starts may take.
+        until: a file descriptor; when it can be read, or is closed, the child is ended.
         whole: whether what the child starts counts as its memory; not where it keeps a limit for these itself.
+
+    Raises:
+        Abandoned: `until` could be read.
     """
     forking = multiprocessing.get_context("fork")
     ours, theirs = forking.Pipe(duplex=False)
@@ -125,6 +124,9 @@ def _watched(
                 return
         elif ready:
             raise Abandoned
+        elif exit_code(child) is not None and not answers.poll():  # what it started may still hold the pipe
+            yield _died(child)
+            return
         if taken() > memory:
             yield Ended(failure=Failure("crash", f"MemoryLimit: the process took more than {memory / 2**30:g} GiB and was ended"))
             return
@@ -136,8 +138,31 @@ def _received(child: BaseProcess, answers: Connection) -> Any:
     try:
         return answers.recv()
     except EOFError:
-        child.join()
-        return Ended(failure=Failure("crash", f"ProcessDied: {how_it_ended(child.exitcode)}"))
+        return _died(child)
+    except Exception as error:  # noqa: BLE001 - whatever unpickling raises: another than `_send` wrote into the pipe
+        return Ended(failure=Failure("crash", f"ProcessDied: what it said cannot be read: {first_line(error)}"))
+
+
+def _died(child: BaseProcess) -> Ended:
+    deadline = time.monotonic() + DYING
+    while (code := exit_code(child)) is None and time.monotonic() < deadline:
+        time.sleep(SOON)
+    said = "it closed its pipe, went on, and was ended" if code is None else how_it_ended(code)
+    return Ended(failure=Failure("crash", f"ProcessDied: {said}"))
+
+
+def exit_code(child: BaseProcess) -> int | None:
+    """Return that of a child that has died, negative for a signal; None while it lives. On Linux, its id stays its own until `end`."""
+    if sys.platform != "linux":
+        return child.exitcode
+    assert child.pid is not None
+    try:
+        found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    except ChildProcessError:  # somebody has asked before
+        return child.exitcode
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 def how_it_ended(code: int | None) -> str:
@@ -157,25 +182,43 @@ def memory_of(child: BaseProcess, whole: bool = True) -> int:
 
 
 def end(child: BaseProcess) -> None:
-    """End the child and whatever it started."""
-    if child.pid is not None and child.is_alive():
-        for process in _started_by(child):
-            with suppress(ProcessLookupError):  # it ended by itself
-                os.kill(process, signal.SIGKILL)
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has not made its group yet, or is gone
-            child.kill()
+    """End the child, and whatever it started: of what it left behind when it died, all that is still in its group."""
+    assert child.pid is not None
+    for process in _started_by(child.pid):
+        _kill(process)
+    with suppress(ProcessLookupError, PermissionError):  # it has not made its group yet, or nobody is left in it
+        os.killpg(child.pid, signal.SIGKILL)
+    child.kill()
     child.join()
 
 
-def _started_by(child: BaseProcess) -> list[int]:
+def descendants(process: int | None = None) -> set[int]:
+    """Return the processes that this one started, or another one, and what these started; those that ended and wait to be asked, too."""
+    return set(_started_by(os.getpid() if process is None else process))
+
+
+def end_descendants(kept: Collection[int]) -> None:
+    """End whatever this process has started, but for some; with `adopt_orphans`, that is all that its children left behind."""
+    while others := descendants().difference(kept):
+        for process in others:
+            _kill(process)
+        for process in others:
+            with suppress(ChildProcessError):  # it is this one's child in a moment
+                os.waitpid(process, 0)
+
+
+def _started_by(process: int) -> list[int]:
     import psutil
 
     try:
-        return [process.pid for process in psutil.Process(child.pid).children(recursive=True)]
+        return [started.pid for started in psutil.Process(process).children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
+
+
+def _kill(process: int) -> None:
+    with suppress(ProcessLookupError):  # it ended by itself
+        os.kill(process, signal.SIGKILL)
 
 
 def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection) -> None:
@@ -216,5 +259,14 @@ def failure_of(error: BaseException) -> Failure:
 
 def die_with_parent() -> None:
     """End this process with the one that waits for it, however that ends. On Linux; elsewhere it ends with its call."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what a child of this process leaves behind when it dies. On Linux; elsewhere it is nobody's."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(option, value)

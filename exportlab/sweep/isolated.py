@@ -4,30 +4,46 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import site
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import IO, Any
 
-from ..isolation import how_it_ended
+from ..isolation import DYING, OFTEN, descendants, how_it_ended
 from ..outcomes import Outcome
-from .records import Record
+from .fields import row_of
+from .records import EAGER, Record
 from .task import Task
+from .worker import RAN
 
 GiB = 2**30
+STARTING = 600.0  # seconds in which a worker is ready: it imports everything, on a machine that may be busy
+MOST = 2**16  # bytes that are read at a time
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one task may take; what takes more is ended, and leaves a record that says so."""
+    """What one task may take; what takes more is ended, and leaves a record that says so.
+
+    Attributes:
+        grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
+    """
 
     seconds: float = 60.0
     bytes: int = 8 * GiB
     threads: int = 1
+    grace: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -43,12 +59,16 @@ class CaseError(Exception):
     """The case itself raised, or is not there: nothing was learned about the exporter."""
 
 
+class EagerError(CaseError):
+    """It did so before any exporter was asked, so all other runs of the case would end likewise."""
+
+
 class Worker:
     """A process that does one task after the other. When it dies, the task it had is a `crash`, and the next starts a new process."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Process | None = None
 
     def run(self, task: Task) -> Record:
         """The record of a task.
@@ -56,67 +76,136 @@ class Worker:
         Raises:
             CaseError: the case is missing or fails by itself. RuntimeError: no worker can be started here; the message says why.
         """
-        process = self._alive()
-        answer = self._answer(process, task)
+        ran, answer = self._answer(self._alive(), task)
         if "raised" in answer:
-            raise CaseError(f"{task.case}: {answer['raised']}")
-        return Record.of({**task.key._asdict(), **answer})
-
-    def _answer(self, process: subprocess.Popen[str], task: Task) -> dict[str, Any]:
-        assert process.stdin is not None
-        assert process.stdout is not None
+            raise (CaseError if ran else EagerError)(f"{task.case}: {answer['raised']}")
         try:
-            process.stdin.write(json.dumps(asdict(task)) + "\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died just now: reading says so too
-        line = process.stdout.readline()
-        if line:
-            return json.loads(line)
-        return {"outcome": Outcome.CRASH, "error": f"ProcessDied: the worker: {how_it_ended(process.wait())}"}
+            return Record.of({**task.key._asdict(), **answer})
+        except ValueError as error:
+            self.kill()
+            return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=f"NoRecord: of what was seen, {error}")
 
-    def _alive(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
+    def _answer(self, process: Process, task: Task) -> tuple[bool, dict[str, Any]]:
+        """Whether the case ran in eager, and the fields that were seen, or the error of the case."""
+        ran, limits = False, self.setup.limits
+        deadline = time.monotonic() + limits.seconds + limits.grace
+        process.tell(asdict(task))
+        try:
+            while (answer := process.answer(deadline)) == RAN:
+                ran = True
+        except TimeoutError:
+            process.stop()
+            said = f"TimeLimit: the process that watches over the task did not answer after {limits.seconds + limits.grace:g} s"
+            answer = {"outcome": Outcome.TIMEOUT, "error": said}
+        if answer is None:
+            return ran, {"outcome": Outcome.CRASH, "error": f"ProcessDied: the worker: {process.how_it_ended()}"}
+        if not ran and "error" in answer:
+            answer["error"] = f"{EAGER}{answer['error']}"
+        return ran, answer
+
+    def _alive(self) -> Process:
+        if self._process is None or not self._process.is_alive():
             self._process = started(self.setup)
-            weakref.finalize(self, stop, self._process)
+            weakref.finalize(self, self._process.stop)
         return self._process
 
     def kill(self) -> None:
         """Ends it and the task it has."""
         if self._process is not None:
-            stop(self._process)
+            self._process.stop()
 
 
-def started(setup: Setup) -> subprocess.Popen[str]:
-    """Start a worker; it is warmed up and waits for its first task.
+class Process:
+    """The process of a worker, and the lines that go back and forth."""
 
-    Raises:
-        RuntimeError: it ended before; the message holds its last line.
-    """
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],
+    def __init__(self, setup: Setup, said: IO[str]) -> None:
+        self._unread = b""
+        self._popen = subprocess.Popen(
+            [sys.executable, "-P", "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],  # -P: nothing of the current folder is run
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
-            text=True,
-            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads))},
+            bufsize=0,
+            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)), "PYTHONPATH": python_path()},
             start_new_session=True,  # Ctrl-C is for the sweep; it ends its workers
         )
-        assert process.stdout is not None
-        if not process.stdout.readline():
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._stdin, self._stdout = self._popen.stdin, self._popen.stdout
+
+    def tell(self, row: Mapping[str, Any]) -> None:
+        """Write a line to it."""
+        with suppress(BrokenPipeError):  # it died just now: the answer says so too
+            self._stdin.write(json.dumps(row).encode() + b"\n")
+
+    def answer(self, deadline: float) -> dict[str, Any] | None:
+        """Return its next line; None once it has ended, whoever else still holds its pipe.
+
+        Raises:
+            TimeoutError: there was none until the deadline.
+        """
+        while b"\n" not in self._unread:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            if wait([self._stdout.fileno()], min(OFTEN, left)):
+                more = os.read(self._stdout.fileno(), MOST)
+                if not more:
+                    return None
+                self._unread += more
+            elif not self.is_alive():
+                return None
+        line, _, self._unread = self._unread.partition(b"\n")
+        return row_of(line)
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._popen.poll() is None
+
+    def how_it_ended(self) -> str:
+        """Say how it ended, in words; where it does not, although it closed its pipe, it is ended."""
+        try:
+            return how_it_ended(self._popen.wait(DYING))
+        except subprocess.TimeoutExpired:
+            self.stop()
+            return "it closed its pipe, went on, and was ended"
+
+    def stop(self) -> None:
+        """End it, and all that its task has started."""
+        others = descendants(self._popen.pid) if self.is_alive() else ()
+        self._popen.kill()
+        for process in others:
+            with suppress(ProcessLookupError):  # it ended by itself
+                os.kill(process, signal.SIGKILL)
+        self._popen.wait()
+        for pipe in (self._stdin, self._stdout):
+            pipe.close()
+
+
+def python_path() -> str:
+    """Return the PYTHONPATH of a worker: it imports this very package, wherever this process found it."""
+    here = str(Path(__file__).parents[2])
+    installed = here in (*site.getsitepackages(), site.getusersitepackages())
+    return os.pathsep.join([*([] if installed else [here]), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def started(setup: Setup) -> Process:
+    """Start a worker; it is warmed up and waits for its first task.
+
+    Raises:
+        RuntimeError: it ended before, and the message holds its last line; or it does not come to its end.
+    """
+    with tempfile.TemporaryFile("w+") as said:
+        process = Process(setup, said)
+        try:
+            ready = process.answer(time.monotonic() + STARTING)
+        except TimeoutError as error:
+            process.stop()
+            raise RuntimeError(f"a worker cannot start here: it was not ready after {STARTING:g} s") from error
+        if ready is None:
             said.seek(0)
             raise RuntimeError(f"a worker cannot start here: {(said.read().strip() or 'it said nothing').splitlines()[-1]}")
     return process
-
-
-def stop(process: subprocess.Popen[str]) -> None:
-    """End a worker; its task ends with it."""
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        assert pipe is not None
-        pipe.close()
 
 
 class Crew:

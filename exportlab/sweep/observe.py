@@ -6,7 +6,7 @@ import copy
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,11 @@ ENOUGH = 0.5  # seconds; what takes longer is called once
 MESSAGE = 400  # characters of an error that are kept
 
 
-def observe(task: Task) -> Record:
+def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
     """Do what `task` asks for, in this process, and return what was seen.
+
+    Args:
+        ran: called once the case was run in eager, before any exporter.
 
     Raises:
         KeyError, BadInput: there is no such case. ValueError: no such exporter. Whatever the case itself raises, in eager.
@@ -42,6 +45,7 @@ def observe(task: Task) -> Record:
     built = case.build()
     samples, shapes = (built.samples, built.dynamic_shapes) if task.mode == "dynamic" else (built.samples[:1], None)
     called_once(built.module, samples[0])  # a case that fails by itself says nothing about an exporter
+    ran()
     with peak_memory() as peak:
         tried = exported(get(task.exporter), built.module, samples[0], shapes)
     saved = saving(tried)

@@ -1,7 +1,8 @@
 """What was observed: one JSON line a run, in a file that only grows.
 
 The file, schema 1: a line `{"schema": 1, "environment": {"id": …, versions, processor, threads, date}}` before the records made
-in it, and a line for each `Record`, whose keys are its fields. A last line that was torn is not there.
+in it, and a line for each `Record`, whose keys are its fields. A run has one; where it was killed from outside, another may follow,
+which counts. A last line that was torn is not there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,12 +21,15 @@ from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import Outcome
 from ..said import Heard
+from ..show.plain import one_line
 from .fields import check_environment, check_record, row_of
 
 SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
 VARYING = ("date", "id")  # of an environment, what may differ between two runs in the same one
 FIGURES = ("export", "save", "load", "call")
+EAGER = "eager itself: "  # begins the error of a run that ended before any exporter was asked
+FROM_OUTSIDE = re.compile(rf"({EAGER})?ProcessDied: (the worker: )?killed by SIG(KILL|TERM|INT|HUP|QUIT)")  # not what a process does itself
 
 
 class Key(NamedTuple):
@@ -93,6 +98,16 @@ class Record(Heard):
         """What tells it apart."""
         return Key(self.case, self.exporter, self.mode, self.round)
 
+    @property
+    def killed(self) -> bool:
+        """Whether its process was killed from outside, as far as the signal tells: of the exporter, nothing was learned."""
+        return self.outcome is Outcome.CRASH and FROM_OUTSIDE.fullmatch(self.error or "") is not None
+
+    @property
+    def of_eager(self) -> bool:
+        """Whether the case hung or died before any exporter was asked."""
+        return self.outcome in (Outcome.CRASH, Outcome.TIMEOUT) and (self.error or "").startswith(EAGER) and not self.killed
+
     def line(self) -> str:
         """Return itself as one line of JSON."""
         return json.dumps(asdict(self), allow_nan=False)
@@ -111,7 +126,10 @@ def environment(threads: int, packages: Iterable[str] = PACKAGES) -> dict[str, A
 
 
 class RecordsError(ValueError):
-    """A file of records cannot be used; the message says which line, or what differs."""
+    """A file of records cannot be used; the message is one line that says which line of the file, or what differs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -121,18 +139,24 @@ def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 
 def read(path: str | Path) -> list[Record]:
-    """Return the records of a file, in its order, without a torn last line.
+    """Return the records of a file, in its order, without a torn last line, and without those of which the process was killed from
+    outside, where the run was tried again.
 
     Raises:
         OSError: it cannot be read. RecordsError: it is no regular file, or a line that ends is no record of this schema, or a second
             record of the same run.
     """
-    return parsed(_content(path), Path(path))[1]
+    return latest(parsed(_content(path), Path(path))[1])
 
 
 def environments(path: str | Path) -> dict[str, dict[str, Any]]:
     """Return the environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
     return parsed(_content(path), Path(path))[0]
+
+
+def latest(records: Iterable[Record]) -> list[Record]:
+    """Return the last record of each run."""
+    return list({record.key: record for record in records}.values())
 
 
 def _content(path: str | Path) -> bytes:
@@ -157,10 +181,11 @@ def parsed(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[
     """Return environments and records in the lines that have an end; `path` is for the messages.
 
     Raises:
-        RecordsError: a line is neither; or the first one is no environment; or a run has two records.
+        RecordsError: a line is neither; or the first one is no environment; or a run has two records, and the first was not killed.
     """
     environments: dict[str, dict[str, Any]] = {}
-    records: dict[Key, tuple[int, Record]] = {}
+    records: list[Record] = []
+    latest: dict[Key, tuple[int, Record]] = {}
     lines = ended(content).split(b"\n")[:-1]
     if content and not lines:
         raise RecordsError(f"{path}:1 is not a record: the line has no end")
@@ -168,13 +193,15 @@ def parsed(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[
         found = _row(line, f"{path}:{number}")
         if not isinstance(found, Record):
             environments[found["id"]] = found
-        elif not environments:
+            continue
+        before = latest.get(found.key)
+        if not environments:
             raise RecordsError(f"{path}:{number} is not a record of a sweep: a line with its environment must come before it")
-        elif found.key in records:
-            raise RecordsError(f"{path}:{number} is a second record of {found.key}, after line {records[found.key][0]}")
-        else:
-            records[found.key] = number, found
-    return environments, [record for _, record in records.values()]
+        if before and not before[1].killed:
+            raise RecordsError(f"{path}:{number} is a second record of {found.key}, after line {before[0]}")
+        latest[found.key] = number, found
+        records.append(found)
+    return environments, records
 
 
 def _row(line: bytes, place: str) -> Record | dict[str, Any]:
@@ -186,7 +213,7 @@ def _row(line: bytes, place: str) -> Record | dict[str, Any]:
             return _environment(row) if isinstance(row.get("environment"), dict) else Record.of(row)
     except ValueError as error:
         raise RecordsError(f"{place} is not a record: {error}") from error
-    raise RecordsError(f"{place} has schema {schema}, this version reads schema {SCHEMA}")
+    raise RecordsError(f"{place} has schema {str(schema)[:20]}, this version reads schema {SCHEMA}")
 
 
 def _environment(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 
 from ..cases import registered
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
 from .journal import Journal
-from .records import Record, environment
+from .queue import Queue, unsettled
+from .records import Record, environment, latest
 from .task import Task
 
 Tell = Callable[[Counter[Outcome], int], None]
+Submit = Callable[[Task], "Future[Record]"]
 _crews = threading.local()  # of the threads of a cluster's workers, which know nothing of the sweep
 
 
@@ -55,48 +59,80 @@ def sweep(
     finally:
         journal.close()
     wanted = {task.key for task in tasks}
-    return [record for record in journal.records if record.key in wanted]
+    return [record for record in latest(journal.records) if record.key in wanted]
 
 
 def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: int, executor: Executor | None, tell: Tell) -> None:
-    done = {record.key for record in journal.records}
-    left = [task for task in tasks if task.key not in done]
     wanted = {task.key for task in tasks}
-    outcomes = Counter(record.outcome for record in journal.records if record.key in wanted)
+    left = unsettled(tasks, journal.records)
+    again = {task.key for task in left}
+    outcomes = Counter(r.outcome for r in latest(journal.records) if r.key in wanted and r.key not in again)
     failed: list[str] = []
-    with submitted(left, limits, processes, executor) as futures:
-        tell(outcomes, len(left))
-        for number, future in enumerate(as_completed(futures), 1):
-            try:
-                outcomes[journal.write(record_of(future, futures[future])).outcome] += 1
-            except CaseError as error:
-                failed.append(str(error))
+    tell(outcomes, len(left))
+    with closing(ends(Queue(left, journal.records), limits, processes, executor)) as found:
+        for number, ended in enumerate(found, 1):
+            if isinstance(ended, Record):
+                outcomes[journal.write(ended).outcome] += 1
+            else:
+                failed.append(str(ended))
             tell(outcomes, len(left) - number)
     if failed:
         listed = "\n  ".join(dict.fromkeys(failed))
         raise SweepError(f"{len(failed)} of {len(tasks)} tasks have no record, since their case fails by itself:\n  {listed}")
 
 
+def ends(queue: Queue, limits: Limits, processes: int, executor: Executor | None) -> Generator[Record | CaseError, None, None]:
+    """Yield how each task of a queue ended, as it ends. Raises what `end_of` raises."""
+    yield from queue.decided()
+    under_way: dict[Future[Record], Task] = {}
+    finished: SimpleQueue[Future[Record]] = SimpleQueue()
+    with submitter(queue, limits, processes, executor) as (submit, at_once):
+        while True:
+            while len(under_way) < at_once and (task := queue.next()) is not None:
+                future = submit(task)
+                under_way[future] = task
+                future.add_done_callback(finished.put)
+            if not under_way:
+                return
+            future = finished.get()
+            task = under_way.pop(future)
+            ended = end_of(future, task)
+            yield ended
+            yield from queue.done(task, ended)
+
+
 @contextmanager
-def submitted(tasks: Sequence[Task], limits: Limits, processes: int, executor: Executor | None) -> Iterator[dict[Future[Record], Task]]:
-    """Yield the tasks under way, by the future of each; what is not done when the block ends is given up."""
-    setup = Setup(limits, tuple(sorted({task.exporter for task in tasks})), any(map(needs_transformers, tasks)))
+def submitter(queue: Queue, limits: Limits, processes: int, executor: Executor | None) -> Iterator[tuple[Submit, float]]:
+    """Yield what takes a task, and how many it takes at once; what is not done when the block ends is given up."""
+    setup = Setup(limits, tuple(sorted({task.exporter for task in queue})), any(map(needs_transformers, queue)))
     if executor is not None:
-        futures = {executor.submit(run_on_cluster, task, setup): task for task in tasks}
-        try:
-            yield futures
-        finally:
-            for future in futures:
-                future.cancel()
+        with given_up() as keep:
+            yield lambda task: keep(executor.submit(run_on_cluster, task, setup)), math.inf
         return
     crew = Crew(setup)
     pool = ThreadPoolExecutor(processes)
     try:
-        yield {pool.submit(crew.run, task): task for task in tasks}
+        yield lambda task: pool.submit(crew.run, task), processes
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         crew.kill()
         pool.shutdown()
+
+
+@contextmanager
+def given_up() -> Iterator[Callable[[Future[Record]], Future[Record]]]:
+    """Yield what keeps futures, and cancel at the end those that are not done."""
+    kept: list[Future[Record]] = []
+
+    def keep(future: Future[Record]) -> Future[Record]:
+        kept.append(future)
+        return future
+
+    try:
+        yield keep
+    finally:
+        for future in kept:
+            future.cancel()
 
 
 def needs_transformers(task: Task) -> bool:
@@ -113,15 +149,17 @@ def run_on_cluster(task: Task, setup: Setup) -> Record:
     return crew.run(task)
 
 
-def record_of(future: Future[Record], task: Task) -> Record:
-    """Return what a future brought; an executor that lost its own worker brings a `crash`.
+def end_of(future: Future[Record], task: Task) -> Record | CaseError:
+    """Return what a future brought, or the error of its case; an executor that lost its own worker brings a `crash`.
 
     Raises:
-        CaseError, RuntimeError: as `Worker.run`. BrokenExecutor: the executor is gone.
+        RuntimeError: as `Worker.run`. BrokenExecutor: the executor is gone.
     """
     try:
         return future.result()
-    except (CaseError, RuntimeError, BrokenExecutor, CancelledError):
+    except CaseError as error:
+        return error
+    except (RuntimeError, BrokenExecutor, CancelledError):
         raise
     except Exception as error:  # noqa: BLE001 - an executor has errors of its own (distributed: KilledWorker)
         return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=first_line(error))

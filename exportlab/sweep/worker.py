@@ -1,4 +1,4 @@
-"""The process that does tasks: `python -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
+"""The process that does tasks: `python -P -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
 
 It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child.
 """
@@ -9,14 +9,15 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TextIO
 
-from ..isolation import STDERR, STDIN, STDOUT, Abandoned, apart, die_with_parent
+from ..isolation import STDERR, STDIN, STDOUT, Abandoned, Ended, adopt_orphans, descendants, die_with_parent, end_descendants, events
 
 Answer = dict[str, Any]
+RAN: Answer = {"ran": "eager"}  # said before the record
 
 
 def main() -> None:
@@ -25,10 +26,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(STDOUT), "w")
     os.dup2(STDERR, STDOUT)
     die_with_parent()
+    adopt_orphans()
     warm_up(setup["exporters"], setup["transformers"])
     say(answers, {"ready": os.getpid()})
     while line := read_line():
-        say(answers, done_apart(json.loads(line), setup["limits"]))
+        say(answers, done_apart(json.loads(line), setup["limits"], answers))
 
 
 def say(answers: TextIO, answer: Answer) -> None:
@@ -61,25 +63,30 @@ def warm_up(exporters: Sequence[str], transformers: bool) -> None:
     warmed_up(exporters, transformers)
 
 
-def done_apart(task: Answer, limits: Answer) -> Answer:
-    """Do a task in a child that may take so long and so much memory; return its record, or how it ended."""
+def done_apart(task: Answer, limits: Answer, answers: TextIO) -> Answer:
+    """Do a task in a child under limits, say when its case ran in eager, and return its record, or how it ended."""
+    kept = descendants()
     try:
-        ended = apart(partial(answered, task), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN)
+        for said in events(partial(answered, task, answers), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN):
+            if isinstance(said, Ended):
+                return said.value if said.failure is None else {"outcome": said.failure.outcome, "error": said.failure.error}
+            say(answers, said)
     except Abandoned:
         sys.exit("standard input ended: nobody waits for this task any more")
-    if ended.failure is None:
-        return ended.value
-    return {"outcome": ended.failure.outcome, "error": ended.failure.error}
+    finally:
+        end_descendants(kept)
+    raise AssertionError("a call ends in one way or another")
 
 
-def answered(task: Answer) -> Answer:
-    """Return the record as a dictionary, or the error of the case."""
+def answered(task: Answer, answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
+    """Return the record as a dictionary, or the error of the case. What the task itself writes must not become an answer."""
+    answers.close()
     from ..messages import first_line
     from .observe import observe
     from .task import Task
 
     try:
-        return asdict(observe(Task(**task)))
+        return asdict(observe(Task(**task), lambda: tell(RAN)))
     except Exception as error:  # noqa: BLE001 - it crosses the pipe as text and is raised on the other side
         return {"raised": first_line(error)}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,9 +21,7 @@ from exportlab.doctor.run import Examination
 from exportlab.eager import called_once
 from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
-from exportlab.isolation import Abandoned, apart
 from exportlab.moving import dynamic_shapes_of, in_between, sizes_of
-from exportlab.sweep.isolated import GiB
 from exportlab.verification.verify import verify
 
 MODELS = Path(doctor_models.__file__)
@@ -230,25 +227,6 @@ def test_what_changes_and_is_no_size_is_said() -> None:
     assert sizes_of(nn.Identity(), [Sample((torch.ones(2),)), Sample((torch.ones(2, 2),))]).unlike.startswith(
         "input has several numbers of"
     )
-
-
-def test_a_call_apart_brings_its_value_or_says_how_it_ended() -> None:
-    assert apart(lambda: 3, seconds=60, memory=8 * GiB).value == 3
-    raised = apart(lambda: int("x"), seconds=60, memory=8 * GiB).failure
-    assert raised is not None
-    assert raised.error.startswith("ValueError: invalid literal")
-    assert raised.frames[-1].file == __file__
-    assert apart(lambda: os._exit(7), seconds=60, memory=8 * GiB).failure.error == "ProcessDied: exit code 7"
-    assert apart(lambda: time.sleep(1000), seconds=0.2, memory=8 * GiB).failure.kind == "timeout"
-    assert apart(lambda: lambda: 3, seconds=60, memory=8 * GiB).failure.kind == "raised"
-
-
-def test_a_call_apart_ends_when_nobody_waits_for_it() -> None:
-    ours, theirs = os.pipe()
-    os.close(theirs)
-    with pytest.raises(Abandoned):
-        apart(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
-    os.close(ours)
 
 
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,9 +171,10 @@ def test_in_one_process_too(path: Path) -> None:
 def test_what_the_process_forks_does_not_keep_the_lock(path: Path) -> None:
     first = Journal(path, HERE)
     context = multiprocessing.get_context("fork")
-    ended = context.Event()
-    child = context.Process(target=ended.wait)
+    begun, ended = context.Event(), context.Event()
+    child = context.Process(target=lambda: begun.set() or ended.wait())
     child.start()
+    begun.wait()
     assert str(path) not in [file.path for file in psutil.Process(child.pid).open_files()]
     first.close()
     Journal(path, HERE).close()
@@ -214,3 +215,12 @@ def test_a_second_record_of_one_run_is_refused(path: Path) -> None:
         read(path)
     with pytest.raises(RecordsError, match=said):
         Journal(path, HERE)
+
+
+def test_of_a_run_that_was_killed_from_outside_the_next_record_counts(path: Path) -> None:
+    journal = Journal(path, HERE)
+    for outcome, error in ((Outcome.CRASH, "ProcessDied: the worker: killed by SIGKILL"), (Outcome.OK, None)):
+        journal.write(replace(GOOD, case="cnn", outcome=outcome, error=error))
+    journal.close()
+    assert read(path) == [GOOD, replace(GOOD, case="cnn")]
+    assert len(Journal(path, HERE).records) == 3

@@ -190,6 +190,30 @@ def test_totals_of_a_sweep_count_what_warned() -> None:
     assert totals([GOOD, BAD, said]).rows[1] == {"exporter": "to_onnx", "mode": "static", "wrong": 2, "ok": "", "of these warned": 1}
 
 
+FORGED = "mlp\x1b[2J\x1b]0;title\x07\nall is well\u202e\ud800"
+SHOWN = "mlp\\u001b[2J\\u001b]0;title\\u0007\\nall is well\\u202e\\ud800"
+
+
+def test_what_differs_is_printed_so_that_names_and_messages_do_nothing_to_a_terminal(path: Path) -> None:
+    before = replace(GOOD, case=FORGED, exporter=FORGED, mode=FORGED)
+    found = changes([before], [replace(before, outcome=Outcome.CAPTURE, error=FORGED)])
+    for text in (str(found), str(found.outcomes[0]), repr(found._table()), found._repr_html_(), repr(totals([before]))):
+        assert "\\u001b[2J" in text
+        assert not {"\x1b", "\x07", "\u202e", "\ud800"} & set(text)
+    assert str(found).splitlines()[1] == f"  {SHOWN}, {SHOWN}, {SHOWN}: ok → capture (broke): {SHOWN}"
+
+
+def test_a_message_about_a_file_is_one_line(path: Path) -> None:
+    line = json.dumps({**json.loads(GOOD.line()), "case": FORGED})
+    path.write_text(path.read_text(encoding="utf-8") + f"{line}\n" * 2, encoding="utf-8")
+    with pytest.raises(RecordsError, match="second record of mlp") as caught:
+        read(path)
+    assert SHOWN in str(caught.value)
+    path.write_text(json.dumps({"schema": FORGED}) + "\n")
+    with pytest.raises(RecordsError, match=r"has schema mlp\\u001b"):
+        read(path)
+
+
 def test_the_worst_round_counts() -> None:
     (found,) = changes([GOOD], [GOOD, replace(GOOD, round=2, outcome=Outcome.WRONG)]).outcomes
     assert found.after == "wrong"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +21,7 @@ import torch
 from exportlab import zoo
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
+from exportlab.sweep.isolated import Setup, started
 from exportlab.sweep.observe import kept, seen
 from exportlab.sweep.records import Record, read
 from exportlab.userfile import all_cases
@@ -81,6 +84,102 @@ def slow():
             return x + 1
     return Slow(), (tensor("n", 3),)
 """
+EAGER = '''
+import os
+import time
+from torch import nn
+from exportlab import case, tensor
+
+class Once(nn.Module):
+    """Notes that it was called, and does something."""
+    def __init__(self, act):
+        super().__init__()
+        self.act = act
+    def forward(self, x):
+        with open(os.environ["CALLED"], "a") as file:
+            file.write(self.act + "\\n")
+        if self.act == "hangs":
+            time.sleep(1000)
+        if self.act == "dies":
+            os.kill(os.getpid(), 11)
+        if self.act == "raises":
+            raise RuntimeError("not today")
+        return x + 1
+
+@case(dims={"n": (4, 1)})
+def hangs():
+    return Once("hangs"), (tensor("n", 3),)
+
+@case(dims={"n": (4, 1)})
+def dies():
+    return Once("dies"), (tensor("n", 3),)
+
+@case(dims={"n": (4, 1)})
+def raises():
+    return Once("raises"), (tensor("n", 3),)
+
+@case(dims={"n": (4, 1)})
+def good():
+    return nn.Linear(3, 2), (tensor("n", 3),)
+'''
+HOSTILE = '''
+import os
+import signal
+import subprocess
+import time
+import torch
+from torch import nn
+from exportlab import case, tensor
+
+def sleeper():
+    """One in a session of its own, which holds all that this process has open."""
+    child = subprocess.Popen(["sleep", "1000"], close_fds=False, start_new_session=True)
+    with open(os.environ["LEFT"], "a") as file:
+        file.write(f"{child.pid}\\n")
+
+class While(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        self.act = act
+    def forward(self, x):
+        if torch.compiler.is_exporting():
+            self.act()
+        return x + 1
+
+@case()
+def stops_the_worker():
+    return While(lambda: os.kill(os.getppid(), signal.SIGSTOP)), (tensor(4, 3),)
+
+@case()
+def kills_the_worker():
+    def act():
+        sleeper()
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(1000)
+    return While(act), (tensor(4, 3),)
+
+@case()
+def writes_everywhere():
+    def act():
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, b\'{"outcome": "ok", "nodes": 77}\\n\')
+            except OSError:
+                pass
+        os._exit(3)
+    return While(act), (tensor(4, 3),)
+
+@case()
+def leaves_a_child():
+    def act():
+        sleeper()
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return While(act), (tensor(4, 3),)
+
+@case()
+def innocent():
+    return nn.Linear(3, 2), (tensor(4, 3),)
+'''
 SMALL = ("mlp", "branch_on_batch", "same_tensor_thrice", "row_loop")
 PLAIN = ("torch.export",)
 
@@ -139,6 +238,58 @@ def test_a_case_that_fails_by_itself_is_no_record_but_an_error_at_the_end(mine: 
     assert [record.case for record in read(tmp_path / "seen.jsonl")] == ["good"]
 
 
+def test_eager_is_tried_once_a_case_and_what_ends_there_ends_all_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "eager.py").write_text(EAGER)
+    monkeypatch.setenv("CALLED", str(tmp_path / "called"))
+    tasks = grid(all_cases(str(tmp_path / "eager.py")), ("torch.export", "to_onnx"), file=str(tmp_path / "eager.py"))
+    output = tmp_path / "seen.jsonl"
+    with pytest.raises(SweepError, match=r"4 of 16 tasks have no record(.|\n)*raises: RuntimeError: not today"):
+        sweep(tasks, output, processes=2, limits=Limits(seconds=10))
+    assert Counter((tmp_path / "called").read_text().split()) == {"hangs": 1, "dies": 1, "raises": 1}
+    assert Counter((record.case, record.outcome, record.error) for record in read(output)) == {
+        ("good", "ok", None): 4,
+        ("hangs", "timeout", "eager itself: TimeLimit: not done after 10 s"): 4,
+        ("dies", "crash", "eager itself: ProcessDied: killed by SIGSEGV"): 4,
+    }
+    lines = output.read_text().splitlines(keepends=True)
+    first = next(line for line in lines if '"hangs"' in line)
+    output.write_text(lines[0] + first)
+    again = sweep([task for task in tasks if task.case == "hangs"], output, executor=NobodyHome())
+    assert [record.outcome for record in again] == ["timeout"] * 4
+
+
+def test_what_attacks_the_worker_costs_its_own_record_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hostile.py").write_text(HOSTILE)
+    left = tmp_path / "left"
+    monkeypatch.setenv("LEFT", str(left))
+    tasks = grid(all_cases(str(tmp_path / "hostile.py")), PLAIN, file=str(tmp_path / "hostile.py"))
+    try:
+        records = sweep(tasks, tmp_path / "seen.jsonl", processes=1, limits=Limits(seconds=15, grace=1))
+        running = [pid for pid in left.read_text().split() if psutil.pid_exists(int(pid))]
+    finally:
+        for pid in left.read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+    found = {record.case: (record.outcome, record.error) for record in records}
+    outcome, error = found.pop("writes_everywhere")
+    assert outcome == "crash"
+    assert error.startswith("ProcessDied: ")
+    assert found == {
+        "stops_the_worker": ("timeout", "TimeLimit: the process that watches over the task did not answer after 16 s"),
+        "kills_the_worker": ("crash", "ProcessDied: the worker: killed by SIGTERM"),
+        "leaves_a_child": ("crash", "ProcessDied: killed by SIGSEGV"),
+        "innocent": ("ok", None),
+    }
+    assert len(running) <= 1  # what outlived its worker is nobody's
+
+
+def test_a_worker_runs_nothing_that_lies_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sympy.py").write_text("import pathlib; pathlib.Path('executed').touch(); raise ImportError('mine')")
+    monkeypatch.chdir(tmp_path)
+    started(Setup(Limits(), (), False)).stop()
+    assert [path.name for path in tmp_path.iterdir()] == ["sympy.py"]
+
+
 class NobodyHome(Executor):
     """An executor that must not be asked."""
 
@@ -166,10 +317,10 @@ def test_records_hold_what_was_seen_and_are_not_made_twice(tmp_path: Path) -> No
     assert outcomes(again) == outcomes(records)
 
 
-def started(mine: str, output: Path, rounds: int) -> psutil.Popen:
-    command = [str(Path(sys.executable).with_name("exportlab")), "sweep", "--cases", mine, "--exporters", "torch.export", "-o", str(output)]
-    command += ["--modes", "dynamic", "--rounds", str(rounds)]
-    return psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
+def command(mine: str, output: Path, rounds: int) -> psutil.Popen:
+    line = [str(Path(sys.executable).with_name("exportlab")), "sweep", "--cases", mine, "--exporters", "torch.export", "-o", str(output)]
+    line += ["--modes", "dynamic", "--rounds", str(rounds)]
+    return psutil.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
 
 
 def hear_interrupts() -> None:
@@ -187,9 +338,9 @@ def slow(tmp_path: Path) -> str:
     return str(tmp_path / "slow.py")
 
 
-def test_a_worker_killed_in_the_middle_costs_one_record_and_a_killed_sweep_resumes(slow: str, tmp_path: Path) -> None:
+def test_a_worker_killed_in_the_middle_is_tried_again_when_the_killed_sweep_resumes(slow: str, tmp_path: Path) -> None:
     output = tmp_path / "seen.jsonl"
-    first = started(slow, output, rounds=12)
+    first = command(slow, output, rounds=12)
     wait_until(lambda: lines(output) >= 2)
     victim = workers_of(first)[0]
     victim.send_signal(signal.SIGKILL)
@@ -199,16 +350,17 @@ def test_a_worker_killed_in_the_middle_costs_one_record_and_a_killed_sweep_resum
     first.send_signal(signal.SIGKILL)
     first.wait()
     wait_until(lambda: not any(orphan.is_running() for orphan in orphans))
-    second = started(slow, output, rounds=12)
+    second = command(slow, output, rounds=12)
     _, said = second.communicate()
     assert second.returncode == 0, said
-    assert Counter(record.outcome for record in read(output)) == {"ok": 11, "crash": 1}
+    assert Counter(record.outcome for record in read(output)) == {"ok": 12}
     assert sorted(record.round for record in read(output)) == list(range(1, 13))
+    assert output.read_text().count('"round"') == 13
 
 
 def test_interrupting_leaves_a_file_that_can_be_resumed_and_no_worker(slow: str, tmp_path: Path) -> None:
     output = tmp_path / "seen.jsonl"
-    sweeping = started(slow, output, rounds=100)
+    sweeping = command(slow, output, rounds=100)
     wait_until(lambda: lines(output) >= 2)
     left = workers_of(sweeping)
     sweeping.send_signal(signal.SIGINT)

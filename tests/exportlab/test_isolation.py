@@ -1,0 +1,98 @@
+"""Calls in a child: what comes back, and what is left of a child that hangs, dies, or leaves others behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from exportlab.isolation import Abandoned, Failure, apart, events
+
+GiB = 2**30
+
+
+def failure(call: Callable[[], Any], seconds: float = 60) -> Failure:
+    found = apart(call, seconds=seconds, memory=8 * GiB).failure
+    assert found is not None
+    return found
+
+
+def test_a_call_brings_its_value_or_says_how_it_ended() -> None:
+    assert apart(lambda: 3, seconds=60, memory=8 * GiB).value == 3
+    raised = failure(lambda: int("x"))
+    assert raised.error.startswith("ValueError: invalid literal")
+    assert raised.frames[-1].file == __file__
+    assert failure(lambda: os._exit(7)).error == "ProcessDied: exit code 7"
+    assert failure(lambda: os.kill(os.getpid(), signal.SIGSEGV)).error == "ProcessDied: killed by SIGSEGV"
+    assert failure(lambda: time.sleep(1000), seconds=0.2).kind == "timeout"
+    assert failure(lambda: lambda: 3).kind == "raised"
+
+
+def test_a_call_ends_when_nobody_waits_for_it() -> None:
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    with pytest.raises(Abandoned):
+        apart(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
+    os.close(ours)
+
+
+def started(folder: Any, **options: Any) -> int:
+    """Start a process that outlives its parent, and note its id: it keeps the pipe of the parent open, too."""
+    child = subprocess.Popen(["sleep", "1000"], close_fds=False, **options)
+    (folder / "pid").write_text(str(child.pid))
+    return child.pid
+
+
+def is_running(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def left_by(call: Callable[[], Any], folder: Any) -> bool:
+    failure(call)
+    time.sleep(0.1)
+    return is_running(int((folder / "pid").read_text()))
+
+
+def test_what_a_child_started_ends_with_it_however_it_ends(tmp_path: Any) -> None:
+    assert not left_by(lambda: (started(tmp_path), os._exit(3)), tmp_path)
+    assert not left_by(lambda: (started(tmp_path), os.kill(os.getpid(), signal.SIGSEGV)), tmp_path)
+
+
+def test_a_child_that_dies_is_noticed_though_another_holds_its_pipe(tmp_path: Any) -> None:
+    def dies() -> None:
+        if os.fork() == 0:  # inherits the pipe
+            os.setsid()
+            (tmp_path / "pid").write_text(str(os.getpid()))
+            time.sleep(1000)
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.01)
+        os._exit(5)
+
+    try:
+        assert failure(dies, seconds=30).error == "ProcessDied: exit code 5"
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def closes_its_pipe_and_goes_on() -> None:
+    os.closerange(3, 64)
+    time.sleep(1000)
+
+
+def test_a_child_that_closes_its_pipe_and_goes_on_is_ended() -> None:
+    assert failure(closes_its_pipe_and_goes_on).error == "ProcessDied: it closed its pipe, went on, and was ended"
+
+
+def test_what_a_child_writes_into_its_pipe_is_no_answer() -> None:
+    def writes(tell: Any) -> None:
+        os.write(tell.__self__.fileno(), b"\x00\x00\x00\x05stray")
+        os._exit(0)
+
+    (ended,) = events(writes, seconds=60, memory=8 * GiB)
+    assert ended.failure.error.startswith("ProcessDied: what it said cannot be read: UnpicklingError")
