@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ..cases import Sample
 from ..eager import fresh, last_returned
 
 TORCH = str(Path(torch.__file__).parent)
+OURS = str(Path(__file__).parent)
 ATTENTION = "scaled_dot_product_attention"
 MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1, ATTENTION: 3}
 COUNTED = ("to", "_to_copy", "type_as", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
@@ -37,26 +38,41 @@ class Site(NamedTuple):
         """Return the line with its source; the file too, where it is one."""
         source = linecache.getline(self.file, self.line).strip()
         source = source if len(source) <= LONG else f"{source[:LONG]}…"
+        return f"{self.named()} `{source}`" if source else self.named()
+
+    def named(self) -> str:
+        """Return the line; the file too, where it is one."""
         name = f"{Path(self.file).name}:" if Path(self.file).suffix == ".py" and "ipykernel" not in self.file else "line "
-        return f"{name}{self.line} `{source}`" if source else f"{name}{self.line}"
+        return f"{name}{self.line}"
 
 
 Decisions = list[tuple[Site, Any]]
+BySite = dict[Site, tuple[Any, ...]]
+Shapes = tuple[torch.Size, ...]
 
 
 @dataclass
 class Conditions:
-    """The values seen at each site over any number of runs; of masks, whether anything and whether not everything was masked."""
+    """The values seen at each site over any number of runs; of masks, whether anything and whether not everything was masked.
+
+    Attributes:
+        runs: what each run decided at a site, in turn, by the shapes that it was given.
+    """
 
     seen: dict[Site, set[Any]] = field(default_factory=dict)
+    runs: dict[tuple[Site, Shapes], set[tuple[Any, ...]]] = field(default_factory=dict)
 
     def never_changed(self) -> dict[Site, Any]:
         """Return the sites at which every run saw the same, with what it was."""
         return {site: next(iter(values)) for site, values in self.seen.items() if len(values) == 1}
 
     def open(self) -> set[Site]:
-        """Return the conditions of which one side was never taken."""
-        return {site for site in self.never_changed() if site.kind != "mask"}
+        """Return the sites of which one side was never seen."""
+        return set(self.never_changed())
+
+    def moved(self) -> set[Site]:
+        """Return the conditions and masks that came out otherwise by values alone."""
+        return {site for (site, _), runs in self.runs.items() if len(runs) > 1 and site.kind != "number"}
 
     @property
     def numbers(self) -> bool:
@@ -69,12 +85,31 @@ class Conditions:
         Raises:
             Whatever the module raises.
         """
-        watcher = _Watcher()
-        with torch.compiler.set_stance("force_eager"), watcher:  # what is compiled under a mode would fail without it
-            last_returned(fresh(module), calls)
-        for site, value in watcher.noted:
-            self.seen.setdefault(site, set()).add(value)
-        return watcher.noted
+        noted = watched(lambda: last_returned(fresh(module), calls))
+        for site, values in by_site(noted).items():
+            self.seen.setdefault(site, set()).update(values)
+            self.runs.setdefault((site, _shapes(calls)), set()).add(values)
+        return noted
+
+
+def _shapes(calls: Sequence[Sample]) -> Shapes:
+    return tuple(leaf.shape for call in calls for leaf in call.leaves() if isinstance(leaf, torch.Tensor))
+
+
+def watched(run: Callable[[], Any]) -> Decisions:
+    """Run this, and return what was decided in turn. Raises whatever it raises."""
+    watcher = _Watcher()
+    with torch.compiler.set_stance("force_eager"), watcher:  # what is compiled under a mode would fail without it
+        run()
+    return watcher.noted
+
+
+def by_site(noted: Decisions) -> BySite:
+    """Return what was decided at each site, in turn."""
+    found: dict[Site, list[Any]] = {}
+    for site, value in noted:
+        found.setdefault(site, []).append(value)
+    return {site: tuple(values) for site, values in found.items()}
 
 
 def told(site: Site, value: Any) -> str:
@@ -95,13 +130,21 @@ class _Watcher(TorchDispatchMode):
         self.noted: Decisions = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
-        returned = func(*args, **(kwargs or {}))
         name = getattr(getattr(func, "overloadpacket", func), "__name__", "")
+        if name == "cond":
+            return self._branch(*args)
+        returned = func(*args, **(kwargs or {}))
         if name in READS:
             self._note("condition" if isinstance(returned, bool) else "number", returned)
         for mask in _masks(name, (*args, *(kwargs or {}).values()), returned):
             self._note("mask", bool(mask.any()), bool(mask.all()))
         return returned
+
+    def _branch(self, condition: Any, taken: Callable[..., Any], other: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """What `torch.cond` returns; what its branch decides is noted too."""
+        self._note("condition", bool(condition))
+        with self:
+            return (taken if condition else other)(*operands)
 
     def _note(self, kind: str, *values: Any) -> None:
         file, line = _user_line()
@@ -123,6 +166,6 @@ def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
 def _user_line() -> tuple[str, int]:
     """The innermost line that is neither torch's nor ours."""
     frame = sys._getframe(3)
-    while frame.f_back is not None and (frame.f_code.co_filename.startswith((TORCH, "<")) or frame.f_code.co_filename == __file__):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((TORCH, OURS, "<")):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno

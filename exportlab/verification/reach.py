@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-import torch
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
 from ..messages import first_line
 from ..outcomes import Outcome
 from .conditions import Conditions, told
-from .patience import TooSlow, at_most
+from .edges import Varied, edges
 from .probe import Probe
 from .report import Check
-from .values import FURTHER, Variation, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
+from .search import Search, greatest_taken
+from .values import FURTHER, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
 
 TOLD = 3  # of what is not reached, named one by one
-FURTHEST = 16  # times the greatest integer, and
-AND_MORE = 1024
-
-Varied = tuple[Variation, Sample]
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class Reach:
 
 
 def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe], patience: float) -> Reach:
-    """Watch eager at all calls that it accepts, and look for values that change a condition which none of them changes.
+    """Watch eager at all calls that it accepts; look for values that change a condition which none of them changes, and for its edges.
 
     Where all numbers are equal both sides of a condition may well answer alike: the search goes on as if these had not been seen.
     """
@@ -62,44 +56,16 @@ def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe], patienc
                 conditions.watch(module, probe.calls)
     except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
         return Reach(conditions, problem=first_line(error))
-    return Reach(conditions, (*further, *_large(Search(conditions, module, patience), first)))
+    greatest = _greatest(Search(conditions, module, patience), first)
+    large, beside = [*_large(first, greatest)], Search(conditions, module, patience)
+    for _, sample in large if conditions.seen else ():
+        beside.watches(sample)
+    return Reach(conditions, (*further, *large, *edges(beside, first, greatest)))
 
 
 def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...]) -> bool:
     conditions.watch(module, calls)
     return bool(conditions.seen)
-
-
-@dataclass(frozen=True)
-class Search:
-    """Looking for values that eager takes, each within so many seconds, and for what they change; one that takes longer ends it."""
-
-    conditions: Conditions
-    module: nn.Module
-    patience: float
-    too_slow: list[TooSlow] = field(default_factory=list)
-
-    def takes(self, sample: Sample) -> bool:
-        """Whether eager accepts the sample."""
-        return self._runs(lambda: last_returned(fresh(self.module), (sample,)))
-
-    def changes(self, sample: Sample) -> bool:
-        """Whether eager accepts the sample, and decides what it never did before."""
-        before = self.conditions.open()
-        return self._runs(lambda: self.conditions.watch(self.module, (sample,))) and self.conditions.open() < before
-
-    def _runs(self, call: Callable[[], Any]) -> bool:
-        if self.too_slow:
-            return False
-        try:
-            with at_most(self.patience):
-                call()
-        except TooSlow as error:
-            self.too_slow.append(error)
-            return False
-        except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
-            return False
-        return True
 
 
 def _found(search: Search, first: Sample) -> Iterator[Varied]:
@@ -112,21 +78,13 @@ def _found(search: Search, first: Sample) -> Iterator[Varied]:
                 yield variation, sample
 
 
-def _large(search: Search, first: Sample) -> Iterator[Varied]:
-    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
+def _greatest(search: Search, first: Sample) -> dict[int, int]:
+    """The greatest number that eager takes in each tensor of integers, by `id`."""
     found = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
-    greatest = {place: value for place, value in found.items() if value > 0}
+    return {place: value for place, value in found.items() if value > 0}
+
+
+def _large(first: Sample, greatest: Mapping[int, int]) -> Iterator[Varied]:
+    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
     if greatest:
         yield from varied(first, (integers_at_most(greatest), *integers_spread(greatest)))
-
-
-def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
-    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
-    greatest = int(tensor.max())
-    value, step, refused = greatest, 1, False
-    furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
-    while step and value + step <= furthest and not search.too_slow:
-        accepted = search.takes(next(varied(first, (integers_at(value + step, tensor),)))[1])
-        value, refused = value + step * accepted, refused or not accepted
-        step = step // 2 if refused else step * 2
-    return value

@@ -22,6 +22,7 @@ LOW = (*HALF, torch.float32)
 # A file that sums in another order is about as far off as eager, on the whole and where it is farthest.
 ON_THE_WHOLE = 1.1
 FARTHEST = 2.0
+ROUNDINGS = 4.0  # what each result may be off by where it is asked whether a decision stands
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,24 @@ class _InFloat64(TorchDispatchMode):
         return func(*args, **asked)
 
 
+class _Shaken(_InFloat64):
+    """Moves all that it computes by up to some roundings, `eps` each; what an operator writes into stays, and so do views."""
+
+    def __init__(self, eps: float, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.size, self.generator = ROUNDINGS * eps, torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        returned = super().__torch_dispatch__(func, types, args, kwargs)
+        own = all(result.alias_info is None for result in getattr(getattr(func, "_schema", None), "returns", ()))
+        return pytree.tree_map_only(torch.Tensor, self._moved, returned) if own else returned
+
+    def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not tensor.is_floating_point():
+            return tensor
+        return tensor * (1 + self.size * (2 * torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64) - 1))
+
+
 def _wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype in LOW else dtype
 
@@ -52,14 +71,25 @@ def _widened(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype in LOW else tensor
 
 
-def in_float64(module: nn.Module, calls: Sequence[Sample]) -> Any:
+def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = None) -> Any:
     """Return what the module returns when parameters, buffers, arguments and everything computed of them are float64.
+
+    Args:
+        shaken: a seed: all that is computed is moved by some roundings of the module's own narrowest type.
 
     Raises:
         Whatever the module raises when its types are others.
     """
-    with torch.compiler.set_stance("force_eager"), _InFloat64():  # type: ignore[no-untyped-call]
+    mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
+    with torch.compiler.set_stance("force_eager"), mode:
         return last_returned(copy.deepcopy(module).double(), [mapped(call, _widened) for call in calls])
+
+
+def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:
+    """The rounding of the narrowest type of all that is given or held; of float32 where none of that is a float."""
+    leaves = [*module.parameters(), *module.buffers(), *(leaf for call in calls for leaf in call.leaves())]
+    floats = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+    return max((torch.finfo(leaf.dtype).eps for leaf in floats), default=torch.finfo(torch.float32).eps)
 
 
 def is_half(module: nn.Module, calls: Sequence[Sample], returned: Any) -> bool:

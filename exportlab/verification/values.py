@@ -12,12 +12,14 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 
 FACTORS = {torch.float16: 16.0}  # what keeps most values finite; 1000 for other types
+USUAL_SCALE = 11.0  # times a sample: what is no farther from it is not extreme
 PARTS = 8  # calls in which integers are spread
 LARGEST = 2**30  # of integers that may be doubled
 CLOSED = -1e4  # a float mask holds this or less where it hides something
 ROUNDED = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 Change = Callable[[torch.Tensor], torch.Tensor]
 Applies = Callable[[torch.Tensor], bool]
+SIGNED: dict[str, Change] = {"": lambda tensor: tensor, "negated": torch.neg, "all positive": torch.abs}
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,24 @@ def integers_of(sample: Sample) -> list[torch.Tensor]:
     tensors = {id(leaf): leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)}
     found = [tensor for tensor in tensors.values() if tensor.numel() and _integers(tensor)]
     return [tensor for tensor in found if int(tensor.max()) > 1 or int(tensor.min()) < 0]
+
+
+def integers_up_to(value: int, tensor: torch.Tensor) -> Variation:
+    """Return the change of one tensor of integers to numbers that this is the largest of."""
+    capped = _planted(lambda _: value)
+    return Variation(f"integers up to {value}", lambda other: other is tensor, lambda old: capped(old.clamp(max=value)))
+
+
+def times(scale: float, sign: str = "") -> Variation:
+    """Return the change of all floats to themselves times a scale: as they are, `negated`, or `all positive`."""
+    extreme = not 1 / USUAL_SCALE <= scale <= USUAL_SCALE
+    return Variation(f"{sign} times {scale:.3g}".strip(), _floats, lambda tensor: SIGNED[sign](tensor) * scale, extreme=extreme)
+
+
+def reach_of(sample: Sample) -> float:
+    """Return the factor by which its floats are scaled up, the least of those of their types; 1 where there are none."""
+    floats = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and leaf.numel() and _floats(leaf)]
+    return min((FACTORS.get(leaf.dtype, 1000.0) for leaf in floats), default=1.0)
 
 
 def integers_spread(greatest: Mapping[int, int]) -> list[Variation]:

@@ -9,7 +9,10 @@ import torch
 from torch import nn
 
 from exportlab import Sample
+from exportlab.outcomes import Outcome
 from exportlab.verification.conditions import Conditions, told
+from exportlab.verification.probe import Probe
+from exportlab.verification.reach import reached
 
 
 class Decides(nn.Module):
@@ -69,7 +72,33 @@ def test_each_way_to_decide_is_seen(function: Any) -> None:
 def test_a_module_with_cond_is_watched_and_runs_afterwards() -> None:
     class Cond(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
+            return torch.cond(x.sum() > 0, lambda x: x.masked_fill(x > 5, 0.0) * 2, lambda x: x * 3, (x,))
 
-    Conditions().watch(Cond(), (Sample((torch.ones(3),)),))
+    conditions = Conditions()
+    conditions.watch(Cond(), (Sample((torch.ones(3),)),))
+    assert [site.kind for site in conditions.seen] == ["condition", "mask"]
     assert torch.equal(Cond()(-torch.ones(3)), -3 * torch.ones(3))
+
+
+def test_what_moved_did_so_by_values_alone() -> None:
+    class Causal(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.where(torch.ones(len(x), len(x)).tril() > 0, 0.0) + x.where(x < 5, 0.0)
+
+    conditions = Conditions()
+    for x in (torch.zeros(1), torch.zeros(3)):
+        conditions.watch(Causal(), (Sample((x,)),))
+    assert conditions.moved() == set()
+    conditions.watch(Causal(), (Sample((torch.full((3,), 9.0),)),))
+    assert len(conditions.moved()) == 1
+
+
+def test_more_values_are_tried_for_a_mask_that_none_of_the_usual_ones_reaches() -> None:
+    class Filled(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.masked_fill((x > 0).all(), 0.5)
+
+    usual = Probe("export inputs", (Sample((torch.tensor([0.9, -1.1]),)),), Outcome.WRONG)
+    reach = reached(Filled(), usual.calls[0], [usual], patience=10.0)
+    assert "all ones" in [variation.name for variation, _ in reach.further]
+    assert not reach.conditions.open()

@@ -1,0 +1,167 @@
+"""Values on either side of where a module decides otherwise: a threshold that a file has elsewhere shows there, and hardly elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice, pairwise
+
+import torch
+
+from ..cases import Sample
+from .conditions import BySite, Site
+from .search import Search
+from .values import SIGNED, Variation, integers_at, integers_of, integers_up_to, reach_of, sizes_of, times, varied
+
+EDGES = 8  # looked at, of all that are found
+OF_A_SITE = 2
+POWERS = (-4, -1, -1 / 3, 0, 1 / 3, 1, 4)  # of the factor by which floats are scaled up: between which edges are looked for
+NARROW = math.log(1.02)  # an edge is known where it lies between two scales so far apart
+# Away from an edge, the first where rounding decides nothing: a threshold of a sum of exponentials hardly moves one when it is halved.
+BESIDE = tuple(math.log(scale) for scale in (1.04, 1.1, 1.25))
+SEEDS = range(3)
+
+Varied = tuple[Variation, Sample]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Two places on a ray that are close together, and the site that decides otherwise at the upper one."""
+
+    site: Site
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Places on one side of an edge, and how they are called."""
+
+    words: str
+    places: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Samples along one number, the place, and what eager decides at each.
+
+    Attributes:
+        change: the variation of a place. places: where to begin. between: a place between two that are not close yet.
+        beside: where to verify at an edge: of each of these, the first place at which rounding decides nothing.
+    """
+
+    search: Search
+    first: Sample
+    change: Callable[[float], Variation]
+    places: Sequence[float]
+    between: Callable[[float, float], float | None]
+    beside: Callable[[Edge], Sequence[Beside]]
+    known: dict[float, BySite | None] = field(default_factory=dict)
+
+    def sample(self, place: float) -> Sample:
+        """Return the sample at a place, the first one where nothing changes."""
+        return next((sample for _, sample in varied(self.first, (self.change(place),))), self.first)
+
+    def decided(self, place: float) -> BySite | None:
+        """Return what is decided at a place, None where eager refuses the sample."""
+        if place not in self.known:
+            self.known[place] = self.search.decided(self.sample(place))
+        return self.known[place]
+
+    def edges(self, sites: Collection[Site]) -> Iterator[Edge]:
+        """Yield the edges of these sites, those next to the first sample before others, and some of each site only."""
+        taken = [place for place in self.places if self.decided(place) is not None]
+        for site in sites:
+            wide = [Edge(site, low, high) for low, high in pairwise(taken) if self._parts(site, low, high)]
+            wide.sort(key=lambda edge: min(abs(edge.low), abs(edge.high)))
+            narrow = (self._narrowed(edge) for edge in wide)
+            yield from islice((edge for edge in narrow if edge), OF_A_SITE)
+
+    def _parts(self, site: Site, low: float, high: float) -> bool:
+        before, after = (self.decided(place) or {} for place in (low, high))
+        return site in before and site in after and before[site] != after[site]
+
+    def _narrowed(self, edge: Edge) -> Edge | None:
+        """None where eager refuses what is between."""
+        while (middle := self.between(edge.low, edge.high)) is not None:
+            if edge.site not in (self.decided(middle) or {}):
+                return None
+            edge = replace(edge, high=middle) if self._parts(edge.site, edge.low, middle) else replace(edge, low=middle)
+        return edge
+
+    def samples(self, edge: Edge) -> Iterator[Varied]:
+        """Yield what is to be verified beside an edge."""
+        for beside in self.beside(edge):
+            place = next((place for place in beside.places if self._stands(edge.site, place)), None)
+            if place is not None:
+                change = self.change(place)
+                yield replace(change, name=f"{change.name}, {beside.words} {edge.site.named()}"), self.sample(place)
+
+    def _stands(self, site: Site, place: float) -> bool:
+        """Whether a site decides the same in float64, though all that is computed is moved by some roundings."""
+        decided = self.decided(place)
+        if decided is None:
+            return False
+        again = (self.search.decided_in_float64(self.sample(place), seed) for seed in SEEDS)
+        return all(other is None or other.get(site) == decided.get(site) for other in again)
+
+
+def edges(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[Varied]:
+    """Yield values beside the edges of the conditions and masks that other values of the first sample were seen to change.
+
+    Args:
+        greatest: the greatest number that eager takes in each tensor of integers, by `id`.
+    """
+    left, room = sorted(search.conditions.moved(), key=lambda site: (site.kind == "mask", site)), EDGES
+    for ray in (*_of_floats(search, first), *_of_integers(search, first, greatest)):
+        found = list(islice(ray.edges(left), room)) if left else []
+        room -= len(found)
+        left = [site for site in left if all(edge.site != site for edge in found)]
+        for edge in {edge.low: edge for edge in found}.values():
+            yield from ray.samples(edge)
+
+
+def _of_floats(search: Search, first: Sample) -> Iterator[Ray]:
+    """All floats scaled, negated and scaled, and their sizes scaled; a place is the logarithm of the scale."""
+    reach = math.log(reach_of(first))
+    places = [power * reach for power in POWERS] if reach else []
+    for sign in SIGNED:
+        yield Ray(search, first, partial(_scaled, sign), places, _halfway, _below_and_above)
+
+
+def _scaled(sign: str, place: float) -> Variation:
+    return times(math.exp(place), sign)
+
+
+def _halfway(low: float, high: float) -> float | None:
+    return (low + high) / 2 if high - low > NARROW else None
+
+
+def _below_and_above(edge: Edge) -> Sequence[Beside]:
+    middle = (edge.low + edge.high) / 2
+    sides = {"just below the edge at": -1, "just above the edge at": 1}
+    return [Beside(words, [middle + side * away for away in BESIDE]) for words, side in sides.items()]
+
+
+def _of_integers(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[Ray]:
+    """Each tensor of integers up to a number, and all that number; it is the place."""
+    for tensor in integers_of(first):
+        most, info = greatest.get(id(tensor), int(tensor.max())), torch.iinfo(tensor.dtype)
+        usual = {max(-most, info.min), int(tensor.min()), 0, int(tensor.max()), most}
+        places = sorted(usual | {size for size in sizes_of(first) if size < most})
+        for change in (integers_up_to, integers_at):
+            yield Ray(search, first, partial(_integers, change, tensor), places, _in_the_middle, partial(_around, info.max))
+
+
+def _integers(change: Callable[[int, torch.Tensor], Variation], tensor: torch.Tensor, place: float) -> Variation:
+    return change(int(place), tensor)
+
+
+def _in_the_middle(low: float, high: float) -> float | None:
+    return (low + high) // 2 if high - low > 1 else None
+
+
+def _around(most: int, edge: Edge) -> Sequence[Beside]:
+    return [Beside("at the edge at", [place]) for place in (edge.low, edge.high, edge.high + 1) if place <= most]

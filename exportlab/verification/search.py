@@ -1,0 +1,81 @@
+"""Trying values in eager, to find those that it takes, and those by which it decides otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+from .conditions import BySite, Conditions, by_site, watched
+from .patience import TooSlow, at_most
+from .referee import in_float64
+from .values import integers_at, varied
+
+FURTHEST = 16  # times the greatest integer, and
+AND_MORE = 1024
+
+
+@dataclass(frozen=True)
+class Search:
+    """Looking for values that eager takes, each within so many seconds, and for what they change; one that takes longer ends it."""
+
+    conditions: Conditions
+    module: nn.Module
+    patience: float
+    too_slow: list[TooSlow] = field(default_factory=list)
+
+    def takes(self, sample: Sample) -> bool:
+        """Whether eager accepts the sample."""
+        return self._runs(lambda: last_returned(fresh(self.module), (sample,)))
+
+    def changes(self, sample: Sample) -> bool:
+        """Whether eager accepts the sample, and decides what it never did before."""
+        before = self.conditions.open()
+        return self._runs(lambda: self.conditions.watch(self.module, (sample,))) and self.conditions.open() < before
+
+    def watches(self, sample: Sample) -> None:
+        """Take in what eager decides, if it accepts the sample."""
+        self._runs(lambda: self.conditions.watch(self.module, (sample,)))
+
+    def decided(self, sample: Sample) -> BySite | None:
+        """Return what eager decides at each site, which is not taken in; None where it refuses the sample."""
+        return self._noted(lambda: last_returned(fresh(self.module), (sample,)))
+
+    def decided_in_float64(self, sample: Sample, seed: int) -> BySite | None:
+        """Return the same for the module in float64, all that it computes moved by some roundings; None where it does not run so."""
+        return self._noted(lambda: in_float64(self.module, (sample,), seed))
+
+    def _noted(self, call: Callable[[], Any]) -> BySite | None:
+        found: list[BySite] = []
+        self._runs(lambda: found.append(by_site(watched(call))))
+        return found[0] if found else None
+
+    def _runs(self, call: Callable[[], Any]) -> bool:
+        if self.too_slow:
+            return False
+        try:
+            with at_most(self.patience):
+                call()
+        except TooSlow as error:
+            self.too_slow.append(error)
+            return False
+        except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
+            return False
+        return True
+
+
+def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
+    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
+    greatest = int(tensor.max())
+    value, step, refused = greatest, 1, False
+    furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
+    while step and value + step <= furthest and not search.too_slow:
+        accepted = search.takes(next(varied(first, (integers_at(value + step, tensor),)))[1])
+        value, refused = value + step * accepted, refused or not accepted
+        step = step // 2 if refused else step * 2
+    return value
