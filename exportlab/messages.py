@@ -10,8 +10,9 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from typing import Any
 
 from .said import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, kept, tidied
 
@@ -108,20 +109,44 @@ def _warnings_in(lines: list[Line]) -> Iterator[None]:
 
 @contextmanager
 def _records_in(lines: list[Line]) -> Iterator[None]:
-    """All loggers, those too that have handlers of their own and hand nothing on; what is below `WARNING` some handlers work with."""
-    handling = logging.Logger.callHandlers
-
-    def keep(self: logging.Logger, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING:
-            lines.append(Line(record.name, record.getMessage()))
-        else:
-            handling(self, record)
-
-    logging.Logger.callHandlers = keep  # type: ignore[method-assign]
+    """What all loggers say, those too that hand nothing on, or come up in the block; what is below `WARNING` some handlers work with."""
+    making, handlers, hiding = logging.getLogRecordFactory(), _handlers(), _BelowWarning()
+    for handler in handlers:
+        handler.addFilter(hiding)
+    logging.setLogRecordFactory(_Noting(lines, making))
     try:
         yield
     finally:
-        logging.Logger.callHandlers = handling  # type: ignore[method-assign]
+        logging.setLogRecordFactory(making)
+        for handler in handlers:
+            handler.removeFilter(hiding)
+
+
+class _Noting:
+    """Makes log records as they are made otherwise, and notes those from `WARNING` on; of two blocks the inner one notes."""
+
+    def __init__(self, lines: list[Line], making: Callable[..., logging.LogRecord]) -> None:
+        self.lines = lines
+        self.making: Callable[..., logging.LogRecord] = making.making if isinstance(making, _Noting) else making
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self.making(*args, **kwargs)
+        if record.levelno >= logging.WARNING:
+            self.lines.append(Line(record.name, record.getMessage()))
+        return record
+
+
+class _BelowWarning(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno < logging.WARNING
+
+
+def _handlers() -> list[logging.Handler]:
+    """All that there are, and the one that logging takes where a logger has none."""
+    known = list(logging.getLogger().manager.loggerDict.values())
+    loggers = [logging.getLogger(), *(logger for logger in known if isinstance(logger, logging.Logger))]
+    last = [logging.lastResort] if logging.lastResort else []
+    return [*dict.fromkeys(handler for logger in loggers for handler in logger.handlers), *last]
 
 
 @contextmanager

@@ -138,6 +138,36 @@ def test_when_it_was_heard_all_is_as_before(capfd: pytest.CaptureFixture[str]) -
         warnings.warn(AXIS, UserWarning, stacklevel=1)
 
 
+def test_a_logger_that_comes_up_in_the_block_is_heard_too(capfd: pytest.CaptureFixture[str]) -> None:
+    late = logging.getLogger("late")
+    with heard() as said:
+        late.propagate = False
+        late.addHandler(logging.StreamHandler())
+        late.warning("from an import")
+    late.handlers.clear()
+    late.propagate = True
+    assert said == ["late: from an import"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_of_two_blocks_the_inner_one_hears() -> None:
+    with heard() as outer:
+        logging.getLogger("a").warning("first")
+        with heard() as inner:
+            logging.getLogger("a").warning("second")
+    assert (outer, inner) == (["a: first"], ["a: second"])
+
+
+def test_logging_stays_as_it_is_but_for_what_it_offers_to_set() -> None:
+    before, making, shown = vars(logging.Logger).copy(), logging.getLogRecordFactory(), list(logging.getLogger().handlers)
+    filters = [list(handler.filters) for handler in shown]
+    with pytest.raises(KeyError), heard():  # noqa: PT012 - the block is what is tested
+        assert vars(logging.Logger) == before
+        raise KeyError
+    assert logging.getLogRecordFactory() is making
+    assert [handler.filters for handler in shown] == filters
+
+
 def test_a_handler_that_works_with_what_is_logged_goes_on_working_unseen(capfd: pytest.CaptureFixture[str]) -> None:
     class Branching(torch.nn.Module):
         def forward(self, x: torch.Tensor, limit: torch.Tensor) -> torch.Tensor:
