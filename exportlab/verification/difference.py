@@ -80,6 +80,19 @@ def scale_of(expected: torch.Tensor) -> float:
     return largest if largest <= 1 else max(1.0, min(largest, USUAL_OVER_LOWER_QUARTER * float(quartile)))
 
 
+def distances(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
+    """Return how far each element is off, in float64: 0 where both are equal or NaN, infinite where only one is NaN.
+
+    Integers that differ are at least 1 apart, however large. The shapes are the same; the types need not be.
+    """
+    same = (expected == actual) | (expected.isnan() & actual.isnan())
+    apart = (_widened(actual) - _widened(expected)).abs()
+    apart = torch.where(apart.isnan(), torch.inf, apart)
+    if not expected.is_floating_point() and not expected.is_complex():
+        apart = apart.clamp(min=1.0)
+    return torch.where(same, 0.0, apart)
+
+
 def _in_kind(problem: str) -> Difference:
     return Difference(problem=problem, times=math.inf, unlike=True)
 
@@ -105,7 +118,7 @@ def _objects(where: str, expected: Any, actual: Any) -> Difference:
 def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:
     if expected.numel() == 0:
         return Difference()
-    apart, allowed = _apart(expected, actual), _allowed(expected, tolerances)
+    apart, allowed = distances(expected, actual), _allowed(expected, tolerances)
     excess, times = apart - allowed, float((apart / allowed).nan_to_num(nan=0.0, posinf=math.inf).max())
     wrong = excess > 0
     if not wrong.any():
@@ -126,18 +139,8 @@ def _allowed(expected: torch.Tensor, tolerances: Tolerances | None) -> torch.Ten
 
 
 def _widened(value: torch.Tensor) -> torch.Tensor:
-    """In a type that holds any difference of two of its values; 64-bit integers beyond 2**53 are handled by equality in `_apart`."""
+    """In a type that holds any difference of two of its values; 64-bit integers beyond 2**53 are handled by equality in `distances`."""
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
-
-
-def _apart(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
-    """Absolute differences: 0 where both are NaN or equal, infinite where only one is NaN, never 0 where integers differ."""
-    same = (expected == actual) | (expected.isnan() & actual.isnan())
-    apart = (_widened(actual) - _widened(expected)).abs()
-    apart = torch.where(apart.isnan(), torch.inf, apart)
-    if not expected.is_floating_point() and not expected.is_complex():
-        apart = apart.clamp(min=1.0)
-    return torch.where(same, 0.0, apart)
 
 
 def _outline(tree: Any) -> str:

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..cases import Sample
 from ..eager import last_returned
 from ..messages import first_line
+from .difference import distances
 from .values import mapped
 
 HALF = (torch.float16, torch.bfloat16)
@@ -136,7 +137,7 @@ def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any) -> _Pai
         return _Pair(0.0, 0.0, near=True) if same else None
     if not expected.numel():
         return _Pair(0.0, 0.0, near=True)
-    file, eager = _off(actual, exact), _off(expected, exact)
+    file, eager = distances(exact, actual), distances(exact, expected)
     return _Pair(float(file.max()), float(eager.max()), _as_near(file, eager))
 
 
@@ -149,7 +150,3 @@ def _as_near(file: torch.Tensor, eager: torch.Tensor) -> bool:
     on_the_whole = file.square().mean() <= ON_THE_WHOLE**2 * eager.square().mean()
     return bool(on_the_whole) and bool(file.max() <= FARTHEST * eager.max())
 
-
-def _off(answer: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    off = (answer.double() - exact).abs()
-    return torch.where((answer == exact) | (answer.isnan() & exact.isnan()), 0.0, off).nan_to_num(nan=torch.inf, posinf=torch.inf)

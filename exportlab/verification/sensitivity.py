@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..eager import fresh, last_returned
 from .conditions import Conditions, Decisions
+from .difference import distances
 from .patience import at_most
 from .values import a_rounding_away
 
@@ -58,7 +59,4 @@ def _largest(a: Any, b: Any) -> float:
         return 0.0 if a == b else torch.inf
     if a.shape != b.shape or a.dtype != b.dtype:
         return torch.inf
-    wide = torch.complex128 if a.is_complex() else torch.float64
-    apart = (a.to(wide) - b.to(wide)).abs().clamp(min=0.0 if a.is_floating_point() or a.is_complex() else 1.0)
-    same = (a == b) | (a.isnan() & b.isnan())
-    return float(torch.where(same, 0.0, apart).nan_to_num(nan=torch.inf, posinf=torch.inf).max()) if a.numel() else 0.0
+    return float(distances(a, b).max()) if a.numel() else 0.0

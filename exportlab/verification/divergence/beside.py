@@ -15,10 +15,10 @@ import torch
 from ... import show
 from ...exporters.to_onnx import users_line
 from ...show.text import op_name
-from ..difference import Difference, Tolerances, difference_of
+from ..difference import Difference, Tolerances, difference_of, distances
 from .call import Call, Node
 from .carried import Carried
-from .judging import difference, distances, error, in_tolerances, largest, moved
+from .judging import difference, error, in_tolerances, largest, moved
 from .lanes import UNINITIALISED, Exact, Fed, Lane, Noisy, kind_of
 from .rows import Outputs, Row
 
@@ -123,7 +123,7 @@ class Looked:
             at_outputs=effects.get(node.name, 0.0),
             repaired=repaired.get(node.name),
             rounding=_rounding(beside) if node.name in effects else "",
-            apart=largest(distances(beside.file, beside.inherited)) if beside.comparable else math.inf,
+            apart=largest(distances(beside.inherited, beside.file)) if beside.comparable else math.inf,
         )
 
     def _dtype(self, node: Node) -> torch.dtype:
@@ -137,7 +137,7 @@ class Looked:
         noise = self._noise(beside) if largest(ratios) > 1 else None
         ratios = ratios if noise is None else self._apart(beside, noise)
         near = (
-            beside.exact if largest(distances(beside.file, beside.exact)) < largest(distances(beside.file, beside.eager)) else beside.eager
+            beside.exact if largest(distances(beside.exact, beside.file)) < largest(distances(beside.eager, beside.file)) else beside.eager
         )
         return largest(ratios), difference(beside.file, near, ratios)
 
@@ -203,7 +203,7 @@ def _size(errors: torch.Tensor) -> float:
 def _rounding(beside: Beside) -> str:
     """The element that is furthest from float64 in eager or in the file."""
     sides = {"eager": beside.eager, "the file": beside.file}
-    off = {side: distances(value, beside.exact).flatten() for side, value in sides.items()}
+    off = {side: distances(beside.exact, value).flatten() for side, value in sides.items()}
     side = max(off, key=lambda name: largest(off[name]))
     flat = int(torch.argmax(off[side]))
     dtype = str(sides[side].dtype).removeprefix("torch.")

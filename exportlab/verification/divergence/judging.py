@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from ..difference import EXACT, Difference, Tolerances
+from ..difference import EXACT, Difference, Tolerances, distances
 from .call import widened
 
 MASKS = 1e4  # times the smaller elements: what is larger hides something, and is no scale
@@ -21,7 +21,7 @@ def in_tolerances(
     Args:
         excused: how far each element may be apart besides.
     """
-    apart, allowed = distances(value, reference), _allowed(reference, dtype, tolerances)
+    apart, allowed = distances(reference, value), _allowed(reference, dtype, tolerances)
     if excused is not None:
         allowed = allowed + NOISES * excused
     return torch.where(apart == 0, 0.0, torch.where(apart.isfinite(), apart / allowed, torch.inf))
@@ -32,26 +32,16 @@ def largest(values: torch.Tensor) -> float:
     return float(values.max()) if values.numel() else 0.0
 
 
-def distances(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    """Return absolute differences: 0 where both are NaN or equal, infinite where only one is NaN."""
-    wide, wanted = widened(value), widened(reference)
-    same = (wide == wanted) | (wide.isnan() & wanted.isnan())
-    if not (wide.is_floating_point() or wide.is_complex()):
-        return torch.where(same, 0.0, (wide.double() - wanted.double()).abs().clamp(min=1.0))
-    apart = (wide - wanted).abs()
-    return torch.where(same, 0.0, torch.where(apart.isnan(), torch.inf, apart)).double()
-
-
 def moved(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tensor:
     """Return how far any of these is from the reference, and at least as far as half of all elements are; what is not finite is not."""
-    apart = torch.stack([distances(value, reference) for value in values]).amax(0)
+    apart = torch.stack([distances(reference, value) for value in values]).amax(0)
     apart = torch.where(apart.isfinite(), apart, 0.0)
     return apart.clamp(min=float(apart.median())) if apart.numel() else apart
 
 
 def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tensor) -> Difference:
     """Return the largest difference, and what was seen at the element that is the most tolerances apart."""
-    wrong, worst = ratios > 1, largest(distances(value, reference))
+    wrong, worst = ratios > 1, largest(distances(reference, value))
     if not wrong.any():
         return Difference(worst)
     flat = int(torch.argmax(ratios))

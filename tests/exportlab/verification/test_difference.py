@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from exportlab.verification.difference import TOLERANCES, difference_of, scale_of
+from exportlab.verification.difference import TOLERANCES, difference_of, distances, scale_of
 
 WORDS = 200_000
 
@@ -46,3 +46,12 @@ def test_what_a_processor_flushes_to_zero_is_no_difference() -> None:
     smallest = torch.tensor([torch.inf, 0.0, 2.94e-39])
     assert not difference_of(smallest, torch.tensor([torch.inf, 0.0, 0.0])).problem
     assert difference_of(smallest * 10, torch.tensor([torch.inf, 0.0, 0.0])).problem
+
+
+def test_distances_know_what_is_not_finite_and_what_no_float_holds() -> None:
+    nan, inf = torch.nan, torch.inf
+    expected, actual = torch.tensor([1.0, nan, nan, inf, inf, inf]), torch.tensor([1.5, nan, 1.0, inf, -inf, 1.0])
+    assert distances(expected, actual).tolist() == [0.5, 0.0, inf, 0.0, inf, inf]
+    assert distances(torch.tensor([2**60, 7]), torch.tensor([2**60 + 1, 7])).tolist() == [1.0, 0.0]
+    assert distances(torch.tensor([3 + 4j]), torch.tensor([0j])).tolist() == [5.0]
+    assert distances(torch.tensor([0.1], dtype=torch.float64), torch.tensor([0.1])).item() == pytest.approx(1.5e-9, rel=0.01)
