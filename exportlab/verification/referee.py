@@ -149,4 +149,3 @@ def _as_near(file: torch.Tensor, eager: torch.Tensor) -> bool:
         return True
     on_the_whole = file.square().mean() <= ON_THE_WHOLE**2 * eager.square().mean()
     return bool(on_the_whole) and bool(file.max() <= FARTHEST * eager.max())
-
