@@ -1,18 +1,60 @@
-"""Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures."""
+"""Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures.
 
-from . import show
-from .cases import Sample, case
-from .doctor import doctor
-from .exporters import export
-from .exporters.to_onnx import to_onnx
-from .messages import expect_failure, quiet
-from .programs import require
-from .specs import tensor
-from .verification.comparison import compare
-from .verification.report import VerificationError
-from .verification.verify import verify
+A name is imported when it is first asked for: torch takes seconds, and a help text needs none of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import show
+    from .cases import Sample, case
+    from .doctor import doctor
+    from .exporters import export
+    from .exporters.to_onnx import to_onnx
+    from .messages import expect_failure, quiet
+    from .programs import require
+    from .specs import tensor
+    from .verification.comparison import compare
+    from .verification.report import VerificationError
+    from .verification.verify import verify
 
 __all__ = [
     "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
     "to_onnx", "verify",
 ]  # fmt: skip
+
+_HOMES = {
+    "Sample": "cases", "VerificationError": "verification.report", "case": "cases", "compare": "verification.comparison",
+    "doctor": "doctor", "expect_failure": "messages", "export": "exporters", "quiet": "messages", "require": "programs", "tensor": "specs",
+    "to_onnx": "exporters.to_onnx", "verify": "verification.verify",
+}  # fmt: skip
+
+
+class _Package(ModuleType):
+    """This module: `doctor` is the function, though importing a package of that name sets it to the package."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value.doctor if name == "doctor" and isinstance(value, ModuleType) else value)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "show":
+        return import_module(".show", __name__)
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    setattr(_this, name, found)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+_this: ModuleType = sys.modules[__name__]
+_this.__class__ = _Package

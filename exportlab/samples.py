@@ -19,8 +19,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-A_SAMPLE = "a tuple of arguments, a pair (args, kwargs), a dict of keyword arguments, one tensor, or a Sample"
-FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
+from .target import A_SAMPLE, FORMS
 
 
 class NotDeclared(TypeError):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+A_SAMPLE = "a tuple of arguments, a pair (args, kwargs), a dict of keyword arguments, one tensor, or a Sample"
+FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
+
 
 class BadInput(Exception):
     """What the user gave cannot be used; the message is one line that says what, where, and what to do."""

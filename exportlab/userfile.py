@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from .cases import OF_USER, Built, Case
 from .messages import first_line
-from .samples import FORMS, NotDeclared, kind_of
-from .target import BadInput, check_is_file, target_of
+from .samples import NotDeclared, kind_of
+from .target import FORMS, BadInput, check_is_file, target_of
 
 T = TypeVar("T")
 

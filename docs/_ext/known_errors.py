@@ -18,11 +18,11 @@ from site_files import GENERATED, PARTS, ROOT, write
 from sphinx.application import Sphinx
 
 import exportlab
+from exportlab.defaults import EXPORTERS
 from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
 from exportlab.errors.known import OutOfDate
 from exportlab.messages import first_line
 from exportlab.sweep.warm_up import warmed_up
-from exportlab.verification.comparison import EXPORTERS
 
 PAGES = GENERATED / "errors"
 SCORER = GENERATED / "scorer.js"

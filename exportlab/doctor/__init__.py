@@ -9,22 +9,23 @@ from typing import Any
 
 from torch import nn
 
+from ..defaults import DOCTORS
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
 from .events import Event, Started
 from .facts import Facts
 from .patient import patient_of
-from .run import EXPORTERS, Examination, Options, check_exporters, warm_up
+from .run import Examination, Options, check_exporters, warm_up
 from .target import examined
 
-__all__ = ["EXPORTERS", "Diagnosis", "Event", "Options", "Started", "check_exporters", "doctor", "examined"]
+__all__ = ["Diagnosis", "Event", "Options", "Started", "check_exporters", "doctor", "examined"]
 
 
 def doctor(
     model: nn.Module,
     *samples: Any,
     dynamic_shapes: Any = None,
-    exporters: Sequence[str] = EXPORTERS,
+    exporters: Sequence[str] = DOCTORS,
     seconds: float = 300.0,
     memory: float = 8.0,
     save: str | Path | None = None,

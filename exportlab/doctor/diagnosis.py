@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import show
 from ..exporters.to_onnx import SAID
 from ..files import written_whole
-from ..show.plain import plain
+from ..plain import plain
 from .events import Captured, Trial
 from .facts import Facts
 from .findings import Finding, findings_of, sentence, told

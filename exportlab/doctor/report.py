@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import show
 from ..outcomes import Outcome
-from ..show.plain import plain
+from ..plain import plain
 from .events import Captured
 from .facts import Facts
 from .findings import Finding, told

@@ -12,10 +12,10 @@ from tempfile import mkdtemp
 
 import torch
 
+from ..defaults import DOCTOR_GIB, DOCTOR_SECONDS, DOCTORS, GiB
 from ..exporters import get
 from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, events
-from ..sweep.isolated import GiB
 from ..sweep.warm_up import warmed_up
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
 from .facts import FLOOR, Facts, best
@@ -24,7 +24,6 @@ from .steps import capture, run_eagerly
 from .trial import diverges, save, try_export
 from .workarounds import WORKAROUNDS, Workaround
 
-EXPORTERS = ("torch.export", "to_onnx", "dynamo")
 CAPTURES = ("non-strict", "strict", "draft")
 SHARE, LEAST = 5, 20.0  # a step may take this part of the whole time, and this many seconds where they are left
 COPIES = ("torchscript",)  # exporters that copy the weights several times
@@ -42,9 +41,9 @@ class Options:
         exporters: those to try. save: where to write the best export. train: whether a model in training mode is exported as it is.
     """
 
-    seconds: float = 300.0
-    memory: float = 8.0
-    exporters: tuple[str, ...] = EXPORTERS
+    seconds: float = DOCTOR_SECONDS
+    memory: float = DOCTOR_GIB
+    exporters: tuple[str, ...] = DOCTORS
     save: Path | None = None
     train: bool = False
 
@@ -145,7 +144,7 @@ class Examination:
         """Whether it may help: of the exporters that were asked for, or of the oldest one, and not where that is too large."""
         large = self.facts.eager is not None and self.facts.eager.weights > EXTERNAL_DATA_ABOVE
         if workaround.exporter in COPIES:
-            return not large and self.options.exporters == EXPORTERS
+            return not large and self.options.exporters == DOCTORS
         return workaround.exporter in self.options.exporters and workaround.fits(self.patient, self.facts.tried)
 
     def _save(self) -> Iterator[Event]:

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from ..defaults import GiB
 from ..isolation import Ended, Failure, events
-from ..sweep.isolated import GiB
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
 from .events import Event, LeftOut, Started, Tell, Unusable

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ..outcomes import Outcome
-from .plain import one_line, plain
+from ..plain import one_line, plain
 
 OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
 SHORT = 14  # characters that stay on one line, however narrow the page

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..defaults import MODES
 from .isolated import Limits
 from .runner import SweepError, sweep
-from .task import MODES, Task, grid
+from .task import Task, grid
 
 __all__ = ["MODES", "Limits", "SweepError", "Task", "grid", "sweep"]

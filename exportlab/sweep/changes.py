@@ -11,8 +11,8 @@ from typing import Any
 from .. import show
 from ..measure.timing import Ratio
 from ..outcomes import Outcome
+from ..plain import one_line
 from ..said import names_cause
-from ..show.plain import one_line
 from .records import FIGURES, Record, groups
 
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing

@@ -19,6 +19,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO, Any
 
+from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
 from ..isolation import DYING, OFTEN, descendants, how_it_ended
 from ..outcomes import Outcome
 from .fields import row_of
@@ -26,7 +27,6 @@ from .records import EAGER, Record
 from .task import Task
 from .worker import RAN
 
-GiB = 2**30
 STARTING = 600.0  # seconds in which a worker is ready: it imports everything, on a machine that may be busy
 MOST = 2**16  # bytes that are read at a time
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -40,9 +40,9 @@ class Limits:
         grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
     """
 
-    seconds: float = 60.0
-    bytes: int = 8 * GiB
-    threads: int = 1
+    seconds: float = TASK_SECONDS
+    bytes: int = TASK_BYTES
+    threads: int = TASK_THREADS
     grace: float = 30.0
 
 

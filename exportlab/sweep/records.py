@@ -20,8 +20,8 @@ from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import Outcome
+from ..plain import one_line
 from ..said import Heard
-from ..show.plain import one_line
 from .fields import check_environment, check_record, row_of
 
 SCHEMA = 1

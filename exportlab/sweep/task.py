@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..cases import Case
+from ..defaults import MODES
 from .records import Key
-
-MODES = ("static", "dynamic")
 
 
 @dataclass(frozen=True)

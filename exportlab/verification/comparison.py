@@ -13,6 +13,7 @@ from torch import nn
 
 from .. import show
 from ..cases import DynamicShapes, Sample
+from ..defaults import EXPORTERS
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
@@ -24,7 +25,6 @@ from .report import Report
 from .verify import verify
 
 MESSAGE = 120  # characters of a message that a table shows
-EXPORTERS = ("torch.export", "to_onnx", "dynamo", "torchscript")
 
 
 @dataclass(frozen=True)

@@ -316,6 +316,6 @@ def test_bad_input_to_sweep(
 
 def test_bad_input_to_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "compare", "nothing.jsonl", "nothing.jsonl") == 2
-    assert "cannot read nothing.jsonl" in capsys.readouterr().err
+    assert "there is no file nothing.jsonl" in capsys.readouterr().err
     assert run(monkeypatch, "compare", "models.py", "models.py") == 2
     assert "models.py:1 is not a record" in capsys.readouterr().err

@@ -10,7 +10,8 @@ from torch import nn
 
 from exportlab import Sample, case, compare, export, tensor, verify
 from exportlab.doctor.patient import patient_of
-from exportlab.samples import FORMS, NotDeclared, declared, samples_of
+from exportlab.samples import NotDeclared, declared, samples_of
+from exportlab.target import FORMS
 
 x, y = torch.ones(2), torch.zeros(2)
 

@@ -103,7 +103,7 @@ def test_a_module_that_is_started_by_name_is_read() -> None:
 
 
 def test_the_command_is_read_by_who_starts_it() -> None:
-    assert "exportlab/cli.py" in read_by("tutorials/307_the_same_tomorrow.ipynb")
+    assert {"exportlab/cli/commands.py", "exportlab/cli/exporting.py"} <= read_by("tutorials/307_the_same_tomorrow.ipynb")
 
 
 def test_a_lesson_and_its_stored_pair_read_the_same() -> None:
@@ -127,12 +127,18 @@ def test_what_only_a_type_checker_imports_is_not_read() -> None:
     assert facts(tree.body, bindings_of(tree)).references == frozenset()
 
 
+def test_what_a_package_imports_when_it_is_asked_for_is_read() -> None:
+    asked = read_by("gallery/torch_export/scan.py")
+    assert "exportlab/verification/comparison.py" in asked
+    assert "exportlab/doctor/run.py" not in asked
+
+
 def test_every_module_that_finds_code_by_name_is_known() -> None:
     """Whoever loads code in a new way has to tell it: what a page reads would be missed."""
     modules = [path for folder in ("exportlab", "fx2onnx") for path in (ROOT / folder).rglob("*.py")]
     named = {path for path in modules for node in ast.walk(tree_of(path)) if getattr(node, "attr", getattr(node, "id", "")) in FINDS}
     named |= {path for path in modules if ROOT / "exportlab/entry_points.py" in {step.path for step in next_steps(Whole(path))}}
-    others = {"entry_points.py", "cli.py", "exporters/protocol.py", "exporters/openvino_model.py"}  # machinery, third parties, an error
+    others = {"__init__.py", "entry_points.py", "cli/commands.py", "exporters/protocol.py", "exporters/openvino_model.py"}
     assert named == {path for path, _ in FINDERS} | {ROOT / "exportlab" / name for name in others}
 
 

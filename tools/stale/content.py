@@ -38,7 +38,7 @@ FINDERS = {
     (CATALOGUE / "__init__.py", "known_errors"): Finder(CATALOGUE),
     (OPS / "__init__.py", "own_translations"): Finder(OPS),
 }
-BY_NAME = {ROOT / "exportlab/cli.py", ROOT / "exportlab/sweep/runner.py"}  # look through all there is for what their caller names
+BY_NAME = {ROOT / "exportlab/cli/sweeping.py", ROOT / "exportlab/sweep/runner.py"}  # look through all there is for what their caller names
 
 
 def is_content(path: Path) -> bool:

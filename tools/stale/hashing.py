@@ -13,7 +13,7 @@ from .content import is_content
 from .source import docstrings, statements_by_name, tree_of
 from .tree import PACKAGES, ROOT, project
 
-SHOWN = (ROOT / "fx2onnx/ops", ROOT / "exportlab/cli.py")  # whose docstrings a page or a help text shows, as it does those of content
+SHOWN = (ROOT / "fx2onnx/ops", ROOT / "exportlab/cli")  # whose docstrings a page or a help text shows, as it does those of content
 SHOWS = ("__doc__", "getdoc", "getsource")
 
 

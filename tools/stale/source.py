@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from typing import TypeGuard
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MAGIC = re.compile(r"\s*[%!]")
@@ -54,7 +55,21 @@ def tree_of(path: Path) -> ast.Module:
     Raises:
         SyntaxError: the code is none; the message names the file.
     """
-    return ast.parse(code_of(path), filename=str(path))
+    tree = ast.parse(code_of(path), filename=str(path))
+    return _with_late_imports(tree) if path.name == "__init__.py" else tree
+
+
+def _with_late_imports(tree: ast.Module) -> ast.Module:
+    """A package that has `__getattr__` imports what is asked for: what stands under `if TYPE_CHECKING:`, which is put in its place."""
+    if not any(isinstance(statement, DEFINITIONS) and statement.name == "__getattr__" for statement in tree.body):
+        return tree
+    bodies = [statement.body if _is_for_types(statement) else [statement] for statement in tree.body]
+    return ast.Module([statement for body in bodies for statement in body], tree.type_ignores)
+
+
+def _is_for_types(statement: ast.AST) -> TypeGuard[ast.If]:
+    """Whether it is `if TYPE_CHECKING:`."""
+    return isinstance(statement, ast.If) and isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
 
 
 def code_of(path: Path) -> str:
@@ -156,7 +171,7 @@ def _executed(tree: ast.AST) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        if _is_for_types(node):
             waiting += node.orelse
         else:
             waiting += ast.iter_child_nodes(node)

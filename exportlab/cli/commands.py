@@ -1,0 +1,136 @@
+"""What each command is given. What it does is in the modules beside this one, and imported when it is called: a help text is quick."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..defaults import DOCTOR_GIB, DOCTOR_SECONDS, DOCTORS, EXPORTERS, MODES, TASK_BYTES, TASK_SECONDS, TASK_THREADS, GiB
+from ..entry_points import BrokenEntryPoint
+from ..messages import quiet
+from ..plain import plain
+from ..target import A_SAMPLE, FORMS, BadInput, check_is_file, target_of
+from .endings import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
+from .names import file_of, listed
+
+GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
+CASES = "A file of your own @cases; such functions in it, by name; or names or families of the zoo."
+
+app = typer.Typer(
+    help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+Target = Annotated[str, typer.Argument(metavar="FILE.py:NAME", help=GRAMMAR)]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the file.")]
+Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
+Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX opset to ask for; the exporter's own by default.")]
+Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is, even where a @case names dimensions.")]
+Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
+File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]
+
+
+@app.command()
+def export(
+    target: Target, output: Output, exporter: Name = "dynamo", opset_version: Opset = None, static: Static = False, force: Force = False
+) -> None:
+    """Export a model, verify it against eager, and write it when it is right."""
+    target_of(target)
+    from .exporting import write_export
+
+    write_export(target, output, exporter, {} if opset_version is None else {"opset_version": opset_version}, static, force)
+
+
+@app.command("verify")
+def verify_file(
+    file: File,
+    target: Target,
+    rtol: Annotated[float | None, typer.Option(min=0, help="Relative tolerance of every floating dtype.")] = None,
+    atol: Annotated[float | None, typer.Option(min=0, help="Absolute tolerance of every floating dtype.")] = None,
+) -> None:
+    """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
+    check_is_file(file)
+    target_of(target)
+    from .exporting import verify_export
+
+    verify_export(file, target, rtol, atol)
+
+
+@app.command("sweep")
+def run_sweep(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.jsonl", help="The records; the same call goes on there.")],
+    cases: Annotated[str, typer.Option(metavar="FILE.py[:NAMES]|NAMES", help=CASES)] = "",
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(EXPORTERS),
+    modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic, or both.")] = ",".join(MODES),
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; times need four or more.")] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="How many tasks at a time.")] = 2,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a task may take.")] = TASK_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a task may take.")] = TASK_BYTES / GiB,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each task.")] = TASK_THREADS,
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
+    pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
+) -> None:
+    """Export many cases by several exporters, verify each, and keep a record of each."""
+    file = file_of(cases)
+    if file is not None:
+        check_is_file(Path(file))
+    from .sweeping import Asked, write_records
+
+    limits = timeout, int(memory * GiB), threads
+    write_records(output, Asked(cases, listed(exporters), listed(modes), rounds), limits, processes, scheduler, pyperf)
+
+
+@app.command("compare")
+def compare_files(
+    before: Annotated[Path, typer.Argument(metavar="A.jsonl", help="The records of one sweep.")],
+    after: Annotated[Path, typer.Argument(metavar="B.jsonl", help="Those of another.")],
+) -> None:
+    """Hold two sweeps against each other: what got better, what broke, what is only noise."""
+    for path in (before, after):
+        check_is_file(path)
+    from .sweeping import compare_records
+
+    compare_records(before, after)
+
+
+@app.command("doctor")
+def run_doctor(
+    target: Target,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write the report, without weights.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best export, where one is right.")] = None,
+    limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = DOCTOR_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a step may take, the model included.")] = DOCTOR_GIB,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
+    train: Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")] = False,
+) -> None:
+    """Find out what is wrong with an export: the defect, your line, and what gets past it.
+
+    Exit code 0: an export that is right was found; 1: none is right; 2: the input cannot be used (the file or the factory raises,
+    hangs, exits, takes too much memory, or returns something else; or the model itself fails); 130: interrupted.
+    """
+    target_of(target)
+    from .examining import diagnose
+
+    sys.exit(diagnose(target, output, save, limit, memory, listed(exporters), train))
+
+
+def main() -> None:
+    """Run the command line.
+
+    Exit code 0: right; 1: an export failed or is not right; 2: what was given cannot be used; 130: interrupted.
+    """
+    quiet()
+    try:
+        app(prog_name="exportlab")
+    except (BadInput, BrokenEntryPoint) as error:
+        _stop(error, BAD_INPUT)
+    except NotRight as error:
+        _stop(error, NOT_RIGHT)
+    except Interrupted as error:
+        _stop(error, INTERRUPTED)
+
+
+def _stop(error: Exception, code: int) -> None:
+    print(f"exportlab: {plain(error)}", file=sys.stderr)
+    sys.exit(code)

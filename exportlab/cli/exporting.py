@@ -1,0 +1,98 @@
+"""One model: export it and verify it, or verify a file that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..cases import Built
+from ..eager import called_once
+from ..exporters import Artifact, from_file, get
+from ..messages import first_line
+from ..outcomes import Outcome
+from ..userfile import guarded, load_case, user_line
+from ..verification.comparison import Attempt, attempt, reason
+from ..verification.difference import TOLERANCES, Tolerances
+from ..verification.report import Report
+from ..verification.verify import verify
+from .endings import NotRight
+from .given import check_exporter, check_writable, read, written
+
+LOAD_REFUSED = "ONNX Runtime refuses the file"
+
+
+def write_export(target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, force: bool) -> None:
+    """Export, print the report, and write the file when it is right.
+
+    Raises:
+        BadInput: what was given cannot be used. NotRight: the export was refused or is not right.
+    """
+    case = load_case(target)
+    check_exporter(exporter)
+    check_writable(output)
+    _check_eager(case, target)
+    samples, shapes = (case.samples[:1], None) if static else (case.samples, case.dynamic_shapes)
+    tried = guarded(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
+    for line in tried.said:
+        print(f"{exporter} said: {line}")
+    artifact, report = _succeeded(tried, target)
+    print(report)
+    if report.outcome != Outcome.OK and not force:
+        raise NotRight(f"the outcome is {report.outcome}, so {output} was not written (--force writes it all the same)")
+    written(lambda: artifact.save(output), output)
+    print(f"wrote {output} ({output.stat().st_size:,} bytes)")
+
+
+def verify_export(file: Path, target: str, rtol: float | None, atol: float | None) -> None:
+    """Verify an ONNX file against the model it was exported from, and print the report.
+
+    Raises:
+        BadInput: what was given cannot be used. NotRight: the file is not.
+    """
+    case = load_case(target)
+    first, returned = case.samples[0], _check_eager(case, target)
+    artifact = read(lambda: from_file(file, first.args, first.kwargs, returned), file)
+    _check_loads(artifact)
+    report = guarded(
+        lambda: verify(artifact, case.module, case.samples, tolerances=_tolerances(rtol, atol)), f"running {target}", _file(target)
+    )
+    print(report)
+    if report.outcome != Outcome.OK:
+        raise NotRight(f"{file} is not right: {report.outcome}")
+
+
+def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:
+    """The stated ones, the other of the two being 0; None where neither is stated."""
+    return None if rtol is None and atol is None else dict.fromkeys(TOLERANCES, (rtol or 0.0, atol or 0.0))
+
+
+def _succeeded(tried: Attempt, target: str) -> tuple[Artifact, Report]:
+    """The artifact and its report.
+
+    Raises:
+        NotRight: the exporter refused the model, or the runtime the file.
+    """
+    if tried.artifact is None or tried.report is None:
+        assert tried.error is not None
+        if tried.outcome == Outcome.LOAD:
+            raise NotRight(f"{LOAD_REFUSED}: {first_line(tried.error)}") from tried.error
+        why = f"{tried.outcome}: {reason(tried.error)}{user_line(tried.error, _file(target))}"
+        raise NotRight(f"{tried.exporter} refuses {target}: {why}") from tried.error
+    return tried.artifact, tried.report
+
+
+def _check_loads(artifact: Artifact) -> None:
+    try:
+        artifact.load()
+    except Exception as error:
+        raise NotRight(f"{LOAD_REFUSED}: {first_line(error)}") from error
+
+
+def _check_eager(case: Built, target: str) -> object:
+    """Return what eager returns for the first sample: a model that does not run cannot be exported."""
+    return guarded(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
+
+
+def _file(target: str) -> Path:
+    return Path(target.rpartition(":")[0])

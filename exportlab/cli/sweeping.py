@@ -1,0 +1,140 @@
+"""Many models: sweep over them, or hold two sweeps against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ..cases import Case, registered
+from ..isolation import apart
+from ..messages import first_line
+from ..sweep import MODES, Limits, SweepError, Task, grid, sweep
+from ..sweep.changes import changes
+from ..sweep.progress import progress, totals
+from ..sweep.records import Record, RecordsError, environment, read, save_pyperf
+from ..target import BadInput
+from ..userfile import all_cases, built, named_case
+from . import given
+from .endings import Interrupted, NotRight
+from .names import file_of, listed
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a sweep is over: cases as they were named, exporters, modes, and how often."""
+
+    cases: str
+    exporters: tuple[str, ...]
+    modes: tuple[str, ...]
+    rounds: int
+
+    def tasks(self, limits: Limits) -> list[Task]:
+        """Return the tasks.
+
+        Raises:
+            BadInput: there is no such case, exporter or mode.
+        """
+        for name in self.exporters:
+            given.check_exporter(name)
+        for mode in self.modes:
+            if mode not in MODES:
+                raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
+        return grid(_cases(self.cases, limits), self.exporters, self.modes, self.rounds, file_of(self.cases))
+
+
+def write_records(output: Path, asked: Asked, limit: tuple[float, int, int], processes: int, scheduler: str, pyperf: Path | None) -> None:
+    """Sweep, keep the records in `output`, and print the totals.
+
+    Raises:
+        BadInput: what was given cannot be used. NotRight: a case fails by itself. Interrupted: by the user.
+    """
+    given.check_writable(output)
+    limits = Limits(*limit)
+    tasks = asked.tasks(limits)
+    records = _swept(tasks, output, limits, processes, scheduler)
+    print(totals(records))
+    print(f"{len(records)} records are in {output}")
+    if pyperf is not None:
+        given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads)), pyperf)
+
+
+def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, scheduler: str) -> list[Record]:
+    try:
+        with progress(len(tasks)) as tell, _executor(scheduler) as executor:
+            return sweep(tasks, output, processes=processes, limits=limits, executor=executor, tell=tell)
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"interrupted; the same command goes on from the {len(read(output))} records in {output}") from error
+    except SweepError as error:
+        raise NotRight(str(error)) from error
+    except RecordsError as error:
+        raise BadInput(str(error)) from error
+
+
+def compare_records(before: Path, after: Path) -> None:
+    """Print what differs between two sweeps.
+
+    Raises:
+        BadInput: a file cannot be read. NotRight: something broke.
+    """
+    try:
+        found = changes(*(given.read(partial(read, path), path) for path in (before, after)))
+    except RecordsError as error:
+        raise BadInput(str(error)) from error
+    print(found)
+    if any(change.kind == "broke" for change in found.outcomes):
+        raise NotRight(f"{after} is worse than {before}")
+
+
+def _cases(asked: str, limits: Limits) -> list[Case]:
+    """The cases of a file of one's own, all of it or those named behind a colon; else those of the zoo."""
+    path = file_of(asked)
+    if path is None:
+        return [found for name in listed(asked) for found in _registered(name)] if asked else list(registered().values())
+    if path == asked:
+        return [_looked_at(case, path, limits) for case in all_cases(path)]
+    return [_looked_at(named_case(path, name), path, limits, named=True) for name in listed(asked.rpartition(":")[2])]
+
+
+def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Case:
+    """The case, and whether its samples move, which only a call of its factory tells; in a process of its own, since it may hang or die.
+
+    What fails there is refused where it was named, and else left to its tasks, which fail by themselves.
+    """
+    if case.dims:
+        return case
+    made = apart(lambda: built(case, Path(path), case.build).dynamic_shapes is not None, seconds=limits.seconds, memory=limits.bytes)
+    if made.failure is not None and named:
+        raise BadInput(f"{path}:{case.name}: {made.failure.error.removeprefix('BadInput: ')}")
+    return replace(case, samples_move=bool(made.value))
+
+
+def _registered(name: str) -> list[Case]:
+    """A family, or one case."""
+    families: dict[str, list[Case]] = {}
+    for case in registered().values():
+        families.setdefault(case.family, []).append(case)
+    if name not in families and name not in registered():
+        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(families)}")
+    return families[name] if name in families else [registered()[name]]
+
+
+@contextmanager
+def _executor(scheduler: str) -> Iterator[Executor | None]:
+    """The executor of a cluster; None where no scheduler is named."""
+    if not scheduler:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise BadInput("--scheduler needs the package distributed: pip install distributed") from error
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"no scheduler answers at {scheduler}: {first_line(error)}") from error
+    with client:
+        yield client.get_executor()
