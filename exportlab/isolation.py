@@ -197,6 +197,18 @@ def descendants(process: int | None = None) -> set[int]:
     return set(_started_by(os.getpid() if process is None else process))
 
 
+def started_with(variable: str, value: str) -> set[int]:
+    """Return the processes that have this in their environment, or had it when they were started: what one hands on to all it starts."""
+    import psutil
+
+    found = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it is another's, or has ended
+            if process.environ().get(variable) == value:
+                found.add(process.pid)
+    return found
+
+
 def end_descendants(kept: Collection[int]) -> None:
     """End whatever this process has started, but for some; with `adopt_orphans`, that is all that its children left behind."""
     while others := descendants().difference(kept):

@@ -18,15 +18,17 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
-from ..isolation import DYING, OFTEN, descendants, how_it_ended
+from ..isolation import DYING, OFTEN, descendants, how_it_ended, started_with
 from ..outcomes import Outcome
 from .fields import row_of
 from .records import EAGER, Record
 from .task import Task
 from .worker import RAN
 
+MARK = "EXPORTLAB_WORKER"  # in the environment of a worker, and so of all that its tasks start
 STARTING = 600.0  # seconds in which a worker is ready: it imports everything, on a machine that may be busy
 MOST = 2**16  # bytes that are read at a time
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -98,7 +100,9 @@ class Worker:
             said = f"TimeLimit: the process that watches over the task did not answer after {limits.seconds + limits.grace:g} s"
             answer = {"outcome": Outcome.TIMEOUT, "error": said}
         if answer is None:
-            return ran, {"outcome": Outcome.CRASH, "error": f"ProcessDied: the worker: {process.how_it_ended()}"}
+            said = f"ProcessDied: the worker: {process.how_it_ended()}"
+            process.stop()
+            return ran, {"outcome": Outcome.CRASH, "error": said}
         if not ran and "error" in answer:
             answer["error"] = f"{EAGER}{answer['error']}"
         return ran, answer
@@ -119,14 +123,19 @@ class Process:
     """The process of a worker, and the lines that go back and forth."""
 
     def __init__(self, setup: Setup, said: IO[str]) -> None:
-        self._unread = b""
+        self._unread, self._mark = b"", uuid4().hex
         self._popen = subprocess.Popen(
             [sys.executable, "-P", "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],  # -P: nothing of the current folder is run
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
             bufsize=0,
-            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)), "PYTHONPATH": python_path()},
+            env={
+                **os.environ,
+                **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)),
+                "PYTHONPATH": python_path(),
+                MARK: self._mark,
+            },
             start_new_session=True,  # Ctrl-C is for the sweep; it ends its workers
         )
         assert self._popen.stdin is not None
@@ -163,18 +172,17 @@ class Process:
         return self._popen.poll() is None
 
     def how_it_ended(self) -> str:
-        """Say how it ended, in words; where it does not, although it closed its pipe, it is ended."""
+        """Say how it ended, in words, once it has closed its pipe."""
         try:
             return how_it_ended(self._popen.wait(DYING))
         except subprocess.TimeoutExpired:
-            self.stop()
             return "it closed its pipe, went on, and was ended"
 
     def stop(self) -> None:
-        """End it, and all that its task has started."""
-        others = descendants(self._popen.pid) if self.is_alive() else ()
+        """End it, and all that its tasks have started, also where that has outlived it."""
+        others = descendants(self._popen.pid) if self.is_alive() else set()
         self._popen.kill()
-        for process in others:
+        for process in others | started_with(MARK, self._mark):
             with suppress(ProcessLookupError):  # it ended by itself
                 os.kill(process, signal.SIGKILL)
         self._popen.wait()
