@@ -43,8 +43,8 @@ bench: $(READY)  ## run the benchmarks, quick
 
 matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an hour or more; the same call goes on where it stopped)
 	@mkdir -p build docs/data
-	@$(BIN)/exportlab sweep --exporters $(BOTH_MODES),$(MOVING) --modes dynamic --timeout $(TIMEOUT) --output build/matrix.jsonl
-	@$(BIN)/exportlab sweep --exporters $(BOTH_MODES) --modes static --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@$(BIN)/exportlab sweep --all --exporters $(BOTH_MODES),$(MOVING) --modes dynamic --timeout $(TIMEOUT) --output build/matrix.jsonl
+	@$(BIN)/exportlab sweep --all --exporters $(BOTH_MODES) --modes static --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@$(BIN)/exportlab sweep --cases $(COMPILED) --exporters aoti --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
 	@$(BIN)/python tools/expected_matrix.py --write
@@ -62,7 +62,7 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 	@$(PYTHON) -m venv build/previous
 	@build/previous/bin/pip install -q --disable-pip-version-check --no-deps onnxscript==$(PREVIOUS)
 	@echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/python3.11/site-packages')" > build/previous/lib/python3.11/site-packages/shared.pth
-	@build/previous/bin/python -m exportlab.cli sweep --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
+	@build/previous/bin/python -m exportlab.cli sweep --all --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
 	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
 
 web:  ## fetch ONNX Runtime for browsers, which lesson 306 puts on a page (needs npm, and the network)

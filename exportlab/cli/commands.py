@@ -70,15 +70,18 @@ def run_sweep(
     threads: Annotated[int, typer.Option(min=1, help="Threads of each task.")] = TASK_THREADS,
     scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
     pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the records as a table too.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Without --cases: yes, all cases that there are, without asking.")] = False,
 ) -> None:
     """Export many cases by several exporters, verify each, and keep a record of each."""
     file = file_of(cases)
     if file is not None:
         check_is_file(Path(file))
-    from .sweeping import Asked, write_records
+    from .sweeping import Asked, Outputs, write_records
 
     limits = timeout, int(memory * GiB), threads
-    write_records(output, Asked(cases, listed(exporters), listed(modes), rounds), limits, processes, scheduler, pyperf)
+    asked = Asked(cases, listed(exporters), listed(modes), rounds, everything)
+    write_records(Outputs(output, pyperf, csv), asked, limits, processes, scheduler)
 
 
 @app.command("compare")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+import typer
 
 from ..cases import Case, registered
 from ..isolation import apart
@@ -20,17 +23,19 @@ from ..target import BadInput
 from ..userfile import all_cases, built, named_case
 from . import given
 from .endings import Interrupted, NotRight
+from .matrix import matrix, save_csv
 from .names import file_of, listed
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sweep is over: cases as they were named, exporters, modes, and how often."""
+    """What a sweep is over: cases as they were named, exporters, modes, how often; and whether all cases there are is what was meant."""
 
     cases: str
     exporters: tuple[str, ...]
     modes: tuple[str, ...]
     rounds: int
+    everything: bool = False
 
     def tasks(self, limits: Limits) -> list[Task]:
         """Return the tasks.
@@ -45,21 +50,51 @@ class Asked:
                 raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
         return grid(_cases(self.cases, limits), self.exporters, self.modes, self.rounds, file_of(self.cases))
 
+    def check_meant(self, tasks: Sequence[Task]) -> None:
+        """Ask, where no cases were named and there is somebody to ask.
 
-def write_records(output: Path, asked: Asked, limit: tuple[float, int, int], processes: int, scheduler: str, pyperf: Path | None) -> None:
-    """Sweep, keep the records in `output`, and print the totals.
+        Raises:
+            BadInput: it was not meant, or there is nobody.
+        """
+        if self.cases or self.everything:
+            return
+        runs = f"without --cases these are {len(tasks):,} runs, of {len({task.case for task in tasks})} cases"
+        if not sys.stdin.isatty():
+            raise BadInput(f"{runs}: name some with --cases, or say --all")
+        if not typer.confirm(f"{runs}. All of them?", err=True):
+            raise BadInput("nothing was run: name some cases with --cases")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write: the records, and what else is made of them."""
+
+    records: Path
+    pyperf: Path | None = None
+    csv: Path | None = None
+
+    def check(self) -> None:
+        """Raise `BadInput` where one cannot be written."""
+        for path in filter(None, (self.records, self.pyperf, self.csv)):
+            given.check_writable(path)
+
+
+def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int], processes: int, scheduler: str) -> None:
+    """Sweep, keep the records, and print what became of each case, and the totals.
 
     Raises:
         BadInput: what was given cannot be used. NotRight: a case fails by itself. Interrupted: by the user.
     """
-    given.check_writable(output)
+    outputs.check()
     limits = Limits(*limit)
     tasks = asked.tasks(limits)
-    records = _swept(tasks, output, limits, processes, scheduler)
-    print(totals(records))
-    print(f"{len(records)} records are in {output}")
-    if pyperf is not None:
+    asked.check_meant(tasks)
+    records = _swept(tasks, outputs.records, limits, processes, scheduler)
+    print(f"{matrix(records, asked.exporters)}\n\n{totals(records)}\n{len(records)} records are in {outputs.records}")
+    if (pyperf := outputs.pyperf) is not None:
         given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads)), pyperf)
+    if (csv := outputs.csv) is not None:
+        given.written(lambda: save_csv(records, csv), csv)
 
 
 def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, scheduler: str) -> list[Record]:

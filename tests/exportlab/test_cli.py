@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from exportlab import cli
-from exportlab.sweep.records import read
+from exportlab.cli.matrix import matrix
+from exportlab.outcomes import Outcome
+from exportlab.sweep.records import Record, read
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -275,10 +280,20 @@ def test_a_factory_is_called_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("sweep", "--cases", "models.py", "--exporters", "torch.export,to_onnx", "-o", "seen.jsonl", "--pyperf", "times.json")
-    assert run(monkeypatch, *asked) == 0
-    assert "8 records are in seen.jsonl" in capsys.readouterr().out
-    assert files(folder) == ["seen.jsonl", "times.json"]
+    asked = ("sweep", "--cases", "models.py", "--exporters", "torch.export,to_onnx", "-o", "seen.jsonl")
+    assert run(monkeypatch, *asked, "--pyperf", "times.json", "--csv", "seen.csv") == 0
+    said = capsys.readouterr().out
+    assert [line.split() for line in said.splitlines()[:3]] == [
+        ["case", "torch.export", "to_onnx"],
+        ["frozen", "narrow", "(ok", "static)", "capture", "(ok", "static)"],
+        ["good", "ok", "ok"],
+    ]
+    assert "8 records are in seen.jsonl" in said
+    assert files(folder) == ["seen.csv", "seen.jsonl", "times.json"]
+    with (folder / "seen.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["case"], row["exporter"], row["mode"], row["outcome"]) for row in rows} >= {("frozen", "to_onnx", "dynamic", "capture")}
+    assert len(rows) == 8
     worse = (folder / "seen.jsonl").read_text().replace('"outcome": "ok"', '"outcome": "wrong"', 1)
     (folder / "worse.jsonl").write_text(worse)
     assert run(monkeypatch, "compare", "seen.jsonl", "seen.jsonl") == 0
@@ -312,6 +327,38 @@ def test_bad_input_to_sweep(
     assert code == 2
     assert said in error
     assert files(folder) == []
+
+
+def test_a_sweep_over_everything_has_to_be_meant(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("sweep", "-o", "all.jsonl", "--exporters", "torch.export", "--modes", "static")
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(monkeypatch, *asked) == 2
+    said = capsys.readouterr().err
+    assert re.search(r"without --cases these are \d{3} runs, of \d{3} cases: name some with --cases, or say --all", said)
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert run(monkeypatch, *asked) == 2
+    assert "nothing was run: name some cases with --cases" in capsys.readouterr().err
+    assert files(folder) == []
+    swept: list[int] = []
+    monkeypatch.setattr("exportlab.cli.sweeping.sweep", lambda tasks, *_, **__: swept.append(len(tasks)) or [])
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert run(monkeypatch, *asked) == 0
+    assert run(monkeypatch, *asked, "--all") == 0
+    assert len(swept) == 2
+
+
+class Terminal(io.StringIO):
+    """Somebody who answers."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_many_cases_with_the_same_outcomes_share_a_row() -> None:
+    same = [Record(f"case_{i}", name, "static", Outcome.OK) for i in range(40) for name in ("a", "b")]
+    table = matrix([*same, Record("bad", "a", "static", Outcome.WRONG), Record("bad", "b", "dynamic", Outcome.NARROW)], ("a", "b"))
+    assert [row["case"] for row in table.rows] == ["bad", "case_0, case_1, case_2 and 37 more"]
+    assert [row["a"] for row in table.rows] == ["wrong", "ok"]
 
 
 def test_bad_input_to_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

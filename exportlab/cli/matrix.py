@@ -1,0 +1,71 @@
+"""The records of a sweep as a table of cases and exporters: folded for a terminal, in full as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import show
+from ..files import written_whole
+from ..outcomes import Outcome
+from ..plain import one_line
+from ..sweep.changes import worst
+from ..sweep.records import Record, groups
+
+FEW = 30  # cases that each have a row
+NAMED = 3  # cases of a row that are named
+COLUMNS = ("case", "exporter", "mode", "round", "outcome", "error", "where", "nodes", "bytes", "worst", "peak_bytes", "weights_bytes")
+SECONDS = ("export", "save", "load", "call", "eager")
+
+Row = tuple[str, ...]  # what became of a case, by each exporter
+
+
+def matrix(records: Sequence[Record], exporters: Sequence[str]) -> show.Table:
+    """Return a row a case and a column an exporter; of many cases, those with the same outcomes share one. What is not ok comes first."""
+    rows: dict[Row, list[str]] = {}
+    for case in dict.fromkeys(record.case for record in records):
+        rows.setdefault(_row([r for r in records if r.case == case], exporters), []).append(case)
+    folded = sum(map(len, rows.values())) > FEW
+    shown = [(name, row) for row, cases in rows.items() for name in ([_names(cases)] if folded else cases)]
+    ordered = sorted(shown, key=lambda pair: all(cell in (Outcome.OK, "") for cell in pair[1]))
+    return show.table([{"case": one_line(name), **dict(zip(exporters, row, strict=True))} for name, row in ordered])
+
+
+def _row(records: Sequence[Record], exporters: Sequence[str]) -> Row:
+    return tuple(_cell([record for record in records if record.exporter == name]) for name in exporters)
+
+
+def _cell(records: Sequence[Record]) -> str:
+    """One word where both modes came out alike; else both, the moving one first."""
+    found = {mode: _word(worst(rounds)) for (_, _, mode), rounds in groups(records).items()}
+    if len(set(found.values())) < 2:
+        return next(iter(found.values()), "")
+    return f"{found['dynamic']} ({found['static']} static)"
+
+
+def _word(record: Record) -> str:
+    return f"{record.outcome}, warned" if record.warned else str(record.outcome)
+
+
+def _names(cases: Sequence[str]) -> str:
+    more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
+    return ", ".join(cases[:NAMED]) + more
+
+
+def save_csv(records: Sequence[Record], path: Path) -> None:
+    """Write a line a record.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "silent", "said"])
+        writer.writeheader()
+        writer.writerows(map(_line, records))
+
+
+def _line(record: Record) -> dict[str, Any]:
+    seconds = {f"{name}_seconds": record.seconds.get(name, "") for name in SECONDS}
+    return {name: getattr(record, name) for name in COLUMNS} | seconds | {"silent": record.silent, "said": " | ".join(record.said)}
