@@ -7,29 +7,29 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-from torch import nn
-
-from ..cases import Sample
-from ..eager import called_once
-
 AT_LEAST = 10.0  # seconds
-TIMES = 20.0  # what the first sample takes
+TIMES = 20.0  # what a given sample takes
 
 
 class TooSlow(RuntimeError):
     """It took longer than it may."""
 
 
-def patience_for(module: nn.Module, first: Sample) -> float:
-    """Return the seconds that a call with other values may take, measured by a call with these."""
-    start = time.perf_counter()
-    try:
-        called_once(module, first)
-    except Exception:  # noqa: BLE001 - what eager refuses is told where it is verified
-        return AT_LEAST
-    return max(AT_LEAST, TIMES * (time.perf_counter() - start))
+@dataclass
+class Patience:
+    """The seconds that a call with other values may take: some times what the slowest of the given calls took."""
+
+    seconds: float = field(default_factory=lambda: AT_LEAST)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Take in how long the block takes; one that raises says nothing."""
+        start = time.perf_counter()
+        yield
+        self.seconds = max(self.seconds, TIMES * (time.perf_counter() - start))
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..messages import first_line
 from ..outcomes import Outcome
 from .dependence import Dependence
 from .difference import Difference, Tolerances, difference_of
-from .patience import AT_LEAST, at_most
+from .patience import Patience, at_most
 from .referee import is_half, ruled
 from .report import REFUSED, Check
 from .sensitivity import decided, moves_as_much
@@ -59,7 +58,7 @@ class Subject:
     """What is looked at.
 
     Attributes:
-        first: the call that was exported with. patience: the seconds that eager may take for other values.
+        first: the call that was exported with. patience: how long eager may take for other values, as the calls that are given show.
         dtypes: those of its outputs, as they are seen.
     """
 
@@ -67,14 +66,14 @@ class Subject:
     module: nn.Module
     tolerances: Tolerances | None
     first: tuple[Sample, ...] = ()
-    patience: float = AT_LEAST
+    patience: Patience = field(default_factory=Patience)
     dtypes: set[torch.dtype] = field(default_factory=set)
 
 
 def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = None) -> Check:
     """Run eager, then the artifact, and return the check."""
     try:
-        with at_most(subject.patience) if probe.variation.name else nullcontext():
+        with at_most(subject.patience.seconds) if probe.variation.name else subject.patience.measured():
             expected = last_returned(fresh(subject.module), probe.calls)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}")
@@ -111,7 +110,7 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     if probe.variation.extreme and (found.times < SMALL or found.worst <= _roundings(probe.calls[-1])):
         words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
         return probe.check(Outcome.OK, found.worst, words)
-    if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience):
+    if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience.seconds):
         words = "eager itself moves as much for inputs a rounding away"
         return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
     close = half or found.times < SMALL

@@ -19,7 +19,6 @@ from ..samples import Samples, samples_of
 from .dependence import Dependence
 from .difference import Tolerances, tolerance_text
 from .kinds import other_kind
-from .patience import patience_for
 from .probe import Probe, Subject, looked_at
 from .reach import reached
 from .report import VALUES, Check, Report
@@ -53,11 +52,11 @@ def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerance
 
 
 def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
-    subject, dependence = Subject(artifact, module, tolerances, (given[0],), patience_for(module, given[0])), Dependence()
+    subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
     probes = [*_sizes(subject, given), *_usual(given[0])]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
     accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
-    reach = reached(module, given[0], accepted, subject.patience)
+    reach = reached(module, given[0], accepted, subject.patience.seconds)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
     checks += [*dependence.checks(module), *reach.checks(), *_contract(artifact)]

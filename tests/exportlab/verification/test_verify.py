@@ -17,6 +17,7 @@ from exportlab import Sample, VerificationError, verify
 from exportlab.exporters import Artifact, Interface
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import read
+from exportlab.verification.patience import Patience
 from exportlab.verification.report import Check, Report
 
 
@@ -330,10 +331,25 @@ def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPa
             x = x / 2
         return x
 
-    monkeypatch.setattr("exportlab.verification.verify.patience_for", lambda module, first: 0.5)
+    monkeypatch.setattr("exportlab.verification.patience.AT_LEAST", 0.5)
+    monkeypatch.setattr("exportlab.verification.patience.TIMES", 0.0)
     report = verify(Pretender(halved), Module(halved), [(four,)])
     assert report.outcome == "ok"
     assert [c.detail for c in report.checks if c.values == "one infinity"] == ["eager refuses these inputs: TooSlow: took longer than 0 s"]
+
+
+def test_how_long_the_given_calls_take_is_measured_without_a_further_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    called, seconds = [], iter(range(0, 1000, 3))
+    monkeypatch.setattr("exportlab.verification.patience.time.perf_counter", lambda: next(seconds))
+    patience = Patience()
+    with patience.measured():
+        pass
+    with pytest.raises(KeyError), patience.measured():
+        raise KeyError
+    assert patience.seconds == 60.0
+    flags = torch.tensor([True])
+    verify(Pretender(lambda x: x), Module(lambda x: called.append(x) or x), [(flags,)])
+    assert len(called) == 6  # the call, its flag flipped or false, twice in a row, and a watched one
 
 
 def test_one_output_of_another_shape_and_one_with_other_numbers() -> None:
