@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
 from ..eager import fresh, last_returned
+from .parts import part_of
 
 TORCH = str(Path(torch.__file__).parent)
 OURS = str(Path(__file__).parent)
@@ -28,15 +30,19 @@ LONG = 70  # characters of a line of source
 
 
 class Site(NamedTuple):
-    """Where something is decided: the user's file and line, and what it is: a `condition`, a `number` or a `mask`."""
+    """Where something is decided: the user's file and line, and what it is: a `condition`, a `number` or a `mask`.
+
+    `part` is the expression of a condition whose line holds several.
+    """
 
     file: str
     line: int
     kind: str
+    part: str = ""
 
     def shown(self) -> str:
-        """Return the line with its source; the file too, where it is one."""
-        source = linecache.getline(self.file, self.line).strip()
+        """Return the line with its source, or the part of it; the file too, where it is one."""
+        source = self.part or linecache.getline(self.file, self.line).strip()
         source = source if len(source) <= LONG else f"{source[:LONG]}…"
         return f"{self.named()} `{source}`" if source else self.named()
 
@@ -147,8 +153,10 @@ class _Watcher(TorchDispatchMode):
             return (taken if condition else other)(*operands)
 
     def _note(self, kind: str, *values: Any) -> None:
-        file, line = _user_line()
-        self.noted += [(Site(file, line, kind), value) for value in dict.fromkeys(values)]
+        frame = _users()
+        part = part_of(frame.f_code, frame.f_lasti) if kind == "condition" else ""
+        site = Site(frame.f_code.co_filename, frame.f_lineno, kind, part)
+        self.noted += [(site, value) for value in dict.fromkeys(values)]
 
 
 def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
@@ -163,9 +171,9 @@ def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
     return [m for m in found if isinstance(m, torch.Tensor) and m.dtype == torch.bool and m.numel()]
 
 
-def _user_line() -> tuple[str, int]:
-    """The innermost line that is neither torch's nor ours."""
+def _users() -> FrameType:
+    """The innermost frame that is neither torch's nor ours."""
     frame = sys._getframe(3)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((TORCH, OURS, "<")):
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return frame

@@ -69,6 +69,32 @@ def test_each_way_to_decide_is_seen(function: Any) -> None:
     assert conditions.never_changed()
 
 
+class Several(nn.Module):
+    """Two conditions a line, in every way; a loop tests its own at two places of the code."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if 0 < x.sum() < 10:
+            x = x + 1
+        if x.amax() > 0 and x.amin() > 0:
+            x = x + 1
+        while 0 < x[0] < 9:
+            x = x + 4
+        return (x if x[0] > 1 else -x) + (1 if x[1] > 1 else 2)
+
+
+def test_conditions_of_one_line_are_kept_apart() -> None:
+    conditions = Conditions()
+    conditions.watch(Several(), (Sample((torch.ones(3),)),))
+    parts = {site.part: values for site, values in conditions.seen.items()}
+    assert parts == {
+        "0 < x.sum()": {True}, "x.sum() < 10": {True},
+        "x.amax() > 0": {True}, "x.amin() > 0": {True},
+        "0 < x[0]": {True}, "x[0] < 9": {True, False},
+        "x[0] > 1": {True}, "x[1] > 1": {True},
+    }  # fmt: skip
+    assert any(line.endswith("`0 < x.sum()` was True every time") for line in lines_of(conditions))
+
+
 def test_a_module_with_cond_is_watched_and_runs_afterwards() -> None:
     class Cond(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
