@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ..cases import DynamicShapes
+from ..messages import first_line, heard, root
 from .aot_inductor import Inductor
 from .artifact import Artifact, Interface, Stats
 from .calling import by_example
@@ -107,8 +108,13 @@ def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     from google.protobuf.message import DecodeError
 
     try:
-        model = ir.external_data.load_to_model(ir.load(path))
+        with heard():
+            model = ir.external_data.load_to_model(ir.load(path))
+    except OSError:
+        raise
     except DecodeError as error:
         raise ValueError(f"{path} is not an ONNX model") from error
+    except Exception as error:
+        raise ValueError(f"{path} holds something that ONNX does not know: {first_line(root(error))}") from error
     kind = StatefulArtifact if changed_names(model) else OnnxArtifact
     return kind(model, by_example(args, kwargs, returned), f"{Path(path).name}, written by {written_by(model)}")
