@@ -74,7 +74,10 @@ class Journal:
         content = self._file.readall()
         if not content:
             self._append(json.dumps({"schema": SCHEMA, "environment": dict(environment)}))
-        environments, records = parsed(content, self.path)
+        try:
+            environments, records = parsed(content, self.path)
+        except RecordsError as error:
+            raise RecordsError(f"{error}; the file is left as it is: name another one") from error
         for known in environments.values():
             if known["id"] != self.environment:
                 raise RecordsError(f"{self.path} was begun in another environment ({changed(known, environment)}): name another file")

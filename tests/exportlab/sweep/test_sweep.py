@@ -248,11 +248,11 @@ def test_eager_is_tried_once_a_case_and_what_ends_there_ends_all_its_runs(tmp_pa
     tasks = grid(all_cases(str(tmp_path / "eager.py")), ("torch.export", "to_onnx"), file=str(tmp_path / "eager.py"))
     output = tmp_path / "seen.jsonl"
     with pytest.raises(SweepError, match=r"4 of 16 tasks have no record(.|\n)*raises: RuntimeError: not today"):
-        sweep(tasks, output, processes=2, limits=Limits(seconds=10))
+        sweep(tasks, output, processes=2, limits=Limits(seconds=8))
     assert Counter((tmp_path / "called").read_text().split()) == {"hangs": 1, "dies": 1, "raises": 1}
     assert Counter((record.case, record.outcome, record.error) for record in read(output)) == {
         ("good", "ok", None): 4,
-        ("hangs", "timeout", "eager itself: TimeLimit: not done after 10 s"): 4,
+        ("hangs", "timeout", "eager itself: TimeLimit: not done after 8 s"): 4,
         ("dies", "crash", "eager itself: ProcessDied: killed by SIGSEGV"): 4,
     }
     lines = output.read_text().splitlines(keepends=True)
@@ -268,7 +268,7 @@ def test_what_attacks_the_worker_costs_its_own_record_alone(tmp_path: Path, monk
     monkeypatch.setenv("LEFT", str(left))
     tasks = grid(all_cases(str(tmp_path / "hostile.py")), PLAIN, file=str(tmp_path / "hostile.py"))
     try:
-        records = sweep(tasks, tmp_path / "seen.jsonl", processes=1, limits=Limits(seconds=15, grace=1))
+        records = sweep(tasks, tmp_path / "seen.jsonl", processes=1, limits=Limits(seconds=8, grace=1))
         running = [pid for pid in map(int, left.read_text().split()) if is_running(pid)]
     finally:
         for pid in left.read_text().split():
@@ -279,7 +279,7 @@ def test_what_attacks_the_worker_costs_its_own_record_alone(tmp_path: Path, monk
     assert outcome == "crash"
     assert error.startswith("ProcessDied: ")
     assert found == {
-        "stops_the_worker": ("timeout", "TimeLimit: the process that watches over the task did not answer after 16 s"),
+        "stops_the_worker": ("timeout", "TimeLimit: the process that watches over the task did not answer after 9 s"),
         "kills_the_worker": ("crash", "ProcessDied: the worker: killed by SIGTERM"),
         "leaves_a_child": ("crash", "ProcessDied: killed by SIGSEGV"),
         "innocent": ("ok", None),
