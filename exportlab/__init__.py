@@ -43,8 +43,8 @@ class _Package(ModuleType):
 
 
 def __getattr__(name: str) -> Any:
-    if name == "show":
-        return import_module(".show", __name__)
+    if name in ("show", "patches"):
+        return import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f".{_HOMES[name]}", __name__), name)

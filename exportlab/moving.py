@@ -57,7 +57,7 @@ class Sizes:
 
 def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
     """Hold the samples against each other, leaf by leaf."""
-    flat = [pytree.tree_flatten_with_path(_arguments(module, sample)) for sample in samples]
+    flat = [pytree.tree_flatten_with_path(arguments_of(module, sample)) for sample in samples]
     paths = [named(path) for path, _ in flat[0][0]]
     columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
     twice = _twice(paths, columns[0])
@@ -69,8 +69,8 @@ def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
     return Sizes(_moving(paths, columns), tuple(_changing(paths, columns)), twice=twice)
 
 
-def _arguments(module: nn.Module, sample: Sample) -> dict[str, Any]:
-    """The arguments by name, as far as `forward` takes them."""
+def arguments_of(module: nn.Module, sample: Sample) -> dict[str, Any]:
+    """Return the arguments by name, as far as `forward` takes them."""
     try:
         return bound(module, sample.args, sample.kwargs)
     except TypeError:
@@ -146,7 +146,7 @@ def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving
     """Return what `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
     if not moving:
         return None
-    arguments = _arguments(module, sample)
+    arguments = arguments_of(module, sample)
     leaves = pytree.tree_leaves(arguments)
     maker = Maker({}, 0)
     for size in moving:
@@ -178,7 +178,7 @@ def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, i
 def _resized(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
     """The largest sample cut to these sizes, so that tokens, masks and positions stay of a kind; where it is too short, it begins again."""
     largest = max(samples, key=lambda sample: sum(leaf.numel() for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)))
-    leaves = pytree.tree_leaves(_arguments(module, largest))
+    leaves = pytree.tree_leaves(arguments_of(module, largest))
     made: dict[int, torch.Tensor] = {}
     for size in moving:
         for place in size.places:

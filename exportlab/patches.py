@@ -19,7 +19,10 @@ from torch.utils import _pytree as pytree
 
 from .exporters.to_onnx import keywords_named
 
-__all__ = ["as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named"]
+__all__ = [
+    "as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named",
+    "own_functions",
+]  # fmt: skip
 
 
 @contextmanager
@@ -213,6 +216,21 @@ def _own_classes(model: nn.Module) -> list[type[nn.Module]]:
 
 def _readable(forward: Callable[..., Any]) -> bool:
     return hasattr(forward, "__code__") and bool(linecache.getlines(forward.__code__.co_filename))
+
+
+# Operators -------------------------------------------------------------------------------------------------------------------------------
+
+
+def own_functions(program: torch.export.ExportedProgram) -> dict[torch._ops.OpOverload, Callable[..., Any]]:
+    """Return the Python functions behind the operators of a program that `torch.library.custom_op` made, for `run_decompositions`.
+
+    The decomposed program calls those functions in the place of the operators. Answers "No ONNX function found" where they are written with
+    operators of torch, and change none of their arguments.
+    """
+    from torch._library.custom_ops import OPDEFS
+
+    called = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+    return {op: OPDEFS[name]._init_fn for op in called if (name := op.name().partition(".")[0]) in OPDEFS and not op._schema.is_mutable}
 
 
 # State of torch --------------------------------------------------------------------------------------------------------------------------

@@ -7,11 +7,14 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from types import CodeType
+from typing import TypeVar
 
+import torch
 from torch import nn
 
 from .errors import UnsupportedArgument
 
+Model = TypeVar("Model", nn.Module, nn.Module | torch.export.ExportedProgram)
 SAID = "the model was in training mode; exported as eval()"
 OF_THEIR_CHILDREN = (nn.TransformerEncoder, nn.TransformerEncoderLayer)  # what they ask it for is how fast they go
 CONTAINERS = ("torch.fx", "torch._dynamo", "torch.jit", "torch.export")  # whose classes pass the mode on
@@ -35,8 +38,8 @@ def evaluated(model: nn.Module) -> nn.Module:
         raise UnsupportedArgument("the model is in training mode and cannot be copied: call model.eval() before the export") from error
 
 
-def as_eval(model: nn.Module, instead: str) -> nn.Module:
-    """Return the model as it is exported: itself, or where it is in training mode a copy that is not, with a warning.
+def as_eval(model: Model, instead: str) -> Model:
+    """Return the model, or the program, as it is exported: itself, or where it is in training mode a copy that is not, with a warning.
 
     Args:
         instead: what exports it as it is.
@@ -44,7 +47,7 @@ def as_eval(model: nn.Module, instead: str) -> nn.Module:
     Raises:
         UnsupportedArgument: the model is in training mode and cannot be copied.
     """
-    if not in_training(model):
+    if not isinstance(model, nn.Module) or not in_training(model):
         return model
     warnings.warn(f"{SAID}: {instead} exports it as it is", stacklevel=3)
     return evaluated(model)

@@ -1,4 +1,4 @@
-"""Hold what the doctor returns: facts, findings and a verdict, as text of at most forty lines."""
+"""Hold what the doctor returns: facts, findings and a verdict, as text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from ..plain import plain
 from .events import Captured, Trial
 from .facts import Facts
 from .findings import Finding, findings_of, sentence, told
+from .markdown import issue
 from .report import page
 from .verdict import Verdict, verdict_of
 
-WIDTH, LINES = 118, 40
+WIDTH, LINES = 118, 100
 CELL = 70  # characters of what was seen
 FOUND = 4  # findings that are told in full
 
@@ -40,10 +41,15 @@ class Diagnosis:
         return verdict_of(self.facts, self.findings)
 
     def save(self, path: str | Path) -> Path:
-        """Write the HTML report: one file, without weights, that needs nothing else."""
+        """Write the report: Markdown for an issue tracker where the path ends in `.md`, else one HTML file that needs nothing else."""
+        text = self.markdown() if Path(path).suffix == ".md" else self._repr_html_()
         with written_whole(path) as draft:
-            Path(draft).write_text(self._repr_html_(), encoding="utf-8")
+            Path(draft).write_text(text, encoding="utf-8")
         return Path(path)
+
+    def markdown(self) -> str:
+        """Return the report as an issue tracker renders it."""
+        return issue(self.facts, self.findings, self.verdict, self.attempts())
 
     def __repr__(self) -> str:
         return plain("\n".join(list(self._lines())[:LINES]))
@@ -60,7 +66,7 @@ class Diagnosis:
             yield from _finding(finding)
         if self.verdict.recipe:
             yield ""
-            yield from _labelled("export", "\n".join(self.verdict.recipe))
+            yield from ("export", *self.verdict.recipe)
             yield from _labelled("why", self.verdict.why)
         if self.facts.tried:
             yield from ("", *repr(self.attempts()).splitlines())
@@ -77,6 +83,8 @@ class Diagnosis:
         assert summary is not None
         moving = "; ".join(size.how() for size in summary.moving) or _nothing_moves(len(summary.samples))
         yield from _labelled("sizes", summary.unlike or (f"as the @case names them: {moving}" if summary.declared else moving))
+        if summary.dynamic_shapes != "None":
+            yield f"{'shapes':<9} dynamic_shapes={summary.dynamic_shapes}"
         if summary.made:
             yield from _labelled("made", f"looked at in between as well: {'; '.join(summary.made)}")
         if self.facts.captures:
@@ -98,8 +106,11 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield from _labelled("line", str(finding.place))
     if finding.fix:
         yield from _labelled("fix", finding.fix)
+    if finding.code:
+        yield from ("paste", *finding.code.splitlines())
     if finding.known:
-        yield from _labelled("known", finding.known)
+        yield from _labelled("known", finding.known.title)
+        yield from _labelled("page", finding.known.page)
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:
@@ -118,7 +129,9 @@ def _row(trial: Trial) -> dict[str, object]:
         "nodes": trial.nodes or "",
         "bytes": f"{trial.bytes:,}" if trial.bytes else "",
         "call, in eager's": f"{trial.ratio:.2g}" if trial.ratio else "",
-        "what was seen": textwrap.shorten(plain((trial.only and f"right for {trial.only}") or seen), CELL, placeholder=" …"),
+        "what was seen": textwrap.shorten(
+            plain(f"at {trial.only} alone: {seen or 'right'}" if trial.only else seen), CELL, placeholder=" …"
+        ),
     }
 
 

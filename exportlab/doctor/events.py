@@ -31,7 +31,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Summary:
-    """A patient without its weights."""
+    """A patient without its weights. The arguments are those that `forward` is given, by name."""
 
     samples: tuple[str, ...]
     made: tuple[str, ...]
@@ -44,6 +44,7 @@ class Summary:
     at: SourceLine | None
     train: bool
     was_training: bool
+    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,16 @@ class Eager:
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured graph as text, where each of its operators is called, and where it first writes into a buffer or an input."""
+    """A captured graph as text, where each of its operators is called, and where it first writes into a buffer or an input.
+
+    Attributes:
+        schemas: of the operators that are not torch's own.
+    """
 
     graph: tuple[str, ...]
     lines: Mapping[str, SourceLine]
     writes: SourceLine | None
+    schemas: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Trial:
         only: what it holds for, where that is less than asked.
         before: a line of Python that comes before the export, `{model}` and `{shapes}` to be filled in. exports: what is exported in it.
         plain: whether nothing was done differently from what was asked.
+        shapes: its own `dynamic_shapes`, where they are others than those of the samples. said: what exporter and runtime said.
     """
 
     exporter: str
@@ -117,6 +124,8 @@ class Trial:
     before: str = ""
     exports: str = MODEL
     plain: bool = True
+    shapes: str = ""
+    said: tuple[str, ...] = ()
 
     @property
     def right(self) -> bool:

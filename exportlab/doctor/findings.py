@@ -10,11 +10,14 @@ from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
-from .events import Captured, Trial
+from .advice import CHANGED, of_change, of_random, of_refusal, of_test
+from .events import Captured, Summary, Trial
 from .facts import FLOOR, Facts, best
+from .hang import hangs
 from .lines import SourceLine, of_failure
 
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
+RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
@@ -26,7 +29,7 @@ class Finding:
         stage: one of the stages of known errors, or `timeout`, `crash`.
         exporters: those that have it.
         defect: what is wrong, in one sentence. place: the user's own line, where it is known.
-        fix: the smallest change. known: title of the known error.
+        fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
         silent: whether nothing is raised. refused: exporters that refuse the same line.
         detail: the whole message.
     """
@@ -36,16 +39,42 @@ class Finding:
     defect: str
     place: SourceLine | None = None
     fix: str = ""
-    known: str = ""
+    known: KnownError | None = None
+    code: str = ""
     silent: bool = False
     detail: str = ""
     refused: tuple[str, ...] = ()
 
 
+HEADLINES = {  # by stage: of one exporter, and of several
+    "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
+    "capture": ("cannot capture the model", "cannot capture the model"),
+    "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
+    "translation": ("cannot translate the model", "cannot translate the model"),
+    "optimiser": ("fails while it makes the graph smaller", "fail while they make the graph smaller"),
+    "saving": ("makes what cannot be written", "make what cannot be written"),
+    "load": ("writes a file that ONNX Runtime does not load", "write files that ONNX Runtime does not load"),
+    "run": ("writes a file that ONNX Runtime does not run", "write files that ONNX Runtime does not run"),
+    "narrow": ("refuses a sample that you gave", "refuse a sample that you gave"),
+    "timeout": ("does not come to an end", "do not come to an end"),
+    "crash": ("dies", "die"),
+}
+
+
+def headline(finding: Finding) -> str:
+    """Return in a sentence who has it, and what they do: `dynamo and torch.export cannot capture the model`."""
+    several = len(finding.exporters) > 1
+    return f"{_listed(finding.exporters)} {HEADLINES[finding.stage][several]}"
+
+
 def told(finding: Finding) -> str:
-    """Return in one line who has it, at which stage, and what it is."""
-    refused = f" ({', '.join(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it)" if finding.refused else ""
-    return f"{', '.join(finding.exporters)}, {finding.stage}: {finding.defect}{refused}"
+    """Return the sentence, what it is, and who refuses the same line."""
+    refused = f"; {_listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
+    return f"{headline(finding)}{refused}: {finding.defect}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def findings_of(facts: Facts) -> list[Finding]:
@@ -83,6 +112,7 @@ def _is_same(first: Finding, other: Finding) -> bool:
 
 def _and(first: Finding, other: Finding) -> Finding:
     """The first, and that the other exporter has it too, or refuses it."""
+    first = replace(first, known=first.known or other.known, fix=first.fix or other.fix, code=first.code or other.code)
     if first.silent and not other.silent:
         return replace(first, refused=(*first.refused, *other.exporters))
     return replace(first, exporters=(*first.exporters, *other.exporters))
@@ -93,12 +123,20 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
         yield _of_failure(trial, trial.save, "saving", facts)
     if trial.outcome.silent:
         yield _silent(trial, facts)
+    elif trial.outcome is Outcome.NARROW:
+        yield _narrow(trial, facts)
     elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:
-        yield Finding(str(trial.outcome), (trial.label,), f"the export does not end well: {trial.failure.error}", _begin(facts))
+        yield _of_end(trial, trial.failure, facts)
     elif trial.failure is not None:
         yield _of_failure(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
     elif trial.outcome is Outcome.RUN:
         yield _refused_run(trial)
+
+
+def _of_end(trial: Trial, failure: Failure, facts: Facts) -> Finding:
+    place = of_failure(failure)
+    defect = f"it was at this line when its time was up ({failure.error.partition(': ')[2]})" if hangs(failure) and place else failure.error
+    return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
 def stage_of(outcome: Outcome, failure: Failure) -> str:
@@ -114,21 +152,29 @@ def stage_of(outcome: Outcome, failure: Failure) -> str:
 
 
 def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
-    known = _known(failure.message, silent=False)
+    place = _place(trial, failure, facts)
+    known = _known(failure.message, place)
+    name = next(iter(CHANGED.findall(failure.message)), "")
+    if facts.summary is not None and name in facts.summary.arguments:
+        code = of_change(name, place, facts)
+        return Finding(
+            stage, (trial.label,), sentence(failure), place, f"write into a copy: {name}.clone()", code=code, detail=failure.message
+        )
     return Finding(
         stage=stage,
         exporters=(trial.label,),
         defect=sentence(failure),
-        place=_place(trial, failure, facts),
+        place=place,
         fix=smallest_change(failure.message, known),
-        known=known.title if known else "",
+        known=known,
+        code=of_refusal(failure.message, place, facts),
         detail=failure.message,
     )
 
 
 def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
     """The line: where the traceback or the message goes through it; the node's; the operator's; where a buffer is written."""
-    if failure is trial.save:
+    if failure is trial.save or "Unsupported input type" in failure.message:
         return _begin(facts)
     if "MutationError" in failure.types:
         return of_failure(failure) or _written(facts)
@@ -151,7 +197,7 @@ def _written(facts: Facts) -> SourceLine | None:
 def sentence(failure: Failure) -> str:
     """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
     if "ToOnnxError" in failure.types:
-        return failure.error.partition(": ")[2]
+        return failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
     return failure.message.splitlines()[0] if failure.message else failure.error
 
 
@@ -170,16 +216,24 @@ def _of_others(facts: Facts) -> SourceLine | None:
     return next(filter(None, map(of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
 
 
-def _known(text: str, silent: bool) -> KnownError | None:
-    return next((known for known in recognise(text) if (known.stage == "silent") == silent), None)
+def _known(text: str, place: SourceLine | None) -> KnownError | None:
+    """The known error that a message is recognised as, and the line where it has to be. Numbers that differ are no message."""
+    source = place.source if place else ""
+    found = (known for known in recognise(text) if known.stage != "silent")
+    return next((known for known in found if not known.op or re.search(known.op, source)), None)
+
+
+def _known_by_operator(failed: Sequence[Check], op: str) -> KnownError | None:
+    """The silent error of the operator that adds the most to what differs, where the numbers look like it as well."""
+    return next((k for k in recognise(_text(failed)) if k.stage == "silent" and k.op and re.search(k.op, op)), None)
 
 
 def _refused_run(trial: Trial) -> Finding:
     check = _first(trial, Outcome.RUN)
-    known = _known(check.detail, silent=False)
+    known = _known(check.detail, trial.at)
     where = f"the runtime refuses the call at node {trial.node}" + (f" ({trial.op})" if trial.op else "")
     defect = f"{where if trial.node else 'the runtime refuses the call'}: {check.detail}"
-    return Finding("run", (trial.label,), defect, trial.at, smallest_change(check.detail, known), known.title if known else "")
+    return Finding("run", (trial.label,), defect, trial.at, smallest_change(check.detail, known), known)
 
 
 def _first(trial: Trial, outcome: Outcome) -> Check:
@@ -189,6 +243,8 @@ def _first(trial: Trial, outcome: Outcome) -> Check:
 def _silent(trial: Trial, facts: Facts) -> Finding:
     """Nothing was raised, and the answer is wrong: why, by which check failed."""
     failed = [check for check in trial.checks if check.outcome.silent or check.outcome is Outcome.RUN]
+    if facts.eager is not None and facts.eager.random:
+        return _of_random(trial, failed, facts)
     names = {check.name for check in failed}
     for check, explain in EXPLAINED:
         if check in names:
@@ -200,24 +256,40 @@ def _text(failed: Sequence[Check]) -> str:
     return "\n".join(f"{check.name}: {check.detail}" for check in failed)
 
 
-def _made(trial: Trial, failed: Sequence[Check], defect: str, place: SourceLine | None, fix: str) -> Finding:
-    known = _known(_text(failed), silent=True)
-    return Finding(
-        "silent", (trial.label,), defect, place, fix or smallest_change(_text(failed), known), known.title if known else "",
-        silent=True, detail=_text(failed),
-    )  # fmt: skip
+def _made(
+    trial: Trial,
+    failed: Sequence[Check],
+    defect: str,
+    place: SourceLine | None,
+    fix: str = "",
+    known: KnownError | None = None,
+    code: str = "",
+) -> Finding:
+    said = fix or (smallest_change("", known) if known else "")
+    return Finding("silent", (trial.label,), defect, place, said, known, code, silent=True, detail=_text(failed))
 
 
 def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Wrong at the very inputs of the export: the node that adds the most to it."""
-    if facts.eager is not None and facts.eager.random:
-        return _made(trial, failed, "the model draws random numbers, so no two calls agree", _begin(facts), _for_random(facts))
     divergence = facts.diverged.get(trial.label)
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if divergence is None:
-        return _made(trial, failed, f"another answer than eager: {worst}", trial.at, "")
+        return _made(trial, failed, f"another answer than eager: {worst}", trial.at)
     made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
-    return _made(trial, failed, f"the node that does it is {divergence.node} ({divergence.op}{made_by}): {worst}", divergence.at, "")
+    defect = f"the node that does it is {divergence.node} ({divergence.op}{made_by}): {worst}"
+    return _made(trial, failed, defect, divergence.at, known=_known_by_operator(failed, divergence.op))
+
+
+def _of_random(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    place = _drawn(facts)
+    defect = "the model draws random numbers, so no two calls agree"
+    return _made(trial, failed, defect, place or _begin(facts), _for_random(facts), code=of_random(place))
+
+
+def _drawn(facts: Facts) -> SourceLine | None:
+    """Where the model draws."""
+    lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
+    return next((place for op, place in lines.items() if RANDOM.search(op)), None)
 
 
 def _for_random(facts: Facts) -> str:
@@ -228,40 +300,62 @@ def _for_random(facts: Facts) -> str:
 def _of_sizes(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Right where it was exported, and not at another size: what became a constant."""
     check = next(check for check in failed if check.name == "unseen size")
-    refusal = _refusal("FrozenDimension", facts)
     if facts.summary is not None and facts.summary.changing:
-        listed = "; ".join(facts.summary.changing)
-        return _made(
-            trial, failed, f"numbers become constants in the file, and these change: {listed}", _begin(facts), "pass it as a tensor"
-        )
-    divergence = facts.diverged.get(trial.label)
+        return _of_burnt_in(trial, failed, facts.summary)
+    refusal, divergence = _refusal("FrozenDimension", facts), facts.diverged.get(trial.label)
     place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
     fix = "" if refusal is None else get("branch_on_a_size").advice
-    return replace(_made(trial, [check], why + defect, place, fix), silent=trial.exporter != FLOOR)  # whose program checks its sizes
+    known = _known(refusal.message, place) if refusal else _known_by_operator([check], divergence.op) if divergence else None
+    finding = _made(trial, [check], why + defect, place, fix, known, of_test(place))
+    return replace(finding, silent=trial.exporter != FLOOR)  # whose program checks its sizes
+
+
+def _narrow(trial: Trial, facts: Facts) -> Finding:
+    """Right where it answers, and it refuses a sample that was given: what was decided by the first one."""
+    failed = [check for check in trial.checks if check.outcome is Outcome.NARROW]
+    if facts.summary is not None and facts.summary.changing:
+        finding = _of_burnt_in(trial, failed, facts.summary)
+    else:
+        refusal = _refusal("FrozenDimension", facts)
+        place = of_failure(refusal) or trial.at
+        known = _known(failed[0].detail, place)
+        fix, code = smallest_change(failed[0].detail, known), of_test(of_failure(refusal))
+        finding = _made(trial, failed, f"refused at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
+    return replace(finding, stage="narrow", silent=False)
+
+
+def _of_burnt_in(trial: Trial, failed: Sequence[Check], summary: Summary) -> Finding:
+    """A number among the arguments is a constant of the file."""
+    names = [name.partition(" ")[0] for name in summary.changing]
+    code = "\n".join(f"{name} = torch.tensor({name})  # in every sample, before the export and before every call" for name in names)
+    defect = f"numbers become constants in the file, and these change: {'; '.join(summary.changing)}"
+    return _made(trial, failed, defect, summary.at, "pass it as a tensor", get("number_burnt_in"), code)
 
 
 def _of_identity(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     names = " and ".join(facts.summary.twice) if facts.summary else ""
     defect = f"{names} are the same tensor in the first sample, so the file takes one for the other"
-    return _made(trial, failed, defect, _begin(facts), f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()")
+    fix = f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()"
+    return _made(trial, failed, defect, _begin(facts), fix, get("same_tensor_twice"))
 
 
 def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     refusal = _refusal("MutationError", facts)
     place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
-    return _made(trial, failed, "the model changes its state in every call, and the file forgets it", place, fix)
+    defect = "the model changes its state in every call, and the file forgets it"
+    return _made(trial, failed, defect, place, fix, get("buffer_that_stays"), of_change("", place, facts))
 
 
 def _of_values(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = _of_others(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
     check = next(check for check in failed if check.name == "other values")
-    return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, "")
+    return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=of_test(place))
 
 
 def _by_contract(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    return _made(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None, "")
+    return _made(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None)
 
 
 Explain = Callable[[Trial, Sequence[Check], Facts], Finding]

@@ -8,7 +8,7 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx_ir as ir
@@ -39,10 +39,16 @@ COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of the user's: `model.py:14`, and what stands there."""
+    """A line of the user's: `model.py:14`, and what stands there.
+
+    Attributes:
+        file, line: where it is on this machine, which is shown nowhere.
+    """
 
     where: str
     source: str
+    file: str = field(default="", repr=False, compare=False)
+    line: int = field(default=0, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.where}   {self.source}"
@@ -51,7 +57,8 @@ class SourceLine:
 def source_line(file: str, line: int) -> SourceLine:
     """Return a line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
     shown = shown_path(file)
-    return SourceLine(f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}", linecache.getline(file, line).strip())
+    where = f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}"
+    return SourceLine(where, linecache.getline(file, line).strip(), file, line)
 
 
 def of_failure(failure: Failure | None) -> SourceLine | None:

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from ..exporters.to_onnx import evaluated, in_training, moves
-from ..moving import Sizes, dynamic_shapes_of, in_between, sizes_of
+from ..moving import Sizes, arguments_of, dynamic_shapes_of, in_between, sizes_of
 from ..samples import Sample, samples_of
 from ..target import target_of
 from ..userfile import built, guarded, named_case
@@ -97,20 +97,21 @@ def summary_of(patient: Patient) -> Summary:
         changing=sizes.changing,
         unlike=sizes.unlike,
         twice=sizes.twice,
-        dynamic_shapes=_written(patient.dynamic_shapes),
+        dynamic_shapes=written(patient.dynamic_shapes),
         declared=patient.declared,
         at=patient.at(),
         train=patient.train,
         was_training=patient.was_training,
+        arguments=tuple(map(str, arguments_of(patient.module, patient.samples[0]))),
     )
 
 
-def _written(shapes: Any) -> str:
-    """`dynamic_shapes` as one would write them; a `Dim` by its name."""
+def written(shapes: Any) -> str:
+    """Return `dynamic_shapes` as one would write them; a `Dim` by its name."""
     if isinstance(shapes, dict):
-        return "{" + ", ".join(f"{key!r}: {_written(value)}" for key, value in shapes.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {written(value)}" for key, value in shapes.items()) + "}"
     if isinstance(shapes, list):
-        return "[" + ", ".join(map(_written, shapes)) + "]"
+        return "[" + ", ".join(map(written, shapes)) + "]"
     if isinstance(shapes, tuple):
-        return "(" + ", ".join(map(_written, shapes)) + "," * (len(shapes) == 1) + ")"
+        return "(" + ", ".join(map(written, shapes)) + "," * (len(shapes) == 1) + ")"
     return repr(getattr(shapes, "__name__", shapes)) if moves(shapes) else repr(shapes)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import show
+from ..exporters.to_onnx import SAID
 from ..outcomes import Outcome
 from ..plain import plain
 from .events import Captured
@@ -42,8 +43,9 @@ def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: 
         verdict=verdict,
         attempts=attempts,
         told=told,
+        was_training=SAID,
         mark=MARKS[verdict.code],
-        sizes=_sizes(facts),
+        sizes=sizes(facts),
         graph=_graph(facts),
         message=MESSAGE,
     )
@@ -58,7 +60,8 @@ def _template() -> Template:
     return environment.get_template("report.html.j2")
 
 
-def _sizes(facts: Facts) -> dict[str, str]:
+def sizes(facts: Facts) -> dict[str, str]:
+    """Return by name what the samples are, and what moves between them."""
     summary = facts.summary
     if summary is None:
         return {}

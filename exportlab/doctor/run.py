@@ -19,7 +19,8 @@ from ..isolation import Ended, Failure, events
 from ..sweep.warm_up import warmed_up
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
 from .facts import FLOOR, Facts, best
-from .patient import Patient, summary_of, without
+from .hang import Watch
+from .patient import Patient, summary_of, without, written
 from .steps import capture, run_eagerly
 from .trial import diverges, save, try_export
 from .workarounds import WORKAROUNDS, Workaround
@@ -91,7 +92,9 @@ class Examination:
             yield Ended(failure=NO_TIME)
             return
         seconds = min(left, max(self.options.seconds / SHARE, LEAST))
-        yield from events(partial(_alone, call), seconds=seconds, memory=int(self.options.memory * GiB))
+        watch = Watch(seconds)
+        for said in events(watch.over(partial(_alone, call)), seconds=seconds, memory=int(self.options.memory * GiB)):
+            yield watch.told(said)
 
     def _eager(self) -> Iterator[Event]:
         yield from self._step("eager", lambda tell: tell(run_eagerly(self.patient)), _unusable)
@@ -133,12 +136,14 @@ class Examination:
 
     def _workarounds(self) -> Iterator[Event]:
         for workaround in WORKAROUNDS:
-            if not self._is_done() and self._fits(workaround):
+            if not self._is_done(workaround) and self._fits(workaround):
                 yield from self._trial(workaround.trial(), partial(_try, workaround, self.patient), _no_help)
 
-    def _is_done(self) -> bool:
+    def _is_done(self, workaround: Workaround) -> bool:
+        """Whether one is right; what differs from it in the exporter alone is still tried."""
         onnx = [exporter for exporter in self.options.exporters if exporter != FLOOR]
-        return not onnx or any(trial.right for trial in self.facts.tried if trial.exporter != FLOOR)
+        right = [trial for trial in self.facts.tried if trial.right and trial.exporter != FLOOR]
+        return not onnx or any(not workaround.before or trial.before != workaround.before for trial in right)
 
     def _fits(self, workaround: Workaround) -> bool:
         """Whether it may help: of the exporters that were asked for, or of the oldest one, and not where that is too large."""
@@ -164,7 +169,10 @@ def _capture(patient: Patient, how: str, tell: Tell) -> None:
 
 
 def _try(workaround: Workaround, patient: Patient, trial: Trial, folder: Path, tell: Tell) -> None:
-    try_export(workaround.change(patient), trial, folder, tell, workaround.wrapped)
+    with workaround.around(patient):
+        changed = workaround.change(patient)
+        own = written(changed.dynamic_shapes) if workaround.has_own_shapes else ""
+        try_export(changed, replace(trial, shapes=own), folder, tell, workaround.wrapped)
 
 
 def _unusable(failure: Failure) -> Event:

@@ -20,6 +20,7 @@ from .events import Captured, Eager
 from .lines import SourceLine, of_text
 from .patient import Patient
 
+OF_TORCH = ("aten", "prims", "higher_order", "torchvision", "profiler")
 VIEWS = (torch.ops.aten.select.int, torch.ops.aten.slice.Tensor, torch.ops.aten.view.default, torch.ops.aten.transpose.int)
 
 
@@ -66,7 +67,7 @@ def capture(patient: Patient, how: str) -> Captured:
         else:
             strict = how == "strict"
             program = torch.export.export(fresh(patient.module), sample.args, dict(sample.kwargs), dynamic_shapes=shapes, strict=strict)
-    return Captured(_printed(program), _lines(program), _writes(program))
+    return Captured(_printed(program), _lines(program), _writes(program), _schemas(program))
 
 
 def _printed(program: torch.export.ExportedProgram) -> tuple[str, ...]:
@@ -80,6 +81,11 @@ def _lines(program: torch.export.ExportedProgram) -> dict[str, SourceLine]:
     calls = [node for node in program.graph.nodes if node.op == "call_function"]
     found = ((op_title(node.target), of_text(node.meta.get("stack_trace") or "")) for node in reversed(calls))
     return {op: place for op, place in found if place is not None}
+
+
+def _schemas(program: torch.export.ExportedProgram) -> dict[str, str]:
+    ops = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+    return {op_title(op): str(op._schema) for op in ops if op.namespace not in OF_TORCH}
 
 
 def _writes(program: torch.export.ExportedProgram) -> SourceLine | None:

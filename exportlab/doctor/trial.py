@@ -48,7 +48,7 @@ def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped
     Where the numbers differ and nothing was done differently, tell the captured node that adds the most to it, too.
     """
     attempt = exported(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
-    trial = replace(trial, outcome=attempt.outcome)
+    trial = replace(trial, outcome=attempt.outcome, said=attempt.said)
     if attempt.artifact is None:
         tell(replace(trial, failure=_failure(attempt.error), at=of_locals(attempt.error)))
         return
@@ -93,7 +93,7 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
 def _observed(trial: Trial, attempt: Attempt, patient: Patient) -> Trial:
     failure = _failure(attempt.error)
     checks = tuple(attempt.report.checks) if attempt.report else ()
-    trial = replace(trial, outcome=attempt.outcome, failure=failure, checks=checks)
+    trial = replace(trial, outcome=attempt.outcome, failure=failure, checks=checks, said=attempt.said)
     said = failure.message if failure else " ".join(check.detail for check in checks if check.failed)
     if isinstance(attempt.artifact, OnnxArtifact):
         trial = _with_refused_node(trial, attempt.artifact.model, said)
@@ -145,7 +145,13 @@ def _diverging_sample(trial: Trial, patient: Patient) -> Sample | None:
     """The sample at which the numbers of an artifact differ from eager's."""
     unseen = iter(patient.all[1:])
     for check in trial.checks:
-        sample = next(unseen) if check.name == "unseen size" else patient.samples[0] if check.name == "export inputs" else None
+        sample = (
+            next(unseen)
+            if check.name in ("unseen size", "another kind of call")
+            else patient.samples[0]
+            if check.name == "export inputs"
+            else None
+        )
         if sample is not None and check.failed and check.detail.startswith("output"):
             return sample
     return None

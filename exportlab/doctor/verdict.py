@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..isolation import Failure
 from ..outcomes import Outcome
+from .advice import model_of, shapes_of
 from .events import MODEL, Trial
 from .facts import FLOOR, Facts, best, rights
-from .findings import Finding
+from .findings import Finding, headline
 from .lines import of_failure
 
 RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2
-SHORT = 100  # characters of a defect in the line
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,13 @@ def _told(finding: Finding) -> str:
 
 
 def _not_right(facts: Facts, findings: Sequence[Finding]) -> str:
+    """`not right: dynamo writes a file that is wrong without a word, because of model.py:14 (x.shape[0] > 4)`."""
     if not findings:
         return "not right: there was no time to look" if facts.left_out else "not right: nothing was tried"
     first = findings[0]
-    at = f"{first.place.where} ({first.place.source}): " if first.place else ""
+    at = f", because of {first.place.where} ({first.place.source})" if first.place else ""
     narrow = next((f"; {t.label} is right for {t.only}" for t in facts.tried if t.only and t.outcome is Outcome.OK), "")
-    return f"not right: {first.stage}: {at}{textwrap.shorten(first.defect, SHORT, placeholder=' …')}{narrow}"
+    return f"not right: {headline(first)}{at}{narrow}"
 
 
 def _why(facts: Facts, chosen: Trial) -> str:
@@ -77,17 +77,13 @@ def _why(facts: Facts, chosen: Trial) -> str:
 
 def _recipe(facts: Facts, chosen: Trial) -> tuple[str, ...]:
     """Python lines that make the best export again."""
-    train = facts.summary is not None and facts.summary.train
-    model, shapes = "module" if train else "module.eval()", _shapes(facts)
-    exports, before = (text.replace("{model}", model).replace("{shapes}", shapes) for text in (chosen.exports, chosen.before))
+    shapes = f", dynamic_shapes={chosen.shapes}" if chosen.shapes else shapes_of(facts)
+    exports, before = (text.replace("{model}", model_of(facts)).replace("{shapes}", shapes) for text in (chosen.exports, chosen.before))
     asked = shapes if MODEL in chosen.exports else ""
+    train = facts.summary is not None and facts.summary.train
     more = "".join(f", {name}={value!r}" for name, value in chosen.options.items()) + ", train=True" * train
     call = f'exportlab.export("{chosen.exporter}", {exports}, args, kwargs{asked}{more}).save("model{_suffix(chosen)}")'
-    return tuple(line for line in (before, f"    {call}" if before.endswith(":") else call) if line)
-
-
-def _shapes(facts: Facts) -> str:
-    return f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
+    return tuple(line for line in (*before.splitlines(), f"    {call}" if before.endswith(":") else call) if line)
 
 
 def _suffix(chosen: Trial) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,12 +18,14 @@ from ..exporters import Artifact, Exporter
 from ..exporters.capture import marked_program
 from ..exporters.to_onnx import in_training
 from ..outcomes import Outcome
-from ..patches import for_model
+from ..patches import for_model, own_functions
 from .events import MODEL, Trial
 from .patient import Patient, patient_of
 from .trial import Wrap
 
+Table = Callable[[torch.export.ExportedProgram], dict[Any, Callable[..., Any]] | None]
 PATCHABLE = "data-dependent|vmap"
+FOREIGN = re.compile(r"(?:op='|cannot export )([\w.]+)")
 NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
 
 
@@ -34,6 +37,7 @@ class Workaround:
         label: the exporter, and what is done differently. before, exports: see `Trial`.
         fits: whether it may help, from what was tried before.
         only: what the result holds for, where it is less than asked. wrapped: the exporter, with something done before it.
+        around: what is applied while it is tried. has_own_shapes: whether its `dynamic_shapes` are others than those of the samples.
     """
 
     label: str
@@ -45,6 +49,8 @@ class Workaround:
     exports: str = MODEL
     only: str = ""
     wrapped: Wrap = lambda exporter: exporter
+    around: Callable[[Patient], AbstractContextManager[Any]] = lambda patient: nullcontext()
+    has_own_shapes: bool = False
 
     def trial(self) -> Trial:
         """Return the export that it is, not tried yet."""
@@ -90,6 +96,11 @@ def _was_refused_later(patient: Patient, tried: Sequence[Trial]) -> bool:
     return any(t.exporter in ("to_onnx", "dynamo") and t.outcome in (Outcome.CONVERT, Outcome.LOAD, Outcome.RUN) for t in tried)
 
 
+def _lacks_an_operator(patient: Patient, tried: Sequence[Trial]) -> bool:
+    named = [name for t in tried if t.failure is not None for name in FOREIGN.findall(t.failure.message)]
+    return any(not name.startswith("aten") for name in named)
+
+
 def _always(patient: Patient, tried: Sequence[Trial]) -> bool:
     return True
 
@@ -132,6 +143,10 @@ class Around:
 class Decomposed(Around):
     """An exporter that gets the captured graph in simpler operators."""
 
+    def __init__(self, exporter: Exporter, table: Table = lambda program: None) -> None:
+        super().__init__(exporter)
+        self.table = table
+
     def export(
         self,
         module: nn.Module,
@@ -142,28 +157,57 @@ class Decomposed(Around):
         **options: Any,
     ) -> Artifact:
         """Capture, decompose, export."""
-        program = marked_program(module, args, kwargs, dynamic_shapes, strict=False).run_decompositions()
-        return self.exporter.export(program, args, kwargs, **options)
+        program = marked_program(module, args, kwargs, dynamic_shapes, strict=False)
+        return self.exporter.export(program.run_decompositions(self.table(program)), args, kwargs, **options)
 
 
-class Patched(Around):
-    """An exporter that runs while the patches are applied that the model calls for."""
+def patched(patient: Patient) -> AbstractContextManager[list[str]]:
+    """Apply the patches that the model calls for."""
+    return for_model(patient.module, patient.samples[0].args, patient.samples[0].kwargs)
 
-    def export(self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, **options: Any) -> Artifact:
-        """Export as that exporter does."""
-        with for_model(module, args, kwargs):
-            return self.exporter.export(module, args, kwargs, **options)
+
+def looked_at_again(patient: Patient) -> Patient:
+    """Return the same module and samples, whose containers are known now: sizes within them move, too."""
+    shapes = patient.dynamic_shapes if patient.declared else None
+    return patient_of(patient.module, patient.samples, shapes, patient.train)
+
+
+def _calls_for_patches(patient: Patient, tried: Sequence[Trial]) -> bool:
+    """Whether values were asked for, or an argument is of a class that nobody knows as a container: a cache, a dataclass."""
+    with patched(patient) as applied:
+        containers = any("containers" in reason for reason in applied)
+    return containers or _was_refused_for_values(patient, tried)
 
 
 PATCHED = "with exportlab.patches.for_model(module, args, kwargs):"
 DECOMPOSE = 'program = exportlab.export("torch.export", {model}, args, kwargs{shapes}).model.run_decompositions()'
+WRITTEN_OUT = """program = exportlab.export("torch.export", {model}, args, kwargs{shapes}).model
+program = program.run_decompositions(exportlab.patches.own_functions(program))"""
 WIDEN = (
     "args, kwargs = torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.float() if x.is_floating_point() else x, (args, kwargs))"
 )
+
+
+def _patched(exporter: str) -> Workaround:
+    again = {"change": looked_at_again, "around": patched, "has_own_shapes": True}
+    return Workaround(f"{exporter}, patched", exporter, _calls_for_patches, before=PATCHED, **again)  # type: ignore[arg-type]
+
+
+def _written_out(exporter: str) -> Workaround:
+    def wrapped(inner: Exporter) -> Exporter:
+        return Decomposed(inner, own_functions)
+
+    label = f"{exporter}, your operators written out"
+    return Workaround(label, exporter, _lacks_an_operator, before=WRITTEN_OUT, exports="program", wrapped=wrapped)
+
+
 WORKAROUNDS = (
     Workaround('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
     Workaround("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
-    Workaround("to_onnx, patched", "to_onnx", _was_refused_for_values, before=PATCHED, wrapped=Patched),
+    _patched("to_onnx"),
+    _patched("dynamo"),
+    _written_out("to_onnx"),
+    _written_out("dynamo"),
     Workaround("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, exports="program", wrapped=Decomposed),
     Workaround("to_onnx, strict=True", "to_onnx", _refused_capture, {"strict": True}),
     Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before=WIDEN, exports="{model}.float()"),

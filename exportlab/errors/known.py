@@ -68,6 +68,8 @@ class KnownError:
         fixes: ways past it, the best first.
         threads: where it is discussed, as `owner/repository#number`.
         check: of a silent one, the check of `verify` that finds it.
+        op: a regular expression found in the name of the captured operator that does it, or in the line that calls it, where that tells it
+            from others that look the same. A silent one without it is recognised in no other model: many things make the same numbers.
         kin: a regular expression found in messages that mean the same for the code, though they are not this error's.
         advice: the smallest change of the code that gets past these, in one line.
     """
@@ -80,6 +82,7 @@ class KnownError:
     check: str = ""
     kin: str = ""
     advice: str = ""
+    op: str = ""
 
     @property
     def name(self) -> str:
@@ -90,6 +93,11 @@ class KnownError:
     def title(self) -> str:
         """What a person would type."""
         return self._doc().split("\n")[0]
+
+    @property
+    def page(self) -> str:
+        """Its address on the site."""
+        return f"generated/errors/{self.name}.html"
 
     @property
     def why(self) -> str:

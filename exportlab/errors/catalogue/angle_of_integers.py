@@ -44,6 +44,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*: dtype torch\.int\d+ where eager has torch\.float\d+",
     check="export inputs",
     breaks=breaks,
+    op=r"aten\.angle",
     fixes=(Fix("change the model", cast), Fix("another exporter", to_onnx)),
     threads=(),
 )

@@ -54,6 +54,7 @@ ERROR = KnownError(
     message=r"^unseen size: output\S*\[[\d, ]*\]: 1 where eager has 0 \(\d+ of \d+ elements differ\)",
     check="unseen size",
     breaks=breaks,
+    op=r"aten\.any",
     fixes=(Fix("change the model", counted), Fix("change the model", not_all), Fix("another exporter", to_onnx)),
     threads=(),
 )

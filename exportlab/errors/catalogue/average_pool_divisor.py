@@ -45,6 +45,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[\d+, \d+, \d+, \d+\]: \S+ where eager has \S+ \((\d+) of \1 elements differ\)",
     check="export inputs",
     breaks=breaks,
+    op="avg_pool",
     fixes=(Fix("change the model", scaled), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#105349",),
 )

@@ -47,9 +47,10 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="silent",
-    message=r"^export inputs: output\S*\[\d+, \d+, \d+\]: \S+ where eager has \S+ \((\d+) of \1 elements differ\)",
+    message=r"^export inputs: output\S*\[[\d, ]+\]: \S+ where eager has \S+ \((\d+) of \1 elements differ\)",
     check="export inputs",
     breaks=breaks,
+    op="batch_norm",
     fixes=(Fix("change the model", written), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#49229", "pytorch/pytorch#75252", "microsoft/onnxscript#1791"),
 )

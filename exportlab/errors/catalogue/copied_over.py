@@ -46,6 +46,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*: shape \[[\d, ]*\] where eager has \[[\d, ]*\]",
     check="export inputs",
     breaks=breaks,
+    op="copy",
     fixes=(Fix("change the model", expanded), Fix("another exporter", to_onnx)),
     threads=(),
 )

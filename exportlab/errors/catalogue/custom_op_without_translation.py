@@ -71,7 +71,8 @@ def torch_export() -> Claim:
 
 ERROR = KnownError(
     stage="translation",
-    message=r"No ONNX function found for <OpOverload\(op='(?!(aten|prims|transformers)\.)[\w.]+', overload='\w+'\)>.*? for the real-valued",
+    message=r"No ONNX function found for <OpOverload\(op='(?!(aten|prims|transformers)\.)[\w.]+', overload='\w+'\)>.*? for the real-valued"
+    r"|UnsupportedOps: cannot export (?!aten\.|prims\.|transformers\.)[\w.]+",
     breaks=breaks,
     fixes=(Fix("change the model", spelt_out), Fix("change the call", translated), Fix("another exporter", torch_export)),
     threads=("pytorch/pytorch#138391", "pytorch/pytorch#65199"),

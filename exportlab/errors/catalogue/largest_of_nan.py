@@ -46,6 +46,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[[\d, ]+\]: -?\d\S* where eager has nan \(\d+ of \d+ elements differ\)\n?",
     check="export inputs",
     breaks=breaks,
+    op=r"aten\.(max|argmax|amax|sort|topk)",
     fixes=(Fix("change the model", asked), Fix("another exporter", to_onnx)),
     threads=("onnx/onnx#4716", "microsoft/onnxruntime#10514"),
 )

@@ -54,6 +54,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[[\d, ]+\]: inf where eager has \d\S* \(\d+ of \d+ elements differ\)\n?",
     check="export inputs",
     breaks=breaks,
+    op="logaddexp",
     fixes=(Fix("change the model", written), Fix("change the model", stacked), Fix("another exporter", to_onnx)),
     threads=("k2-fsa/icefall#1158", "k2-fsa/icefall#1157"),
 )

@@ -46,6 +46,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[[\d, ]+\]: -inf where eager has -\d\S* \(\d+ of \d+ elements differ\)\n?",
     check="export inputs",
     breaks=breaks,
+    op="log_sigmoid",
     fixes=(Fix("change the model", softplus), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#14830", "pytorch/pytorch#147508"),
 )

@@ -60,6 +60,7 @@ ERROR = KnownError(
     stage="capture",
     message=r"conflicts between user-specified ranges and inferred ranges [^\n]*\n[^\n]*but tracing inferred a static shape of \d+",
     breaks=breaks,
+    op=r"\bfor\b",
     fixes=(Fix("change the model", at_once), Fix("change the model", by_scan)),
     threads=("pytorch/pytorch#149590", "pytorch/pytorch#148886"),
 )

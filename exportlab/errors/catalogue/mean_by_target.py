@@ -46,6 +46,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[\d+\]: -?\d+(\.\d+)? where eager has -?\d+\.\d+ \(\d+ of \d+ elements differ\)",
     check="export inputs",
     breaks=breaks,
+    op="scatter_reduce",
     fixes=(Fix("change the model", sum_over_count), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#101535", "onnx/onnx#5100", "microsoft/onnxscript#582"),
 )

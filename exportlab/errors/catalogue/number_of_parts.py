@@ -49,6 +49,7 @@ ERROR = KnownError(
     message=r"^unseen size: output\S*: shape \[[1-9]\d*(, \d+)+\] where eager has \[[\d, ]+\]\n?",
     check="unseen size",
     breaks=breaks,
+    op="split",
     fixes=(Fix("change the model", by_axis), Fix("change the model", by_map)),
     threads=("pytorch/vision#2994",),
 )

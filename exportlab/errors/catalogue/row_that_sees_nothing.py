@@ -55,6 +55,7 @@ ERROR = KnownError(
     message=r"^export inputs: output\S*\[\d+, \d+, \d+, \d+\]: \S+ where eager has 0 \(\d+ of \d+ elements differ\)",
     check="export inputs",
     breaks=breaks,
+    op="scaled_dot_product_attention",
     fixes=(Fix("change the model", zeroed), Fix("another exporter", to_onnx)),
     threads=("microsoft/onnxscript#2479", "pytorch/pytorch#103963", "onnx/onnx#8068"),
 )

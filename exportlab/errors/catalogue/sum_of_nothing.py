@@ -45,6 +45,7 @@ ERROR = KnownError(
     message=r"^unseen size: output\S*: shape \[0, [\d, ]+\] where eager has \[0(, \d+)*\]",
     check="unseen size",
     breaks=breaks,
+    op=r"aten\.sum",
     fixes=(Fix("change the model", forwards), Fix("another exporter", to_onnx)),
     threads=(),
 )

@@ -75,6 +75,7 @@ ERROR = KnownError(
     stage="capture",
     message=r"You marked (?:L\[.*?\]|\w+)\S* as dynamic but your code specialized it to be a constant \(\d+\)",
     breaks=breaks,
+    op=r"self\.\w+( =|\[)",
     fixes=(Fix("change the model", made_in_each_call), Fix("change the model", long_enough), Fix("change the call", new_module)),
     threads=("pytorch/pytorch#140011", "pytorch/pytorch#134137", "pytorch/pytorch#137029"),
 )

@@ -62,6 +62,7 @@ ERROR = KnownError(
     stage="capture",
     message=r"FrozenDimension: [^\n]* was asked to be dynamic but is the constant \d+ after [^\n]*accept_ranges=",
     breaks=breaks,
+    op="(?i)lstm|gru|rnn",
     fixes=(Fix("change the model", scanned), Fix("another exporter", torchscript)),
     threads=("pytorch/pytorch#126339", "pytorch/executorch#5176", "pytorch/pytorch#191855"),
 )

@@ -64,7 +64,7 @@ def torch_export() -> Claim:
 
 ERROR = KnownError(
     stage="translation",
-    message=r"UnsupportedOps: cannot export [\w.]+",
+    message=r"UnsupportedOps: cannot export (?:aten|prims)\.[\w.]+",
     breaks=breaks,
     fixes=(Fix("change the model", by_formula), Fix("change the call", translated), Fix("another exporter", torch_export)),
 )

@@ -346,3 +346,28 @@ class Regularised(nn.Module):
 
 def regularised() -> Made:
     return Regularised(), rows(4, 7)
+
+
+class Searching(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        steps = 0
+        while steps != 10:
+            steps += 3  # defect: hangs
+        return x * steps
+
+
+def hangs() -> Made:
+    return Searching(), rows(4, 7)
+
+
+class SearchingInAnExport(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        steps = 0
+        while torch.compiler.is_exporting() and steps != 10:
+            time.sleep(0.001)
+            steps += 3  # defect: hangs in an export
+        return x * steps
+
+
+def hangs_in_an_export() -> Made:
+    return SearchingInAnExport(), rows(4, 7)

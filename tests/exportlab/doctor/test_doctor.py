@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -30,13 +31,20 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "twice": ("silent", "x and y are the same tensor", "y.clone()", "to_onnx"),
     "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
     "value": ("capture", "data-dependent expression", "torch.where", None),
-    "check": ("capture", "data-dependent expression", "Check only when no export is going on", "to_onnx, patched"),
+    "check": ("capture", "data-dependent expression", "Check only when no export is going on", "dynamo, patched"),
     "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
     "select": ("translation", "masked_select", "", "to_onnx"),
     "chunk": ("optimiser", "NoneType", "", "to_onnx"),
     "save": ("saving", "namedtuple", "tuple", "dynamo"),
     "kernel": ("load", "Could not find an implementation for Erf", "float()", "to_onnx"),
     "lstm": ("run", "LSTM", "use to_onnx, decomposed", "to_onnx, decomposed"),
+}
+
+
+LINES = {
+    line.rpartition("# defect: ")[2]: f"{MODELS.name}:{number}"
+    for number, line in enumerate(MODELS.read_text().splitlines(), 1)
+    if "# defect: " in line
 }
 
 
@@ -54,11 +62,6 @@ def diagnosis(name: str, exporters: tuple[str, ...] = ("torch.export", "to_onnx"
     return doctor(module, *samples, exporters=exporters, seconds=600)
 
 
-def line_of(name: str) -> str:
-    number = next(i for i, line in enumerate(MODELS.read_text().splitlines(), 1) if line.endswith(f"# defect: {name}"))
-    return f"{MODELS.name}:{number}"
-
-
 @pytest.mark.parametrize("name", DEFECTS)
 def test_it_names_the_defect_the_line_and_a_way_past_it(name: str) -> None:
     stage, defect, fix, best = DEFECTS[name]
@@ -66,12 +69,12 @@ def test_it_names_the_defect_the_line_and_a_way_past_it(name: str) -> None:
     finding = next(f for f in found.findings if f.stage == stage)
     assert defect in finding.defect
     assert finding.place is not None
-    assert finding.place.where.endswith(line_of(name))
+    assert finding.place.where.endswith(LINES[name])
     assert fix in finding.fix
     assert finding.fix
     assert (found.verdict.best.label if found.verdict.best else None) == best
     assert found.verdict.code == (0 if best else 1)
-    assert any(line_of(name) in line for line in repr(found).splitlines()[:10])
+    assert any(LINES[name] in line for line in repr(found).splitlines()[:10])
 
 
 @pytest.mark.parametrize("name", DEFECTS)
@@ -134,6 +137,7 @@ def pasted(found: Diagnosis, module: nn.Module, args: tuple[object, ...]) -> Non
         ("loops", "the factory: TimeLimit: it took more than half", {"seconds": 2.0}),
         ("allocates", "the factory: MemoryLimit: the process took more than 1.5 GiB", {"memory": 1.5}),
         ("stuck", "the model itself, before any export: TimeLimit", {"seconds": 4.0}),
+        ("hangs", f"{LINES['hangs']})", {"seconds": 4.0}),
         ("nothing", "has no 'nothing'", {}),
     ],
 )
@@ -143,6 +147,54 @@ def test_a_factory_that_cannot_be_used_gets_a_verdict(factory: str, said: str, l
     assert found.verdict.line.startswith("unusable: ")
     assert found.verdict.code == 2
     assert "<h1>unusable: " in found._repr_html_()
+
+
+def test_an_export_that_hangs_has_the_line_where_it_hangs() -> None:
+    module, samples = doctor_models.hangs_in_an_export()
+    [finding] = doctor(module, *samples, exporters=("torch.export",), seconds=9).findings
+    assert finding.stage == "timeout"
+    assert "it was at this line when its time was up" in finding.defect
+    assert finding.place is not None
+    assert int(LINES["hangs in an export"].rpartition(":")[2]) - finding.place.line in (0, 1, 2)
+
+
+def test_a_report_in_markdown_is_one_that_a_tracker_renders(tmp_path: Path) -> None:
+    text = diagnosis("branch").save(tmp_path / "report.md").read_text()
+    assert text.startswith("## Export, looked at by exportlab doctor\n")
+    assert f"At `tests/exportlab/doctor/{LINES['branch']}`:" in text
+    assert "Known: [FrozenDimension: " in text
+    assert "](generated/errors/branch_on_a_size.html)" in text
+    assert "| what | is |\n| --- | --- |\n" in text
+    assert "torch.cond(torch.full((), x.shape[0]) > 4, lambda: x * 2, lambda: x * 3)" in text
+    for block in re.findall(r"^```python\n# in place of [^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        compile(f"def forward(self, x):\n{block}", "pasted", "exec")
+    assert {len(row.replace("\\|", "").split("|")) for row in text.splitlines() if row.startswith("| `torch.export`")} == {8}
+
+
+def test_a_report_in_markdown_lets_nothing_of_the_model_through() -> None:
+    module, samples = doctor_models.hostile()
+    text = doctor(module, *samples, exporters=("torch.export",)).markdown()
+    outside = re.sub(r"^(```+)\w*\n.*?^\1$|(`+) ?.*? ?\2", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "<" not in outside
+    assert "@" not in outside
+    assert not any(character in text for character in "\x1b\x07\u202e")
+
+
+@pytest.mark.parametrize("name", ["branch", "healthy"])
+def test_the_shapes_that_were_worked_out_are_printed_whatever_comes_of_it(name: str) -> None:
+    assert "shapes    dynamic_shapes=({0: 'batch'},)" in repr(diagnosis(name)).splitlines()
+
+
+def test_no_row_says_right_beside_another_outcome() -> None:
+    rows = [row for name in ("branch", "value") for row in diagnosis(name).attempts().rows]
+    assert any("alone: right" in str(row["what was seen"]) for row in rows)
+    assert [row for row in rows if str(row["what was seen"]).endswith("right") and row["outcome"] != "ok"] == []
+
+
+def test_what_an_exporter_said_is_kept() -> None:
+    module, samples = doctor_models.regularised()
+    [tried] = doctor(module, *samples, exporters=("dynamo",), train=True, seconds=600).facts.tried[:1]
+    assert any("in training mode" in line for line in tried.said)
 
 
 @pytest.mark.parametrize(("name", "outcome"), [("dies", "crash"), ("sleeps", "timeout"), ("model_exits", "crash")])

@@ -1,0 +1,86 @@
+"""Write the diagnosis as an issue tracker renders it: fenced code, tables, links, and no HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from .. import show
+from ..exporters.to_onnx import SAID
+from ..plain import plain
+from .facts import Facts
+from .findings import Finding, told
+from .report import MESSAGE, sizes
+from .verdict import Verdict
+
+
+def issue(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> str:
+    """Return the report. Whatever comes from the model or its errors stands in code, where a tracker does nothing with it."""
+    return "\n".join(_lines(facts, findings, verdict, attempts)) + "\n"
+
+
+def _lines(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> Iterator[str]:
+    yield from ("## Export, looked at by exportlab doctor", "", _code(verdict.line))
+    if facts.target:
+        yield from ("", f"Of {_code(facts.target)}.")
+    if facts.summary is not None and facts.summary.was_training:
+        yield from ("", f"{SAID[0].upper()}{SAID[1:]}.")
+    if facts.unusable is not None:
+        yield from ("", "### What was raised", "", *_fenced(facts.unusable.message or facts.unusable.error, "text"))
+    for number, finding in enumerate(findings, 1):
+        yield from ("", f"### Finding {number}", "", *_finding(finding))
+    if verdict.recipe:
+        yield from ("", "### The export that is right", "", *_fenced("\n".join(verdict.recipe), "python"), "", f"{verdict.why}.")
+    if facts.tried:
+        yield from ("", "### What was tried", "", *_table(attempts.rows))
+    if facts.summary is not None:
+        yield from ("", "### Sizes", "", *_table([{"what": name, "is": text} for name, text in sizes(facts).items() if text]))
+    yield from ("", "### Environment", "", *_table([{"what": name, "is": text} for name, text in facts.environment.items() if text]))
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield _code(told(finding))
+    if finding.place is not None:
+        yield from ("", f"At {_code(finding.place.where)}:", "", *_fenced(finding.place.source, "python"))
+    if finding.fix:
+        yield from ("", f"Fix: {_code(finding.fix)}")
+    if finding.code:
+        yield from ("", "To paste:", "", *_fenced(finding.code, "python"))
+    if finding.known is not None:
+        yield from ("", f"Known: [{_escaped(finding.known.title)}]({finding.known.page})")
+    if finding.detail:
+        yield from ("", "The whole message:", "", *_fenced(finding.detail, "text"))
+
+
+def _fenced(text: str, language: str) -> Iterator[str]:
+    """A block of code whose fence is longer than any in it."""
+    shown = plain(text[:MESSAGE])
+    fence = "`" * max(3, _longest_run(shown) + 1)
+    yield from (f"{fence}{language}", *shown.splitlines(), fence)
+
+
+def _code(text: object) -> str:
+    """A text as code in a line, of a fence that is not in it."""
+    shown = " ".join(plain(text).split())
+    fence = "`" * (_longest_run(shown) + 1)
+    space = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _table(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    if rows:
+        yield f"| {' | '.join(rows[0])} |"
+        yield f"|{' --- |' * len(rows[0])}"
+        yield from (f"| {' | '.join(_cell(value) for value in row.values())} |" for row in rows)
+
+
+def _cell(value: object) -> str:
+    return _code(value).replace("|", "\\|") if str(value).strip() else ""
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain(text))

@@ -1,0 +1,132 @@
+"""Of twelve models with a defect the doctor names the line, and what it prints is right when it is pasted."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+import twelve_models
+from torch import nn
+
+import exportlab
+from exportlab import doctor, export, verify
+from exportlab.cases import Sample
+from exportlab.doctor import Diagnosis
+from exportlab.doctor.findings import Finding
+from exportlab.eager import called_once
+from exportlab.exporters import from_file
+from exportlab.verification.difference import difference_of
+
+FILE = Path(twelve_models.__file__)
+BOTH = ("to_onnx", "dynamo")
+RECIPE, PASTE = "the export that is right", "the lines"
+CASES = {  # the exporters that are tried, whether it is silent in one of them, what is pasted, and the known error
+    "running_norm": (BOTH, True, RECIPE, "buffer_that_stays"),
+    "by_size": (BOTH, True, PASTE, "branch_on_a_size"),
+    "ternary": (BOTH, True, PASTE, None),
+    "noisy": (BOTH, True, PASTE, None),
+    "per_batch": (BOTH, True, RECIPE, "batch_norm_by_the_batch"),
+    "early_return": (("dynamo",), False, PASTE, "branch_on_float"),
+    "cached": (("to_onnx",), False, RECIPE, "unregistered_dataclass"),
+    "custom_op": (BOTH, False, RECIPE, "custom_op_without_translation"),
+    "row_by_row": (BOTH, False, PASTE, "loop_over_rows"),
+    "in_numpy": (BOTH, False, RECIPE, "numpy_in_forward"),
+    "number": (("dynamo",), False, PASTE, "number_burnt_in"),
+    "written": (("to_onnx",), False, PASTE, None),
+}
+
+
+@cache
+def diagnosis(name: str) -> Diagnosis:
+    torch.set_num_threads(1)
+    module, samples = getattr(twelve_models, name)()
+    return doctor(module, *samples, exporters=CASES[name][0], seconds=600)
+
+
+def first(name: str) -> Finding:
+    return diagnosis(name).findings[0]
+
+
+def line_of(name: str) -> int:
+    return next(i for i, line in enumerate(FILE.read_text().splitlines(), 1) if line.endswith(f"# defect: {name}"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_names_the_line_and_no_other_known_error(name: str) -> None:
+    _, silent, _, known = CASES[name]
+    finding = first(name)
+    assert finding.place is not None
+    assert finding.place.where.endswith(f"{FILE.name}:{line_of(name)}")
+    assert finding.silent is silent
+    assert (finding.known.name if finding.known else None) == known
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_it_prints_is_right_when_it_is_pasted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, samples = getattr(twelve_models, name)()
+    if CASES[name][2] is RECIPE:
+        recipe_is_right(diagnosis(name), module, samples)
+    elif first(name).code.startswith("# in place of"):
+        lines_are_right(name, module, samples, tmp_path)
+    else:
+        argument_is_right(name, module, samples)
+
+
+def recipe_is_right(found: Diagnosis, module: nn.Module, samples: list[Any]) -> None:
+    names = {"exportlab": exportlab, "torch": torch, "module": module, "args": samples[0], "kwargs": {}}
+    exec("\n".join(found.verdict.recipe), names)
+    with exportlab.patches.for_model(module, samples[0]):
+        artifact = from_file("model.onnx", samples[0], {}, called_once(module, Sample(samples[0])))
+        verify(artifact, module, samples).check()
+
+
+def lines_are_right(name: str, module: nn.Module, samples: list[Any], folder: Path) -> None:
+    """The file with the lines in their place has the same answers, and can be exported."""
+    code = first(name).code
+    fixed, _ = getattr(imported(replaced(code), folder), name)()
+    noise = [{"noise": torch.randn_like(sample[0])} if "noise = " in code else {} for sample in samples]
+    given = [Sample(sample, extra) for sample, extra in zip(samples, noise, strict=True)]
+    if not noise[0]:
+        assert not any(difference_of(called_once(fixed, s), called_once(module, s)).problem for s in given)
+    shapes = {key: {0: "batch"} for key in ("x", *noise[0])} if noise[0] else tuple({0: "batch"} for _ in samples[0])
+    for exporter in CASES[name][0]:
+        verify(export(exporter, fixed, given[0].args, given[0].kwargs, dynamic_shapes=shapes), fixed, given).check()
+
+
+def replaced(code: str) -> str:
+    """The file, with the lines in the place that their first line names."""
+    head, _, new = code.partition("\n")
+    found = re.fullmatch(r"# in place of \S+:(\d+)(?: to (\d+))?", head)
+    assert found
+    begin, end = int(found[1]), int(found[2] or found[1])
+    lines = FILE.read_text().splitlines()
+    return "\n".join([*lines[: begin - 1], new, *lines[end:]])
+
+
+def imported(text: str, folder: Path) -> ModuleType:
+    path = folder / "fixed_model.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("fixed_model", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["fixed_model"] = importlib.util.module_from_spec(spec)  # TorchDynamo looks it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def argument_is_right(name: str, module: nn.Module, samples: list[Any]) -> None:
+    given = []
+    for x, temperature in samples:
+        names = {"torch": torch, "temperature": temperature}
+        exec(first(name).code, names)
+        given.append((x, names["temperature"]))
+    for exporter in BOTH:
+        verify(export(exporter, module, given[0], dynamic_shapes=({0: "batch"}, None)), module, given).check()
