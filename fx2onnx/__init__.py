@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .arguments import call_of, check_file, check_only, check_surroundings
+from .arguments import call_of, check_file, check_only, check_surroundings, names_of
 from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
@@ -71,7 +71,7 @@ def to_onnx(
     )  # fmt: skip
     check_file(f, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
     args, given = call_of(model, args, kwargs)
-    names = input_names or (), output_names or ()
+    names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _marked(functions, export_modules_as_functions)
     _check_arguments(model, asked, strict, marked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,29 @@ def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
 
 
 def check_surroundings() -> None:
-    """Refuse a call inside `torch.autocast`: torch.export takes types from it, and casts from nowhere.
+    """Refuse a call inside `torch.autocast`, from which torch.export takes types and no casts, or inside a `FakeTensorMode`.
 
     Raises:
-        UnsupportedArgument: it is on.
+        UnsupportedArgument: one is on.
     """
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+        raise UnsupportedArgument("to_onnx is called inside a FakeTensorMode, where no tensor holds a value: export outside it")
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         text = "to_onnx is called inside torch.autocast, which no file knows: put the with-statement into forward, or export outside it"
         raise UnsupportedArgument(text)
+
+
+def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names of inputs and outputs, none where none are given.
+
+    Raises:
+        UnsupportedArgument: they are no list of names, as a string is none, or one is empty.
+    """
+    for what, names in (("input_names", input_names), ("output_names", output_names)):
+        named = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
+        if names is not None and not named:
+            raise UnsupportedArgument(f'{what}={names!r}: write a list of names that are not empty, ["x", "y"]')
+    return tuple(input_names or ()), tuple(output_names or ())
 
 
 def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool) -> None:

@@ -19,7 +19,7 @@ from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact, written_by
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
-from .to_onnx import ONE_AT_A_TIME, as_eval, changed_names
+from .to_onnx import ONE_AT_A_TIME, as_eval, changed_names, names_of
 from .to_onnx_exporter import StatefulArtifact, ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
@@ -76,8 +76,9 @@ def export(
     Threads that call this wait for each other: torch.export changes what all of them see while it lasts.
 
     Raises:
-        ValueError: there is no such exporter here. What the exporter raises is raised as it is.
+        ValueError: there is no such exporter here, or names are no list of names. What the exporter raises is raised as it is.
     """
+    names_of(options.get("input_names"), options.get("output_names"))
     asked = module if train else as_eval(module, "train=True")
     with ONE_AT_A_TIME:
         return get(exporter).export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fx2onnx import ToOnnxError, to_onnx
+from fx2onnx.arguments import names_of
 from fx2onnx.blocks.sharing import NAMESPACE
 from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.capture.by_export import ONE_AT_A_TIME
@@ -27,6 +28,7 @@ __all__ = [
     "initial_state",
     "keywords_named",
     "moves",
+    "names_of",
     "op_title",
     "returns_its_argument",
     "save_whole",

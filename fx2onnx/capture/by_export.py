@@ -55,6 +55,7 @@ def capture_by_export(
     if isinstance(model, torch.export.ExportedProgram):
         program = _resolved(model)
         return Capture(program, _names_given(program, dynamic_shapes))
+    _check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     if unknown := set(accept_ranges) - {dim.name for dim in asked}:
@@ -67,6 +68,13 @@ def capture_by_export(
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
     return Capture(program, names, sharing)
+
+
+def _check_no_part_is_scripted(model: nn.Module) -> None:
+    """Refuse a part that another interpreter runs; of a whole model torch.export says so itself, and of a part something else."""
+    for path, part in model.named_modules():
+        if path and isinstance(part, torch.jit.ScriptModule):
+            raise CaptureError(f"Exporting a ScriptModule is not supported: {path} is one; put the module that it was made of in its place")
 
 
 def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:

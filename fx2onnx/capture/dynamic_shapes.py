@@ -89,7 +89,7 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
 
     def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
         axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
-        found.extend(_dynamic_dim(leaf, axis, dim, path) for axis, dim in axes if moves(dim))
+        found.extend(_dynamic_dim(leaf, _axis_of(leaf, axis, path), dim, path) for axis, dim in axes if moves(dim))
 
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
@@ -98,13 +98,27 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
     return found
 
 
+def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
+    """The axis, which has to be one of the tensor's, counted from its first: torch.export ignores any other."""
+    if not isinstance(leaf, torch.Tensor):
+        raise ValueError(f"{_written(path)} is no tensor and has no axes")
+    if type(axis) is int and 0 <= axis < leaf.dim():
+        return axis
+    told = f", and this one is written {axis + leaf.dim()}" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
+    raise ValueError(f"axis {axis!r} of {_written(path)}, which has {leaf.dim()} axes, counted from 0{told}")
+
+
+def _written(path: pytree.KeyPath) -> str:
+    return pytree.keystr(path).strip("[]").strip(chr(39))
+
+
 def _dynamic_dim(leaf: torch.Tensor, axis: int, dim: Any, path: pytree.KeyPath) -> DynamicDim:
     if isinstance(dim, str):
         return DynamicDim(id(leaf), axis, dim)
     if isinstance(dim, Dim):
         ends = getattr(dim, "min", 0), getattr(dim, "max", None)
         return DynamicDim(id(leaf), axis, dim.__name__, *ends, derived=hasattr(dim, "root"))
-    return DynamicDim(id(leaf), axis, f"axis {axis} of {pytree.keystr(path).strip('[]').strip(chr(39))}", named=False)
+    return DynamicDim(id(leaf), axis, f"axis {axis} of {_written(path)}", named=False)
 
 
 def symbol_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: DynamicDim) -> Size | None:

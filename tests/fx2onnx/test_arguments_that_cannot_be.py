@@ -1,0 +1,67 @@
+"""Arguments that nothing sane can be made of: each is refused in a line that says what to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch._subclasses import FakeTensorMode
+
+from exportlab import export
+from fx2onnx import ToOnnxError, to_onnx
+from fx2onnx.errors import CaptureError, UnsupportedArgument
+
+MODEL, X = nn.Linear(3, 2).eval(), torch.ones(4, 3)
+
+
+@pytest.mark.parametrize("exporter", ["to_onnx", "dynamo", "torchscript"])
+@pytest.mark.parametrize("argument", ["input_names", "output_names"])
+@pytest.mark.parametrize("names", [[1], [""], "x", 3, {"x"}])
+def test_names_that_are_none(exporter: str, argument: str, names: Any) -> None:
+    with pytest.raises(UnsupportedArgument, match=rf"{argument}={re.escape(repr(names))}: write a list of names that are not empty"):
+        export(exporter, MODEL, (X,), **{argument: names})
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        (9, r"axis 9 of input, which has 2 axes, counted from 0$"),
+        (-2, r"axis -2 of input, which has 2 axes, counted from 0, and this one is written 0$"),
+        ("0", r"axis '0' of input"),
+        (True, r"axis True of input"),
+    ],
+)
+def test_an_axis_that_a_tensor_has_not(axis: Any, said: str) -> None:
+    with pytest.raises(CaptureError, match=f"^dynamic_shapes does not fit the arguments: {said}"):
+        to_onnx(MODEL, (X,), dynamic_shapes=({axis: "b"},))
+
+
+def test_a_part_that_is_scripted() -> None:
+    with pytest.raises(CaptureError, match=r"Exporting a ScriptModule is not supported: 0 is one; put the module that it was made of"):
+        to_onnx(nn.Sequential(torch.jit.script(nn.Linear(3, 2))), (X,))
+
+
+def test_a_fake_mode_around_the_call() -> None:
+    with FakeTensorMode(), pytest.raises(UnsupportedArgument, match="inside a FakeTensorMode, where no tensor holds a value"):
+        to_onnx(MODEL, (X,))
+
+
+ANY = st.one_of(st.none(), st.integers(-9, 9), st.text(max_size=3), st.booleans(), st.just(X), st.binary(max_size=2))
+ANYTHING = st.recursive(
+    ANY, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.integers(-3, 3) | st.text(max_size=2), inner, max_size=3)
+)
+ARGUMENTS = dict.fromkeys(("input_names", "output_names", "dynamic_shapes", "opset_version", "mutations"), ANYTHING)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(name=st.sampled_from(sorted(ARGUMENTS)), value=ANYTHING)
+def test_any_argument_ends_in_an_error_of_ours_or_a_file(name: str, value: Any) -> None:
+    try:
+        to_onnx(MODEL, (X,), **{name: value})
+    except ToOnnxError as error:
+        assert str(error)  # noqa: PT017 - which arguments are refused is not what is asked
