@@ -28,18 +28,25 @@ Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
 Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX opset to ask for; the exporter's own by default.")]
 Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is, even where a @case names dimensions.")]
 Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
+Train = Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")]
 File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]
 
 
 @app.command()
 def export(
-    target: Target, output: Output, exporter: Name = "dynamo", opset_version: Opset = None, static: Static = False, force: Force = False
+    target: Target,
+    output: Output,
+    exporter: Name = "dynamo",
+    opset_version: Opset = None,
+    static: Static = False,
+    force: Force = False,
+    train: Train = False,
 ) -> None:
     """Export a model, verify it against eager, and write it when it is right."""
     target_of(target)
     from .exporting import write_export
 
-    write_export(target, output, exporter, {} if opset_version is None else {"opset_version": opset_version}, static, force)
+    write_export(target, output, exporter, {} if opset_version is None else {"opset_version": opset_version}, static, force, train)
 
 
 @app.command("verify")
@@ -105,7 +112,7 @@ def run_doctor(
     limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = DOCTOR_SECONDS,
     memory: Annotated[float, typer.Option(min=0.1, help="GiB that a step may take, the model included.")] = DOCTOR_GIB,
     exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
-    train: Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")] = False,
+    train: Train = False,
 ) -> None:
     """Find out what is wrong with an export: the defect, your line, and what gets past it.
 

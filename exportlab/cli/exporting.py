@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..cases import Built
 from ..eager import called_once
 from ..exporters import Artifact, from_file, get
+from ..exporters.to_onnx import SAID, in_training
 from ..messages import first_line
 from ..outcomes import Outcome
-from ..userfile import guarded, load_case, user_line
+from ..target import target_of
+from ..userfile import built, guarded, load_case, named_case, user_line
 from ..verification.comparison import Attempt, attempt, reason
 from ..verification.difference import TOLERANCES, Tolerances
 from ..verification.report import Report
@@ -22,13 +25,13 @@ from .given import check_exporter, check_writable, read, written
 LOAD_REFUSED = "ONNX Runtime refuses the file"
 
 
-def write_export(target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, force: bool) -> None:
-    """Export, print the report, and write the file when it is right.
+def write_export(target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, force: bool, train: bool) -> None:
+    """Export, print the report, and write the file when it is right. What is in training mode is exported as `eval()`, unless `train`.
 
     Raises:
         BadInput: what was given cannot be used. NotRight: the export was refused or is not right.
     """
-    case = load_case(target)
+    case = _in_its_mode(target, train)
     check_exporter(exporter)
     check_writable(output)
     _check_eager(case, target)
@@ -60,6 +63,18 @@ def verify_export(file: Path, target: str, rtol: float | None, atol: float | Non
     print(report)
     if report.outcome != Outcome.OK:
         raise NotRight(f"{file} is not right: {report.outcome}")
+
+
+def _in_its_mode(target: str, train: bool) -> Built:
+    """The case, its module in evaluation mode, or as the factory left it; where that makes a difference it is said."""
+    path, name = target_of(target)
+    found = named_case(str(path), name)
+    made = built(found, path, found.made)
+    if train or found.training:
+        return replace(made, module=made.module.train() if found.training else made.module)
+    if in_training(made.module):
+        print(SAID)
+    return replace(made, module=made.module.eval())
 
 
 def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:

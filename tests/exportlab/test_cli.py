@@ -366,3 +366,16 @@ def test_bad_input_to_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "there is no file nothing.jsonl" in capsys.readouterr().err
     assert run(monkeypatch, "compare", "models.py", "models.py") == 2
     assert "models.py:1 is not a record" in capsys.readouterr().err
+
+
+def test_training_mode_is_exported_as_evaluation_and_said_so_unless_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "model.py").write_text(
+        "import torch\n\n\ndef build():\n    return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout()), (torch.ones(4, 3),)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "export", "model.py:build", "-o", "model.onnx") == 0
+    assert capsys.readouterr().out.startswith("the model was in training mode; exported as eval()\n")
+    assert run(monkeypatch, "export", "model.py:build", "-o", "other.onnx", "--train") == 1
+    assert "exported as eval()" not in capsys.readouterr().out
