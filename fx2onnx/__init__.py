@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .arguments import call_of, check_file, check_only, check_surroundings, names_of
+from .arguments import call_of, check_file, check_only, check_surroundings, check_weights, names_of
 from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
@@ -64,7 +64,6 @@ def to_onnx(
         CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision, WrongNumbers: what the model does cannot be a file. All
             of them are `ToOnnxError`, and say where in the model and what to do.
     """
-    check_surroundings()
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=autograd_inlining,
@@ -74,7 +73,7 @@ def to_onnx(
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _marked(functions, export_modules_as_functions)
-    _check_arguments(model, asked, strict, marked)
+    _check_arguments(model, asked, strict, marked, accept_ranges)
     model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
@@ -110,7 +109,8 @@ def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[
     return asked if isinstance(asked, bool) else tuple(asked)
 
 
-def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any) -> None:
+def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any, accept_ranges: Any) -> None:
+    check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")
     if not isinstance(asked.opset, int) or not OLDEST_OPSET <= asked.opset <= NEWEST_OPSET:
@@ -122,6 +122,13 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         raise UnsupportedArgument("functions marks blocks while the module is captured: pass a module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
         raise UnsupportedArgument("functions must be True or a sequence of module classes")
+    if (
+        isinstance(accept_ranges, str)
+        or not isinstance(accept_ranges, Collection)
+        or not all(isinstance(name, str) for name in accept_ranges)
+    ):
+        raise UnsupportedArgument(f"accept_ranges={accept_ranges!r}: give a sequence of the names of axes")
+    check_weights(model)
 
 
 def _report(dispatch: Dispatch, blocks: Blocks | None, conversion: Conversion) -> ConversionReport:

@@ -65,6 +65,17 @@ def check_surroundings() -> None:
         raise UnsupportedArgument(text)
 
 
+def check_weights(model: Any) -> None:
+    """Refuse a module with weights that hold no numbers.
+
+    Raises:
+        UnsupportedArgument: they are on the device `meta`.
+    """
+    weights = [*model.named_parameters(), *model.named_buffers()] if isinstance(model, nn.Module) else []
+    if empty := [name for name, weight in weights if weight.is_meta]:
+        raise UnsupportedArgument(f"{', '.join(empty)}: on the device meta, which holds no numbers: load the weights before the export")
+
+
 def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return names of inputs and outputs, none where none are given.
 

@@ -75,7 +75,13 @@ def in_quotes(names: Iterable[str]) -> str:
 
 
 def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[DynamicDim]:
-    """Return every axis of a tensor that `dynamic_shapes` asks to be dynamic."""
+    """Return every axis of a tensor that `dynamic_shapes` asks to be dynamic.
+
+    Raises:
+        CaptureError: it does not fit the arguments.
+    """
+    if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
+        raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: give a tuple in the order of the arguments, or a dict")
     if not dynamic_shapes:
         return []
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path

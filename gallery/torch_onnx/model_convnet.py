@@ -114,7 +114,8 @@ assert verify(file, training, samples).outcome == "wrong"
 verify(file, net, samples).check()
 
 # %%
-# Call ``eval()`` before any export, and nobody has to guess. In the file, both batch norms have become part of the convolutions before them:
+# Call ``eval()`` before an export, and there is nothing to guess. In the file, both batch norms have become part of the convolutions before
+# them:
 
 file = compared["pooled to 1 × 1"]["to_onnx"].artifact
 assert file.ops()["BatchNormalization"] == 0

@@ -51,11 +51,27 @@ def test_a_fake_mode_around_the_call() -> None:
         to_onnx(MODEL, (X,))
 
 
+def test_weights_without_numbers() -> None:
+    with pytest.raises(UnsupportedArgument, match=r"^0\.weight, 0\.bias: on the device meta"):
+        to_onnx(nn.Sequential(nn.Linear(3, 2, device="meta")), (X,))
+
+
+def test_a_tensor_as_dynamic_shapes() -> None:
+    with pytest.raises(CaptureError, match=r"^dynamic_shapes is a Tensor: give a tuple"):
+        to_onnx(MODEL, (X,), dynamic_shapes=X)
+
+
+@pytest.mark.parametrize("names", [None, "rows", [1], 3])
+def test_accepted_ranges_that_are_no_names(names: Any) -> None:
+    with pytest.raises(UnsupportedArgument, match="give a sequence of the names of axes"):
+        to_onnx(MODEL, (X,), accept_ranges=names)
+
+
 ANY = st.one_of(st.none(), st.integers(-9, 9), st.text(max_size=3), st.booleans(), st.just(X), st.binary(max_size=2))
 ANYTHING = st.recursive(
     ANY, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.integers(-3, 3) | st.text(max_size=2), inner, max_size=3)
 )
-ARGUMENTS = dict.fromkeys(("input_names", "output_names", "dynamic_shapes", "opset_version", "mutations"), ANYTHING)
+ARGUMENTS = dict.fromkeys(("input_names", "output_names", "dynamic_shapes", "opset_version", "mutations", "accept_ranges"), ANYTHING)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
