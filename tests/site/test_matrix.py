@@ -132,6 +132,17 @@ def test_the_sentence_is_computed() -> None:
     ]
 
 
+def closed(*values: str) -> Record:
+    failed = tuple({"check": "other values", "inputs": f"{name}: i64[2]", "outcome": "wrong"} for name in values)
+    return Record("mlp", "dynamo", "dynamic", Outcome.WRONG, failed=failed)
+
+
+@pytest.mark.parametrize(("values", "told"), [(("masks all false", "integers zero"), True), (("integers zero", "one NaN"), False)])
+def test_what_is_wrong_only_where_a_mask_hides_everything_is_told(values: tuple[str, ...], told: bool) -> None:
+    said = page.totals(sweep_of(closed(*values)))
+    assert ("silent in 1, 1 of them only where a mask hides everything" in said) is told
+
+
 def test_the_filter_for_silent_cells_leaves_those_out_that_warned() -> None:
     choices = sweeps.choices()
     assert choices["silent"][1] == ".wrong:not(.warned),.frozen:not(.warned)"

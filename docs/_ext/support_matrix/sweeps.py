@@ -20,6 +20,7 @@ from exportlab.sweep.records import Record
 
 FLOOR = "torch.export"  # the exporter whose time is 1
 WARNED = "warned"  # wrong or frozen, and something that was said names the cause
+CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
 OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
 
 Cell = tuple[str, str, str]  # case, exporter, mode
@@ -118,11 +119,15 @@ def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
 
 @dataclass(frozen=True)
 class Score:
-    """How often an exporter was right when axes move, how often wrong or frozen without a word and with one, of how many cases."""
+    """How often an exporter was right when axes move, how often wrong or frozen without a word and with one, of how many cases.
+
+    `closed` of the silent ones are wrong at nothing but `CLOSED`.
+    """
 
     name: str
     right: int
     silent: int
+    closed: int
     warned: int
     total: int
 
@@ -130,11 +135,18 @@ class Score:
 def scores(runs: Runs) -> list[Score]:
     """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
+    closed = Counter(exporter for (_, exporter, mode), rounds in runs.items() if mode == "dynamic" and only_closed(worst(rounds)))
     found = [
-        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), seen[WARNED], seen.total())
+        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), closed[name], seen[WARNED], seen.total())
         for name, seen in dynamic.items()
     ]
     return sorted(found, key=lambda score: (score.silent / score.total, -score.right))
+
+
+def only_closed(record: Record) -> bool:
+    """Whether a record is silent, and nothing else was found wrong than answers to values at which a mask hides everything."""
+    values = {check["inputs"].partition(": ")[0] if check["check"] == "other values" else "" for check in record.failed}
+    return record.silent and bool(values) and values <= set(CLOSED)
 
 
 def seen(cell: Cell, runs: Runs) -> dict[str, Any]:
