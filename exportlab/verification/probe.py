@@ -96,9 +96,18 @@ def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check
         return probe.check(Outcome.OK, found.worst)
     if found.unlike:
         return probe.check(probe.failure, found.worst, found.problem)
-    if probe.variation.not_finite and decided(subject.module, probe.calls) == decided(subject.module, subject.first):
-        return probe.check(Outcome.SKIPPED, detail="the file spreads what is not finite otherwise; the model decides nothing by it")
+    if probe.variation.not_finite and (why := _why_not_decided(probe, subject)):
+        return probe.check(Outcome.SKIPPED, detail=f"the file spreads what is not finite otherwise; {why}")
     return _excused(probe, subject, (expected, held), found)
+
+
+def _why_not_decided(probe: Probe, subject: Subject) -> str:
+    """Why what is not finite is not held against a file: the model decides nothing by it, as far as eager can be watched; else nothing."""
+    try:
+        same = decided(subject.module, probe.calls) == decided(subject.module, subject.first)
+    except Exception as error:  # noqa: BLE001 - eager answered these calls: what fails is the watching, and it is told
+        return f"eager cannot be watched: {first_line(error)}"
+    return "the model decides nothing by it" if same else ""
 
 
 def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Difference) -> Check:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
-from exportlab import Sample
+from exportlab import Sample, export, verify
 from exportlab.outcomes import Outcome
 from exportlab.verification.conditions import Conditions, told
 from exportlab.verification.probe import Probe
@@ -128,3 +129,26 @@ def test_more_values_are_tried_for_a_mask_that_none_of_the_usual_ones_reaches() 
     reach = reached(Filled(), usual.calls[0], [usual], patience=10.0)
     assert "all ones" in [variation.name for variation, _ in reach.further]
     assert not reach.conditions.open()
+
+
+class Spread(nn.Module):
+    """What another module returns; one NaN among the inputs reaches all of it."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return pytree.tree_map(lambda value: value + 0 * x.sum(), self.module(x))
+
+
+def test_where_eager_cannot_be_watched_a_nan_that_spreads_otherwise_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwatchable(*args: Any) -> None:
+        raise ValueError("too many values to unpack")
+
+    monkeypatch.setattr("exportlab.verification.probe.decided", unwatchable)
+    module, sample = nn.Tanh(), (torch.randn(4),)
+    report = verify(export("torch.export", Spread(module), sample), module, [sample])
+    told = [check.detail for check in report.checks if check.values == "one NaN"]
+    assert told == ["the file spreads what is not finite otherwise; eager cannot be watched: ValueError: too many values to unpack"]
+    report.check()
