@@ -3,6 +3,7 @@
 # ruff: noqa: D101 - what each is for is told by its factory's name
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -350,9 +351,7 @@ def regularised() -> Made:
 
 class Searching(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        steps = 0
-        while steps != 10:
-            steps += 3  # defect: hangs
+        steps = next(steps for steps in itertools.count() if steps < 0)  # defect: hangs
         return x * steps
 
 
