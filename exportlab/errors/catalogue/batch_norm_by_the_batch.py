@@ -47,7 +47,7 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="silent",
-    message=r"^export inputs: output\S*\[\d+(?:, \d+)+\]: \S+ where eager has \S+ \((\d+) of \1 elements differ\)",
+    message=r"^export inputs: output\S*\[\d+, \d+, \d+\]: \S+ where eager has \S+ \((\d+) of \1 elements differ\)",
     check="export inputs",
     breaks=breaks,
     op="batch_norm",

@@ -174,7 +174,7 @@ def number():
 class PerBatch(nn.Module):
     def __init__(self):
         super().__init__()
-        self.gain = nn.Parameter(torch.linspace(0.5, 2.0, 4))
+        self.gain = nn.Parameter(torch.linspace(0.5, 2.0, 4)[:, None])
 
     def forward(self, x):
         whitened = F.batch_norm(x, torch.zeros(4), torch.ones(4), training=True)  # defect: per_batch
@@ -182,7 +182,7 @@ class PerBatch(nn.Module):
 
 
 def per_batch():
-    return PerBatch(), rows(4, 7)
+    return PerBatch(), [(x.unsqueeze(2) * torch.arange(1.0, 6),) for (x,) in rows(4, 7)]
 
 
 class Normalised(nn.Module):
