@@ -16,16 +16,12 @@ from typing import NoReturn
 
 import psutil
 import pytest
-import torch
 
 from exportlab import zoo
-from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
 from exportlab.sweep.isolated import Setup, started
-from exportlab.sweep.observe import kept, seen
 from exportlab.sweep.records import Record, read
 from exportlab.userfile import all_cases
-from exportlab.verification.report import Check
 
 CASES = '''
 import os
@@ -405,13 +401,3 @@ def test_a_record_holds_what_the_exporter_said(tmp_path: Path) -> None:
     assert (found.outcome, found.warned, found.silent) == ("frozen", True, False)
     assert [line[:33] for line in found.said] == ["TracerWarning: Converting a tenso"]
     assert read(tmp_path / "seen.jsonl") == [found]
-
-
-def test_a_record_names_the_values_at_which_a_check_failed() -> None:
-    assert seen(Check("other values", "f32[4]", Outcome.WRONG, values="one NaN"))["inputs"] == "one NaN: f32[4]"
-
-
-def test_a_message_is_kept_without_the_folders_of_this_machine() -> None:
-    said = f"in {torch.__file__}:3 and {Path(zoo.__file__).with_name('loops.py')}:18"
-    assert kept(said) == "in torch/__init__.py:3 and exportlab/zoo/loops.py:18"
-    assert len(kept("x" * 1000)) == 400
