@@ -25,12 +25,13 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
     """
     if beside and Path(path).is_symlink():
         raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
-    before = weights_of(Path(os.path.realpath(path)))
+    target = Path(os.path.realpath(path))
+    before = weights_of(target)
     with written_whole(path) as draft:
-        ir.save(model, draft, external_data=_name_of_weights(Path(path)) if beside else None)
+        ir.save(model, draft, external_data=_name_of_weights(target) if beside else None)
         kept = weights_of(draft)
     for name in before - kept:
-        (Path(os.path.realpath(path)).parent / name).unlink(missing_ok=True)
+        (target.parent / name).unlink(missing_ok=True)
 
 
 def _name_of_weights(path: Path) -> str:
