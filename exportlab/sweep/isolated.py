@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO, Any
@@ -31,6 +31,7 @@ from .worker import RAN
 MARK = "EXPORTLAB_WORKER"  # in the environment of a worker, and so of all that its tasks start
 STARTING = 600.0  # seconds in which a worker is ready: it imports everything, on a machine that may be busy
 MOST = 2**16  # bytes that are read at a time
+APART = ("transformers",)  # after an export by it, torch knows the caches of that library, and other exporters take what they refused
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -55,6 +56,10 @@ class Setup:
     limits: Limits
     exporters: tuple[str, ...]
     transformers: bool
+
+    def of(self, exporter: str) -> Setup:
+        """Return the setup of the workers that do its tasks: one that changes what others do has workers of its own."""
+        return replace(self, exporters=tuple(e for e in self.exporters if (e in APART) == (exporter in APART)))
 
 
 class CaseError(Exception):
@@ -225,11 +230,13 @@ class Crew:
         self._all: list[Worker] = []
 
     def run(self, task: Task) -> Record:
-        """The record of a task, made by the worker of the calling thread. Raises what `Worker.run` raises."""
-        if not hasattr(self._of_thread, "worker"):
-            self._of_thread.worker = Worker(self.setup)
-            self._all.append(self._of_thread.worker)
-        return self._of_thread.worker.run(task)
+        """The record of a task, made by a worker of the calling thread. Raises what `Worker.run` raises."""
+        workers = vars(self._of_thread).setdefault("workers", {})
+        setup = self.setup.of(task.exporter)
+        if setup not in workers:
+            workers[setup] = Worker(setup)
+            self._all.append(workers[setup])
+        return workers[setup].run(task)
 
     def kill(self) -> None:
         """Ends all of them."""
