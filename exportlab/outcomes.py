@@ -1,4 +1,4 @@
-"""One word for what became of an export: its order of seriousness, whether it is silent, its colour, sign and grade."""
+"""One word for what became of an export: its order of seriousness, whether it is silent, its colour, sign, grade and meaning."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ class Outcome(StrEnum):
         """One character, for the cells of the support matrix."""
         return _SIGNS[self]
 
+    @property
+    def meaning(self) -> str:
+        """What it says, in one sentence."""
+        return _MEANINGS[self]
+
     @classmethod
     def worst(cls, outcomes: Iterable[str]) -> Outcome:
         """Return the most serious of these; `ok` when there is none.
@@ -84,4 +89,17 @@ _SIGNS = {
     Outcome.CAPTURE: "C",
     Outcome.SKIPPED: "–",
     Outcome.OK: "✓",
+}
+_MEANINGS = {
+    Outcome.WRONG: "it ran, and the numbers, shapes, dtypes or structure differ",
+    Outcome.FROZEN: "right at the size of the export, and differs at another: a size or a branch became a constant",
+    Outcome.CRASH: "the process died",
+    Outcome.TIMEOUT: "the process was ended",
+    Outcome.RUN: "the runtime refused the call at the export's own size",
+    Outcome.LOAD: "the runtime refused the file",
+    Outcome.NARROW: "right where it answers; a size that was asked for is refused, by a guard or by the runtime",
+    Outcome.CONVERT: "refused by the conversion that follows the capture",
+    Outcome.CAPTURE: "refused by the capture of the model",
+    Outcome.SKIPPED: "not tried",
+    Outcome.OK: "right at every size given, those of the export and others",
 }

@@ -17,13 +17,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def store_colors(app: Sphinx) -> None:
     """Write the style sheet."""
+    from exportlab.sweep.page import colors
+
     publish_static(app)
-    write(STATIC / NAME, style_sheet())
-
-
-def style_sheet() -> str:
-    """Return a rule that names the colour of every outcome."""
-    from exportlab.outcomes import Outcome
-
-    colors = "\n".join(f"  --outcome-{outcome}: {outcome.color};" for outcome in Outcome)
-    return f":root {{\n{colors}\n}}\n"
+    write(STATIC / NAME, colors())

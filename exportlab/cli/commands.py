@@ -78,6 +78,7 @@ def run_sweep(
     scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
     pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the records as a table too.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write them as a page with filters, in one file.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Without --cases: yes, all cases that there are, without asking.")] = False,
 ) -> None:
     """Export many cases by several exporters, verify each, and keep a record of each."""
@@ -88,7 +89,7 @@ def run_sweep(
 
     limits = timeout, int(memory * GiB), threads
     asked = Asked(cases, listed(exporters), listed(modes), rounds, everything)
-    write_records(Outputs(output, pyperf, csv), asked, limits, processes, scheduler)
+    write_records(Outputs(output, pyperf, csv, html), asked, limits, processes, scheduler)
 
 
 @app.command("compare")

@@ -1,4 +1,4 @@
-"""The records of a sweep as a table of cases and exporters: folded for a terminal, in full as CSV."""
+"""The records of a sweep as a table of cases and exporters: folded for a terminal, in full as CSV and as a page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import show
+from ..cases import Case
 from ..files import written_whole
 from ..outcomes import Outcome
 from ..plain import one_line
 from ..sweep.changes import worst
-from ..sweep.records import Record, groups
+from ..sweep.page import page
+from ..sweep.page.counts import Sweep
+from ..sweep.records import Record, environments, groups
 
 FEW = 30  # cases that each have a row
 NAMED = 3  # cases of a row that are named
@@ -64,6 +67,17 @@ def save_csv(records: Sequence[Record], path: Path) -> None:
         writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "silent", "said"])
         writer.writeheader()
         writer.writerows(map(_line, records))
+
+
+def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], path: Path) -> None:
+    """Write the page of the records, which the file `made_in` has the environments of.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    made = page(Sweep(records, list(environments(made_in).values())), cases)
+    with written_whole(path) as draft:
+        draft.write_text(made, encoding="utf-8")
 
 
 def _line(record: Record) -> dict[str, Any]:

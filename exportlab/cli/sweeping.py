@@ -23,7 +23,7 @@ from ..target import BadInput
 from ..userfile import all_cases, built, named_case
 from . import given
 from .endings import Interrupted, NotRight
-from .matrix import matrix, save_csv
+from .matrix import matrix, save_csv, save_page
 from .names import file_of, listed
 
 
@@ -37,8 +37,8 @@ class Asked:
     rounds: int
     everything: bool = False
 
-    def tasks(self, limits: Limits) -> list[Task]:
-        """Return the tasks.
+    def tasks(self, limits: Limits) -> tuple[list[Case], list[Task]]:
+        """Return the cases, and the tasks over them.
 
         Raises:
             BadInput: there is no such case, exporter or mode.
@@ -48,7 +48,8 @@ class Asked:
         for mode in self.modes:
             if mode not in MODES:
                 raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
-        return grid(_cases(self.cases, limits), self.exporters, self.modes, self.rounds, file_of(self.cases))
+        cases = _cases(self.cases, limits)
+        return cases, grid(cases, self.exporters, self.modes, self.rounds, file_of(self.cases))
 
     def check_meant(self, tasks: Sequence[Task]) -> None:
         """Ask, where no cases were named and there is somebody to ask.
@@ -72,11 +73,16 @@ class Outputs:
     records: Path
     pyperf: Path | None = None
     csv: Path | None = None
+    html: Path | None = None
 
     def check(self) -> None:
-        """Raise `BadInput` where one cannot be written."""
-        for path in filter(None, (self.records, self.pyperf, self.csv)):
+        """Raise `BadInput` where one cannot be written, or would take another's place."""
+        named = [path for path in (self.records, self.pyperf, self.csv, self.html) if path is not None]
+        for path in named:
             given.check_writable(path)
+        taken = [path for number, path in enumerate(named) if path.resolve() in (other.resolve() for other in named[:number])]
+        if taken:
+            raise BadInput(f"{taken[0]} is named for two outputs: name a file for each")
 
 
 def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int], processes: int, scheduler: str) -> None:
@@ -87,7 +93,7 @@ def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int],
     """
     outputs.check()
     limits = Limits(*limit)
-    tasks = asked.tasks(limits)
+    cases, tasks = asked.tasks(limits)
     asked.check_meant(tasks)
     records = _swept(tasks, outputs.records, limits, processes, scheduler)
     print(f"{matrix(records, asked.exporters)}\n\n{totals(records)}\n{len(records)} records are in {outputs.records}")
@@ -95,6 +101,8 @@ def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int],
         given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads)), pyperf)
     if (csv := outputs.csv) is not None:
         given.written(lambda: save_csv(records, csv), csv)
+    if (html := outputs.html) is not None:
+        given.written(lambda: save_page(records, outputs.records, cases, html), html)
 
 
 def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, scheduler: str) -> list[Record]:

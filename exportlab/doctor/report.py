@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .. import show
 from ..exporters.to_onnx import SAID
 from ..outcomes import Outcome
-from ..plain import plain
+from ..show.templates import environment
 from .events import Captured
 from .facts import Facts
 from .findings import Finding, told
@@ -53,11 +53,7 @@ def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: 
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
-    environment.filters["plain"] = plain
-    return environment.get_template("report.html.j2")
+    return environment(Path(__file__).parent).get_template("report.html.j2")
 
 
 def sizes(facts: Facts) -> dict[str, str]:

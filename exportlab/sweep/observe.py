@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -90,10 +91,20 @@ def kept(message: str) -> str:
 
 def place(error: BaseException, case: Case) -> str | None:
     """Return the line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
-    path = Path(case.factory.__code__.co_filename)
-    line = line_in(error, path)
-    shown = path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path.name
-    return f"{shown}:{line}" if line else None
+    line = line_in(error, _path(case))
+    return f"{file_of(case)}:{line}" if line else None
+
+
+def file_of(case: Case) -> str:
+    """Return the file of a case, as one finds it from the project's root; of another file its name alone."""
+    path = _path(case)
+    return str(path.relative_to(PROJECT)) if path.is_relative_to(PROJECT) else path.name
+
+
+def _path(case: Case) -> Path:
+    """The file that the factory stands in; where it is no function, as a class or a `partial`, that of its module."""
+    code = getattr(case.factory, "__code__", None)
+    return Path(code.co_filename if code else getattr(sys.modules.get(case.factory.__module__), "__file__", None) or "")
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ("sweep", "--cases", "models.py", "--exporters", "torch.export,to_onnx", "-o", "seen.jsonl")
-    assert run(monkeypatch, *asked, "--pyperf", "times.json", "--csv", "seen.csv") == 0
+    assert run(monkeypatch, *asked, "--pyperf", "times.json", "--csv", "seen.csv", "--html", "seen.html") == 0
     said = capsys.readouterr().out
     assert [line.split() for line in said.splitlines()[:3]] == [
         ["case", "torch.export", "to_onnx"],
@@ -289,7 +289,11 @@ def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
         ["good", "ok", "ok"],
     ]
     assert "8 records are in seen.jsonl" in said
-    assert files(folder) == ["seen.csv", "seen.jsonl", "times.json"]
+    assert files(folder) == ["seen.csv", "seen.html", "seen.jsonl", "times.json"]
+    page = (folder / "seen.html").read_text()
+    assert "2 cases, 8 runs" in page
+    assert '"frozen/to_onnx/dynamic":{"outcome":"capture"' in page
+    assert 'class=\\"k\\">def' in page.replace("\\u003c", "<"), "the source of the case"
     with (folder / "seen.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {(row["case"], row["exporter"], row["mode"], row["outcome"]) for row in rows} >= {("frozen", "to_onnx", "dynamic", "capture")}
@@ -316,6 +320,8 @@ def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
         (("--cases", "mlp", "--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers at tcp://127.0.0.1:1"),
         (("--cases", "mlp", "-o", "missing/seen.jsonl"), "there is no folder missing"),
         (("--cases", "mlp", "-o", "empty.py"), "empty.py:1 is not a record"),
+        (("--cases", "mlp", "--html", "missing/seen.html"), "there is no folder missing"),
+        (("--cases", "mlp", "--html", "./seen.jsonl"), "seen.jsonl is named for two outputs: name a file for each"),
     ],
 )
 def test_bad_input_to_sweep(

@@ -53,6 +53,11 @@ def pages_of(case: Case) -> list[str]:
     return list(dict.fromkeys([*own, *(TOPIC_PAGES[topic] for topic in case.topics if topic in TOPIC_PAGES)]))
 
 
+def links_of(case: Case) -> list[tuple[str, str]]:
+    """Return titles of the pages about a case, and the way to each from the page of the matrix."""
+    return [(title(page), f"../{page}.html") for page in pages_of(case)]
+
+
 def source_of(page: str) -> Path:
     """Return the file that a page is written in.
 

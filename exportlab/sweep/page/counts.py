@@ -1,4 +1,4 @@
-"""What the page of the support matrix says of a stored sweep, as plain data: counts by kind, figures of a run, what changed."""
+"""What the page of a sweep counts: how often each kind of outcome was seen, by exporter and mode, and how often each was right."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from exportlab import exporters
-from exportlab.errors import recognise
-from exportlab.outcomes import Outcome
-from exportlab.said import names_cause
-from exportlab.sweep import MODES, records
-from exportlab.sweep.changes import Change, changes, worst
-from exportlab.sweep.records import Record
+from ... import exporters
+from ...defaults import MODES
+from ...outcomes import Outcome
+from .. import records
+from ..changes import worst
+from ..records import Record
 
-FLOOR = "torch.export"  # the exporter whose time is 1
 WARNED = "warned"  # wrong or frozen, and something that was said names the cause
 CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
 OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
@@ -147,48 +144,3 @@ def only_closed(record: Record) -> bool:
     """Whether a record is silent, and nothing else was found wrong than answers to values at which a mask hides everything."""
     values = {check["inputs"].partition(": ")[0] if check["check"] == "other values" else "" for check in record.failed}
     return record.silent and bool(values) and values <= set(CLOSED)
-
-
-def seen(cell: Cell, runs: Runs) -> dict[str, Any]:
-    """Return what the panel says of a run, without what was not reached."""
-    record = worst(runs[cell])
-    case, _, mode = cell
-    figures = {
-        **{name: getattr(record, name) for name in ("outcome", "error", "where", "nodes", "bytes", "weights_bytes", "peak_bytes", "worst")},
-        "said": [[line, int(names_cause(line))] for line in record.said],
-        "warned": record.warned or None,
-        "failed": [{key: value for key, value in check.items() if value not in (None, "")} for check in record.failed],
-        "known": known(record),
-        "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),
-        "call": ratio([(r.seconds, r.seconds) for r in runs[cell]], "call", "eager"),
-    }
-    return {name: value for name, value in figures.items() if value not in (None, [])}
-
-
-def known(record: Record) -> str | None:
-    """Return the name of the known error that a record's message is; None where it is none, or has no message."""
-    found = [error.name for error in recognise(record.error or "") if error.stage != "silent"]
-    return found[0] if found else None
-
-
-def paired(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:
-    """Return the records of two runs that were made in the same round."""
-    by_round = {record.round: record for record in others}
-    return [(record, by_round[record.round]) for record in rounds if record.round in by_round]
-
-
-def ratio(pairs: Iterable[tuple[Mapping[str, float | None], Mapping[str, float | None]]], figure: str, base: str) -> float | None:
-    """Return the median of one figure over another, to two digits; None where either is missing."""
-    both = [(ours.get(figure), theirs.get(base)) for ours, theirs in pairs]
-    found = [mine / other for mine, other in both if mine and other]
-    return float(f"{median(found):.2g}") if found else None
-
-
-def changed(before: Sweep, now: Sweep) -> list[Change]:
-    """Return the outcomes that differ between two sweeps."""
-    return list(changes(before.records, now.records).outcomes)
-
-
-def versions_apart(before: Sweep, now: Sweep) -> list[str]:
-    """Return the versions in which two sweeps differ, those of each in a line."""
-    return [", ".join(v for v in one.versions() if v not in other.versions()) for one, other in ((before, now), (now, before))]

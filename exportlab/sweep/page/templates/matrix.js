@@ -1,4 +1,4 @@
-// The support matrix: filters, and a panel for each cell; both are kept in the address. Not here: the table itself, which the page holds.
+// The table of a sweep: filters, and a panel for each cell; both are kept in the address. Not here: the table itself, which the page holds.
 "use strict";
 
 (() => {
@@ -18,8 +18,9 @@
 
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const once = (make) => { let made; return () => (made ??= make()); };
-  let data = null; // of each case and each run: loaded when first needed
+  let data = null; // of each case and each run: in the page, or loaded when first needed
   const loaded = once(() => new Promise((done) => {
+    if (window.matrixTexts) return done((data = window.matrixTexts));
     const script = document.createElement("script");
     script.src = table.dataset.texts;
     script.onload = () => done((data = window.matrixTexts));
@@ -133,7 +134,7 @@
 
   function said(run) {
     const where = run.where ? `<p>at <code>${escaped(run.where)}</code></p>` : "";
-    const known = run.known ? `<p><a href="../generated/errors/${run.known}.html">A known error: why it happens, and ways past it</a></p>` : "";
+    const known = run.known ? `<p>${link(run.known)}</p>` : "";
     return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}${known}` : "";
   }
 
@@ -151,12 +152,13 @@
     const [file, line] = (where ?? "").split(":");
     const marked = file === about.file ? Number(line) - about.line : -1;
     const lines = about.source.trimEnd().split("\n").map((text, i) => (i === marked ? `<mark>${text}</mark>` : text));
-    return `<h4>The case</h4><div class="highlight"><pre>${lines.join("\n")}</pre></div><p><code>${about.file}:${about.line}</code></p>`;
+    const text = about.source ? `<div class="highlight"><pre>${lines.join("\n")}</pre></div>` : "";
+    return `<h4>The case</h4>${text}<p><code>${escaped(about.file)}:${about.line}</code></p>`;
   }
 
   const SILENT = ["wrong", "frozen"];
   const word = (outcome) => `<b class="key ${outcome}">${outcome}</b>`;
-  const link = ([title, href]) => `<li><a href="${href}">${escaped(title)}</a></li>`;
+  const link = ([title, href]) => (href ? `<a href="${escaped(href)}">${escaped(title)}</a>` : escaped(title));
 
   function show(cell) {
     close();
@@ -172,8 +174,8 @@
   function fill(name) {
     const [test, exporter, mode] = name.split("/");
     const run = data.runs[name], about = data.cases[test];
-    const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map(link).join("")}</ul>` : "";
-    panel.innerHTML = `<button class="close" type="button" aria-label="close">✕</button><h3>${test}: ${escaped(exporter)}, ${mode}</h3>
+    const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
+    panel.innerHTML = `<button class="close" type="button" aria-label="close">✕</button><h3>${escaped(test)}: ${escaped(exporter)}, ${mode}</h3>
       <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
@@ -243,7 +245,8 @@
       const { exporter, mode } = cell.parentNode.dataset;
       cell.innerHTML = `<a href="#outcome=${cell.dataset.outcome}&mode=${mode}&exporter=${exporter}">${cell.textContent}</a>`;
     }
-    stopAt(table.querySelector("tbody td:not(:empty)"));
+    const first = table.querySelector("tbody td:not(:empty)");
+    if (first) stopAt(first);
     form.hidden = false;
     follow();
   }

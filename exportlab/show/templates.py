@@ -1,0 +1,29 @@
+"""Pages of one file, from templates: `page.html.j2` is what they have in common; whatever is put into one is made plain, and escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..plain import plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def environment(folder: Path, trim: bool = False) -> Environment:
+    """Return what renders the templates of a folder; with `trim`, a line that holds nothing but a tag leaves nothing."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader([folder, Path(__file__).parent]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Markup) or not isinstance(value, str) else plain(value),
+        trim_blocks=trim,
+        lstrip_blocks=trim,
+        keep_trailing_newline=trim,
+    )
+    made.filters["plain"] = plain
+    return made

@@ -1,0 +1,136 @@
+"""A sweep as one page: who is right how often, a table of cases and exporters with filters, and what each cell opens.
+
+The page is one file that opens anywhere. The site shows the same parts on its page of the support matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...cases import Case, registered
+from ...defaults import MODES
+from ...outcomes import Outcome
+from ...show.templates import environment
+from ..changes import worst
+from ..records import Record
+from . import counts
+from .cells import data, marked_up
+from .counts import Runs, Sweep
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+OWN, LAB = "to_onnx", "Export Lab"  # an exporter, and whose own it is, which the page says wherever it is compared
+LIGHT, DARK = "default", "github-dark"  # styles of pygments
+
+
+def page(sweep: Sweep, cases: Sequence[Case]) -> str:
+    """Return the page of a sweep over these cases: HTML that loads nothing. Whatever comes from models, records or names is escaped."""
+    return (
+        environment_of(TEMPLATES)
+        .get_template("page.html")
+        .render(
+            title=f"{len(cases)} case{'s' * (len(cases) != 1)}, {len(sweep.records)} runs: who exports what",
+            totals=totals(sweep, beside=any(case in registered().values() for case in cases)),
+            table=table(sweep.runs, cases),
+            colors=colors(),
+            style=style(),
+            highlighting=highlighting(),
+            texts=data(sweep.runs, cases),
+            script=script(),
+            outcomes=sorted({record.outcome for record in sweep.records}, key=list(Outcome).index),
+        )
+    )
+
+
+def totals(sweep: Sweep, whose: str = LAB, beside: bool = False) -> str:
+    """Return who is right how often in a sentence, a row an exporter and mode, and what the sweep was made with.
+
+    Args:
+        whose: of whom it is said that `OWN` is their exporter.
+        beside: whether it was built beside these cases, which is said then.
+    """
+    scores = counts.scores(sweep.runs)
+    return rendered(
+        "totals.html",
+        never=[score for score in scores if not score.silent],
+        some=[score for score in scores if score.silent],
+        kinds=counts.titles(),
+        own=OWN if OWN in counts.exporters_of(sweep.runs) else "",
+        whose=whose,
+        beside=beside,
+        rows=[(exporter, mode, counter, counter.total()) for (exporter, mode), counter in counts.counts(sweep.runs).items()],
+        made_with=sweep.made_with(),
+    )
+
+
+def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB) -> str:
+    """Return the filters, a row a case by family, a column an exporter and mode, and the empty panel.
+
+    Args:
+        loaded: where the script finds the texts of the panel, if the page does not hold them.
+        whose: of whom it is said that `OWN` is their exporter.
+    """
+    names = counts.exporters_of(runs)
+    families = dict.fromkeys(case.family for case in cases)
+    return rendered(
+        "table.html",
+        exporters=names,
+        modes=MODES,
+        outcomes=counts.OUTCOMES,
+        choices=counts.choices(),
+        topics=sorted({topic for case in cases for topic in case.topics}),
+        families={family: [(case, row_of(case, names, runs)) for case in cases if case.family == family] for family in families},
+        own=OWN if OWN in names else "",
+        whose=whose,
+        loaded=loaded,
+    )
+
+
+def row_of(case: Case, names: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
+    """Return the row of a case: the number of the exporter, the mode, and the record where there is one."""
+    found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in MODES]
+    return [(number, mode, worst(rounds) if rounds else None) for number, mode, rounds in found]
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a part of the page with its values, which it escapes."""
+    return environment_of(TEMPLATES).get_template(template).render(values)
+
+
+@cache
+def environment_of(folder: Path) -> Environment:
+    """Return what renders the templates of a folder, with the filter `marked_up` for docstrings."""
+    from markupsafe import Markup
+
+    made = environment(folder, trim=True)
+    made.filters["marked_up"] = lambda text: Markup(marked_up(text))
+    return made
+
+
+def colors() -> str:
+    """Return a rule of CSS that names the colour of every outcome: `--outcome-wrong` and so on."""
+    named = "\n".join(f"  --outcome-{outcome}: {outcome.color};" for outcome in Outcome)
+    return f":root {{\n{named}\n}}\n"
+
+
+def style() -> str:
+    """Return the style sheet of the parts, which reads `colors`, and the colours of the site's theme."""
+    return (TEMPLATES / "matrix.css").read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """Return the script of the parts."""
+    return (TEMPLATES / "matrix.js").read_text(encoding="utf-8")
+
+
+def highlighting() -> str:
+    """Return the style sheet of highlighted Python, for light and dark."""
+    from pygments.formatters import HtmlFormatter
+
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in (LIGHT, DARK))
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
