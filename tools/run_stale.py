@@ -24,6 +24,7 @@ from stamps import Stamps, State
 
 BUILD = ROOT / "build"
 TOOLS = ROOT / "tools"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor} Python"
 MAKES_ERRORS = ROOT / "docs/_ext/known_errors.py"
 
 
@@ -168,7 +169,7 @@ def run(name: str, options: Options) -> int:
     It runs in a process of its own, for what a run of pytest leaves behind.
     """
     stage = STAGES[name]
-    stamps = Stamps(BUILD / "stamps" / name, stage.items(options))
+    stamps = Stamps(BUILD / "stamps" / name, {item: (*read, PYTHON) for item, read in stage.items(options).items()})
     stale = stamps.stale()
     why = f" run: {stamps.reason()}" if stale else ", nothing to run"
     print(f"{name}: {len(stale)} of {len(stamps.now)} {stage.called}{why}", flush=True)

@@ -41,6 +41,17 @@ def test_what_passed_does_not_run_again_and_what_failed_does(stage: dict[str, tu
     assert capfd.readouterr().out == "pytest: 1 of 1 things run: b changed\ngood runs\n"
 
 
+def test_what_passed_on_another_python_runs_again(
+    stage: dict[str, tuple[str, ...]], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del stage["bad"]
+    assert run_stale.run("pytest", OPTIONS) == 0
+    monkeypatch.setattr(run_stale, "PYTHON", "3.99 Python")
+    capfd.readouterr()
+    assert run_stale.run("pytest", OPTIONS) == 0
+    assert capfd.readouterr().out == "pytest: 1 of 1 things run: Python changed\ngood runs\n"
+
+
 def test_every_case_of_the_quick_matrix_reads_its_own_file_and_what_is_expected_of_it() -> None:
     found = run_stale.matrix(OPTIONS)
     assert len(found) == 20
