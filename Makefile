@@ -1,5 +1,5 @@
 # Export Lab. `make` lists what there is; each target sets up what it needs.
-PYTHON ?= python3.11
+PYTHON ?=
 BIN := .venv/bin
 READY := .venv/.ready
 JOBS ?= auto
@@ -10,6 +10,7 @@ STAGES ?= lessons recipes errors pytest matrix
 NOTEBOOKS ?= gallery benchmarks
 PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
+PACKAGES := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
@@ -21,8 +22,8 @@ site test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THRE
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-$(READY): requirements.txt constraints.txt pyproject.toml setup.sh
-	@PYTHON=$(PYTHON) sh setup.sh
+$(READY): requirements.txt constraints.txt pyproject.toml setup.sh tools/find_python.sh
+	@PYTHON="$(PYTHON)" sh setup.sh
 
 site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
@@ -59,9 +60,9 @@ matrix-moving: $(READY)
 # The packages of .venv, behind one that differs.
 matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since
 	@mkdir -p build docs/data
-	@$(PYTHON) -m venv build/previous
+	@$(BIN)/python -m venv build/previous
 	@build/previous/bin/pip install -q --disable-pip-version-check --no-deps onnxscript==$(PREVIOUS)
-	@echo "import site; site.addsitedir('$(CURDIR)/.venv/lib/python3.11/site-packages')" > build/previous/lib/python3.11/site-packages/shared.pth
+	@echo "import site; site.addsitedir('`$(BIN)/$(PACKAGES)`')" > `build/previous/bin/$(PACKAGES)`/shared.pth
 	@build/previous/bin/python -m exportlab.cli sweep --all --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
 	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
 
