@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from .errors import UnsupportedArgument
+from .files import check_replaceable
 
 TrainingMode, Operators = torch.onnx.TrainingMode, torch.onnx.OperatorExportTypes
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -90,18 +90,18 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
 
 
 def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool) -> None:
-    """Refuse a file that is no path, and what says how a file is to be written where none is.
+    """Refuse a file that is no path or cannot be written, and what says how a file is to be written where none is.
 
     Raises:
         UnsupportedArgument: so it is.
-        FileNotFoundError: the folder of the file is not there, which is better known before an export than after it.
+        OSError: the file cannot be written, which is better known before an export than after it.
     """
     if isinstance(f, Mapping):
         raise UnsupportedArgument("f is a mapping, and the third argument is the path to save to: pass keyword arguments as kwargs=")
     if f is not None and not isinstance(f, (str, os.PathLike)):
         raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: write program.model_proto.SerializeToString() to it yourself")
-    if f is not None and not Path(f).parent.is_dir():
-        raise FileNotFoundError(f"the folder of f={os.fspath(f)!r} does not exist: make it before the export")
+    if f is not None:
+        check_replaceable(f)
     if f is None and not export_params:
         raise UnsupportedArgument("export_params=False is about the file f: pass f, or call program.save(path, include_initializers=False)")
     if f is None and keep_initializers_as_inputs:

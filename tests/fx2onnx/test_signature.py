@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,9 +213,15 @@ def test_what_is_no_path_is_refused_in_one_line(f: Any, said: str) -> None:
         to_onnx(Layer(), (X,), f)
 
 
-def test_a_folder_that_is_not_there_is_told_before_the_export(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"the folder of f='.*gone.model\.onnx' does not exist"):
-        to_onnx(ByValue(), (X,), tmp_path / "gone" / "model.onnx")
+def test_what_cannot_be_written_is_told_before_the_export(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, error, said in (
+        ("gone/model.onnx", FileNotFoundError, "there is no folder .*gone$"),
+        ("", IsADirectoryError, "it is a folder; name a file"),
+        ("pipe", FileExistsError, "it is a device, a pipe or a socket"),
+    ):
+        with pytest.raises(error, match=rf"cannot write .*{name}: {said}"):
+            to_onnx(ByValue(), (X,), tmp_path / name)
 
 
 def test_it_says_what_it_does_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
