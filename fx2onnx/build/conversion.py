@@ -14,6 +14,7 @@ from ..errors import MutationError, NameCollision, unsupported
 from ..state import describe_state
 from .aliasing import writes
 from .dtypes import BOOL, FLOAT, INT64, onnx_dtype
+from .eager import check_types
 from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
 from .shared import Shared
@@ -64,8 +65,9 @@ class Conversion:
         """Return the ONNX model.
 
         Raises:
-            UnsupportedOps, MutationError, NameCollision: see there.
+            CaptureError, UnsupportedOps, MutationError, NameCollision: see there.
         """
+        check_types(self.program.graph_module)
         placeholders = self.program.graph.find_nodes(op="placeholder")
         self._check_names(placeholders)
         for node in placeholders:
