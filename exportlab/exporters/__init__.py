@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from ..cases import DynamicShapes
-from ..messages import first_line, heard, root
 from .aot_inductor import Inductor
 from .artifact import Artifact, Interface, Stats
 from .calling import by_example
 from .dynamo import Dynamo, from_program
 from .executorch_program import ExecuTorch
 from .onnx_artifact import OnnxArtifact, written_by
+from .onnx_file import read_model
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
 from .to_onnx import ONE_AT_A_TIME, as_eval, changed_names, names_of
@@ -103,19 +103,8 @@ def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     """Return an ONNX file as an artifact, weights beside it included; one call of the module, with what it returned, tells how to call it.
 
     Raises:
-        OSError: the file cannot be read. ValueError: it holds no ONNX model.
+        OSError: a file is missing, or cannot be read. ValueError: it holds no ONNX model, or its weights are not where it says.
     """
-    import onnx_ir as ir
-    from google.protobuf.message import DecodeError
-
-    try:
-        with heard():
-            model = ir.external_data.load_to_model(ir.load(path))
-    except OSError:
-        raise
-    except DecodeError as error:
-        raise ValueError(f"{path} is not an ONNX model") from error
-    except Exception as error:
-        raise ValueError(f"{path} holds something that ONNX does not know: {first_line(root(error))}") from error
+    model = read_model(Path(path))
     kind = StatefulArtifact if changed_names(model) else OnnxArtifact
     return kind(model, by_example(args, kwargs, returned), f"{Path(path).name}, written by {written_by(model)}")
