@@ -62,7 +62,7 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 	@mkdir -p build docs/data
 	@$(BIN)/python -m venv build/previous
 	@build/previous/bin/pip install -q --disable-pip-version-check --no-deps onnxscript==$(PREVIOUS)
-	@echo "import site; site.addsitedir('`$(BIN)/$(PACKAGES)`')" > `build/previous/bin/$(PACKAGES)`/shared.pth
+	@echo "import site; site.addsitedir('$$($(BIN)/$(PACKAGES))')" > "$$(build/previous/bin/$(PACKAGES))/shared.pth"
 	@build/previous/bin/python -m exportlab.cli sweep --all --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
 	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
 
