@@ -67,7 +67,7 @@ def lessons(_: Options) -> dict[str, State]:
     """Return the stored pairs of the lessons that can run here."""
     from lessons import runnable
 
-    return {name_of(pair): state(pair, TOOLS / "nbval.cfg", TOOLS / "kernels.py") for pair in runnable()}
+    return {name_of(pair): state(pair, TOOLS / "nbval.cfg", TOOLS / "kernels.py", TOOLS / "pythons.py") for pair in runnable()}
 
 
 def run_lessons(items: Sequence[str], stamps: Stamps, options: Options) -> int:
@@ -91,7 +91,7 @@ def run_recipes(items: Sequence[str], stamps: Stamps, options: Options) -> int:
 
 def by_nbval(arguments: Sequence[str], passed: Callable[[str], None], options: Options) -> int:
     """Run notebooks by nbval, each in one process from its first cell to its last."""
-    return by_pytest(["-p", "kernels", "--dist", "loadfile", "--nbval-current-env", *arguments], passed, options)
+    return by_pytest(["-p", "kernels", "-p", "pythons", "--dist", "loadfile", "--nbval-current-env", *arguments], passed, options)
 
 
 def tests(_: Options) -> dict[str, State]:
