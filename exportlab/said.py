@@ -95,6 +95,12 @@ NOISE = (
     Noise(DeprecationWarning, r".*torch\.jit\.", "that TorchScript is old, which the pages say"),
     Noise(FutureWarning, r".*torch\.jit\.", "the same, in another category"),
     Noise(Warning, r"This API is experimental and subject to change", "about ExecuTorch's own API"),
+    Noise(RuntimeWarning, r"Guards may run slower on Python", "about the speed of this Python, in whatever TorchDynamo sees"),
+    Noise(
+        "torch.utils.cpp_extension",
+        r"No CUDA runtime is found",
+        "about the machine: torch has CUDA in it, and no such device",
+    ),
     Noise(Warning, r"IProgress not found", "about progress bars in a notebook"),
     Noise(REGISTRATION, r"torchvision is not installed", EVERY_EXPORT),
     Noise(REGISTRATION, r"Failed to infer the signature for function", EVERY_EXPORT + ", about a translation that none here uses"),

@@ -50,6 +50,12 @@ def test_other_lines_name_none(line: str) -> None:
     assert not names_cause(line)
 
 
+def test_what_is_about_this_python_or_this_machine_is_noise() -> None:
+    assert Line(RuntimeWarning, "Guards may run slower on Python 3.13.0. Consider upgrading to Python 3.13.1+.").is_noise
+    assert Line("torch.utils.cpp_extension", "No CUDA runtime is found, using CUDA_HOME='/usr/local'").is_noise
+    assert not Line("torch.utils.cpp_extension", "another").is_noise
+
+
 def test_that_two_axes_of_one_name_have_one_name_is_noise() -> None:
     said = "# The axis name: {} will not be used, since it shares the same shape constraints with another axis: seq."
     assert Line(UserWarning, said.format("seq")).is_noise
