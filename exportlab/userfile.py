@@ -17,24 +17,17 @@ from typing import TypeVar
 from .cases import OF_USER, Built, Case
 from .messages import first_line
 from .samples import NotDeclared, kind_of
-from .target import FORMS, BadInput, check_is_file, target_of
+from .target import FORMS, BadInput, check_is_file
 
 T = TypeVar("T")
 
 
-def load_case(target: str) -> Built:
-    """Return the case, built once, that `FILE.py:name` names: a `@case`, or a function that returns one of `samples.FORMS`.
+def named_case(path: str, name: str) -> Case:
+    """Return the case of this name in a file, not built yet: a `@case`, or a function that returns one of `samples.FORMS`.
 
     Raises:
-        BadInput: no such file or name, or the file or the factory raises, or the factory returns something else.
+        BadInput: no such file or name, or the file raises.
     """
-    path, name = target_of(target)
-    case = named_case(str(path), name)
-    return built(case, path, case.build)
-
-
-def named_case(path: str, name: str) -> Case:
-    """Return the case of this name in a file, not built yet. Raises what `load_case` raises about files and names."""
     module = _module(Path(path))
     if not hasattr(module, name):
         raise BadInput(f"{path} has no {name!r}: it must be a function that returns {FORMS}, or a @case")
@@ -45,7 +38,11 @@ def named_case(path: str, name: str) -> Case:
 
 
 def built(case: Case, path: Path, build: Callable[[], Built]) -> Built:
-    """Return what `build` makes by the factory of a case in this file. Raises what `load_case` raises about factories."""
+    """Return what `build` makes by the factory of a case in this file.
+
+    Raises:
+        BadInput: the factory raises, or returns something else than it should.
+    """
     try:
         return guarded(build, f"{path}:{case.name}", path)
     except NotDeclared as error:

@@ -14,7 +14,7 @@ from ..exporters.to_onnx import SAID, in_training
 from ..messages import first_line
 from ..outcomes import Outcome
 from ..target import target_of
-from ..userfile import built, guarded, load_case, named_case, user_line
+from ..userfile import built, guarded, named_case, user_line
 from ..verification.comparison import Attempt, attempt, reason
 from ..verification.difference import TOLERANCES, Tolerances
 from ..verification.report import Report
@@ -22,6 +22,7 @@ from ..verification.verify import verify
 from .endings import NotRight
 from .given import check_exporter, check_writable, read, written
 
+VERIFIED = "the model was in training mode; verified as eval()"
 LOAD_REFUSED = "ONNX Runtime refuses the file"
 
 
@@ -31,7 +32,7 @@ def write_export(target: str, output: Path, exporter: str, options: Mapping[str,
     Raises:
         BadInput: what was given cannot be used. NotRight: the export was refused or is not right.
     """
-    case = _in_its_mode(target, train)
+    case = _in_its_mode(target, train, SAID)
     check_exporter(exporter)
     check_writable(output)
     _check_eager(case, target)
@@ -47,13 +48,13 @@ def write_export(target: str, output: Path, exporter: str, options: Mapping[str,
     print(f"wrote {output} ({output.stat().st_size:,} bytes)")
 
 
-def verify_export(file: Path, target: str, rtol: float | None, atol: float | None) -> None:
-    """Verify an ONNX file against the model it was exported from, and print the report.
+def verify_export(file: Path, target: str, rtol: float | None, atol: float | None, train: bool = False) -> None:
+    """Verify an ONNX file against the model it was exported from, in the mode that `write_export` exports it in, and print the report.
 
     Raises:
         BadInput: what was given cannot be used. NotRight: the file is not.
     """
-    case = load_case(target)
+    case = _in_its_mode(target, train, VERIFIED)
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = read(lambda: from_file(file, first.args, first.kwargs, returned), file)
     _check_loads(artifact)
@@ -65,15 +66,15 @@ def verify_export(file: Path, target: str, rtol: float | None, atol: float | Non
         raise NotRight(f"{file} is not right: {report.outcome}")
 
 
-def _in_its_mode(target: str, train: bool) -> Built:
-    """The case, its module in evaluation mode, or as the factory left it; where that makes a difference it is said."""
+def _in_its_mode(target: str, train: bool, said: str) -> Built:
+    """The case, its module in evaluation mode, or as the factory left it; where that makes a difference, `said` is printed."""
     path, name = target_of(target)
     found = named_case(str(path), name)
     made = built(found, path, found.made)
     if train or found.training:
         return replace(made, module=made.module.train() if found.training else made.module)
     if in_training(made.module):
-        print(SAID)
+        print(said)
     return replace(made, module=made.module.eval())
 
 

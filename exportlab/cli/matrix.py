@@ -31,7 +31,7 @@ def matrix(records: Sequence[Record], exporters: Sequence[str]) -> show.Table:
     for case in dict.fromkeys(record.case for record in records):
         rows.setdefault(_row([r for r in records if r.case == case], exporters), []).append(case)
     folded = sum(map(len, rows.values())) > FEW
-    shown = [(name, row) for row, cases in rows.items() for name in ([_names(cases)] if folded else cases)]
+    shown = [(name, row) for row, cases in rows.items() for name in ([names(cases)] if folded else cases)]
     ordered = sorted(shown, key=lambda pair: all(cell in (Outcome.OK, "") for cell in pair[1]))
     return show.table([{"case": one_line(name), **dict(zip(exporters, row, strict=True))} for name, row in ordered])
 
@@ -52,7 +52,8 @@ def _word(record: Record) -> str:
     return f"{record.outcome}, warned" if record.warned else str(record.outcome)
 
 
-def _names(cases: Sequence[str]) -> str:
+def names(cases: Sequence[str]) -> str:
+    """Return the names of the first few cases, and how many more there are."""
     more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
     return ", ".join(cases[:NAMED]) + more
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from ..cases import Case, registered
+from ..exporters.to_onnx import SAID
 from ..isolation import apart
 from ..messages import first_line
 from ..sweep import MODES, Limits, SweepError, Task, grid, sweep
@@ -23,7 +24,7 @@ from ..target import BadInput
 from ..userfile import all_cases, built, named_case
 from . import given
 from .endings import Interrupted, NotRight
-from .matrix import matrix, save_csv, save_page
+from .matrix import matrix, names, save_csv, save_page
 from .names import file_of, listed
 
 
@@ -97,6 +98,8 @@ def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int],
     asked.check_meant(tasks)
     records = _swept(tasks, outputs.records, limits, processes, scheduler)
     print(f"{matrix(records, asked.exporters)}\n\n{totals(records)}\n{len(records)} records are in {outputs.records}")
+    if left := list(dict.fromkeys(record.case for record in records if record.was_training)):
+        print(f"{names(left)}: {SAID}; @case(training=True) exports it as it is")
     if (pyperf := outputs.pyperf) is not None:
         given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads)), pyperf)
     if (csv := outputs.csv) is not None:

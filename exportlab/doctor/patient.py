@@ -75,10 +75,10 @@ def loaded(target: str, train: bool = False) -> Patient:
     """
     path, name = target_of(target)
     found = named_case(str(path), name)
-    made = built(found, path, found.build if found.dims else found.made)
+    made = built(found, path, found.made)
     module = made.module.train() if found.training else made.module
     shapes = made.dynamic_shapes if found.dims else None
-    asked = found.training or (train and not found.dims)
+    asked = found.training or train
     return guarded(lambda: patient_of(module, made.samples, shapes, asked), target, path)
 
 

@@ -50,6 +50,7 @@ def _is_check(value: Any) -> bool:
 
 TEXT = Kind("a text", lambda value: isinstance(value, str))
 NAME = Kind("a text that is not empty", lambda value: isinstance(value, str) and value != "")
+FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 NUMBER = Kind("a finite number", _is_number)
 COUNT = Kind("a whole number that is not negative", _is_count)
 ROUND = Kind("a whole number from 1 on", lambda value: _is_count(value) and value > 0)
@@ -78,6 +79,7 @@ OF_RECORD = {
     "nodes": or_null(COUNT),
     "worst": or_null(NUMBER),
     "said": list_of(TEXT),
+    "was_training": FLAG,
     "environment": TEXT,
     "schema": COUNT,
 }

@@ -18,6 +18,7 @@ from torch import nn
 from ..cases import Built, Case, Sample, registered_case
 from ..eager import called_once, fresh
 from ..exporters import Artifact, get
+from ..exporters.to_onnx import in_training
 from ..messages import first_line
 from ..outcomes import Outcome
 from ..userfile import line_in, named_case
@@ -43,7 +44,9 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
         KeyError, BadInput: there is no such case. ValueError: no such exporter. Whatever the case itself raises, in eager.
     """
     case = case_of(task)
-    built = case.build()
+    built = case.made()
+    was_training = not case.training and in_training(built.module)
+    built.module.train(case.training)
     samples, shapes = (built.samples, built.dynamic_shapes) if task.mode == "dynamic" else (built.samples[:1], None)
     called_once(built.module, samples[0])  # a case that fails by itself says nothing about an exporter
     ran()
@@ -68,6 +71,7 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
         nodes=saved.nodes,
         worst=finite(tried.report.worst) if tried.report else None,
         said=tuple(map(kept, tried.said)),
+        was_training=was_training,
     )
 
 

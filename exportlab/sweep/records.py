@@ -61,6 +61,7 @@ class Record(Heard):
         bytes: of the saved file, external data included; nodes: subgraphs and functions included.
         worst: the largest absolute difference from eager, where it is finite.
         said: warnings of exporter and runtime, each line once; empty in records that were made before these were kept.
+        was_training: whether the factory left the module in training mode, and it was exported as `eval()`.
         environment: the `id` of the environment it was made in.
     """
 
@@ -79,6 +80,7 @@ class Record(Heard):
     nodes: int | None = None
     worst: float | None = None
     said: tuple[str, ...] = ()
+    was_training: bool = False
     environment: str = ""
     schema: int = SCHEMA
 

@@ -385,3 +385,65 @@ def test_training_mode_is_exported_as_evaluation_and_said_so_unless_it_is_asked_
     assert capsys.readouterr().out.startswith("the model was in training mode; exported as eval()\n")
     assert run(monkeypatch, "export", "model.py:build", "-o", "other.onnx", "--train") == 1
     assert "exported as eval()" not in capsys.readouterr().out
+
+
+DROPS = """
+import torch
+from exportlab import case, tensor
+
+def given():
+    return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.9)), (tensor("rows", 3),)
+
+@case({"rows": (4, 7)})
+def left():
+    return given()
+
+@case({"rows": (4, 7)})
+def ready():
+    module, args = given()
+    return module.eval(), args
+"""
+
+
+@pytest.mark.parametrize(("name", "said"), [("left", True), ("ready", False)])
+def test_every_command_looks_at_a_case_in_evaluation_mode_and_says_so_where_its_factory_left_it_in_training_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, said: bool
+) -> None:
+    (tmp_path / "drops.py").write_text(DROPS)
+    monkeypatch.chdir(tmp_path)
+    target, was = f"drops.py:{name}", "the model was in training mode; "
+    for told, command in (
+        (f"{was}exported as eval()\n", ("export", target, "-o", "model.onnx", "--exporter", "to_onnx")),
+        (f"{was}verified as eval()\n", ("verify", "model.onnx", target)),
+        (f"{was}exported as eval()\n", ("doctor", target, "--exporters", "to_onnx")),
+        (f"{name}: {was}exported as eval(); @case(", ("sweep", "--cases", target, "--exporters", "to_onnx", "-o", "seen.jsonl")),
+    ):
+        code = run(monkeypatch, *command)
+        found = capsys.readouterr().out
+        assert code == 0, found
+        assert (told in found) is said, found
+    assert {(record.outcome, record.was_training) for record in read(tmp_path / "seen.jsonl")} == {(Outcome.OK, said)}
+
+
+def test_a_file_in_training_mode_is_verified_so_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "noisy.py").write_text(NOISY)
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "export", "noisy.py:build", "-o", "model.onnx", "--train") == 0
+    assert run(monkeypatch, "verify", "model.onnx", "noisy.py:build", "--train") == 0
+    assert "as eval()" not in capsys.readouterr().out
+    assert run(monkeypatch, "verify", "model.onnx", "noisy.py:build") == 1
+    assert "the model was in training mode; verified as eval()" in capsys.readouterr().out
+
+
+NOISY = """
+import torch
+
+class ByMode(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 if self.training else x * 3
+
+def build():
+    return ByMode(), (torch.ones(4, 3),)
+"""

@@ -84,6 +84,7 @@ def seen(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any
         **{name: plain(getattr(record, name) or "") for name in TEXTS},
         "said": [[one_line(line), int(names_cause(line))] for line in record.said],
         "warned": record.warned or None,
+        "was_training": record.was_training or None,
         "failed": [_shown(check) for check in record.failed],
         "known": known(record, linked),
         "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),

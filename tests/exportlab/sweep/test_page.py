@@ -113,6 +113,9 @@ def test_a_cell_opens_what_was_said_and_what_of_it_names_the_cause() -> None:
     narrow = cells.seen(("mlp", "torchscript", "dynamic"), runs)
     assert narrow["said"] == [["TracerWarning: a size", 1]]
     assert "warned" not in narrow
+    assert "was_training" not in narrow
+    left = sweep_of(Record("mlp", "dynamo", "static", Outcome.OK, was_training=True)).runs
+    assert cells.seen(("mlp", "dynamo", "static"), left)["was_training"] is True
 
 
 def test_of_the_rounds_of_a_run_the_silent_one_counts() -> None:

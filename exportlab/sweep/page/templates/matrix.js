@@ -138,6 +138,8 @@
     return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}${known}` : "";
   }
 
+  const mode = (run) => (run.was_training ? "<p>The model was in training mode; exported as <code>eval()</code>.</p>" : "");
+
   function heard(run) {
     const lines = (run.said ?? []).map(([line, cause]) => `<li${cause ? ' class="cause"' : ""}>${escaped(line)}</li>`);
     return lines.length ? `<h4>What was said</h4><ul class="heard">${lines.join("")}</ul>` : "";
@@ -176,7 +178,7 @@
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
     panel.innerHTML = `<button class="close" type="button" aria-label="close">✕</button><h3>${escaped(test)}: ${escaped(exporter)}, ${mode}</h3>
-      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
+      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${mode(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
 
