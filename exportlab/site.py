@@ -1,6 +1,6 @@
 """Where the pages of the site are, for what is read away from it: by address where one is known, by name elsewhere.
 
-The address is that of the project's documentation, in pyproject.toml, and is known once the package is installed again:
+The address is that of the project's documentation, in pyproject.toml, which any target of the Makefile then installs again:
 
     [project.urls]
     documentation = "https://exportlab.example/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from .. import show
+from .. import show, site
 from ..exporters.to_onnx import SAID
 from ..plain import plain
 from .facts import Facts
@@ -47,7 +47,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.code:
         yield from ("", "To paste:", "", *_fenced(finding.code, "python"))
     if finding.known is not None:
-        yield from ("", f"Known: [{_escaped(finding.known.title)}]({finding.known.page})")
+        yield from ("", f"Known: {_linked(finding.known.title, finding.known.page)}")
     if finding.detail:
         yield from ("", "The whole message:", "", *_fenced(finding.detail, "text"))
 
@@ -80,6 +80,12 @@ def _table(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
 
 def _cell(value: object) -> str:
     return _code(value).replace("|", "\\|") if str(value).strip() else ""
+
+
+def _linked(title: str, page: str) -> str:
+    """A link to a page of the site; its name where the site has no address."""
+    address = site.address(page)
+    return f"[{_escaped(title)}]({address})" if address else f"{_escaped(title)} ({site.words(page)})"
 
 
 def _escaped(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import show
+from .. import show, site
 from ..exporters.to_onnx import SAID
 from ..outcomes import Outcome
 from ..show.templates import environment
@@ -43,6 +43,8 @@ def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: 
         verdict=verdict,
         attempts=attempts,
         told=told,
+        address_of=site.address,
+        words=site.words,
         was_training=SAID,
         mark=MARKS[verdict.code],
         sizes=sizes(facts),

@@ -162,13 +162,22 @@ def test_a_report_in_markdown_is_one_that_a_tracker_renders(tmp_path: Path) -> N
     text = diagnosis("branch").save(tmp_path / "report.md").read_text()
     assert text.startswith("## Export, looked at by exportlab doctor\n")
     assert f"At `tests/exportlab/doctor/{LINES['branch']}`:" in text
-    assert "Known: [FrozenDimension: " in text
-    assert "](generated/errors/branch_on_a_size.html)" in text
+    assert "Known: FrozenDimension: " in text
+    assert " (docs page errors/branch_on_a_size)\n" in text
     assert "| what | is |\n| --- | --- |\n" in text
     assert "torch.cond(torch.full((), x.shape[0]) > 4, lambda: x * 2, lambda: x * 3)" in text
     for block in re.findall(r"^```python\n# in place of [^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         compile(f"def forward(self, x):\n{block}", "pasted", "exec")
     assert {len(row.replace("\\|", "").split("|")) for row in text.splitlines() if row.startswith("| `torch.export`")} == {8}
+
+
+def test_a_report_links_to_the_site_where_that_has_an_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found, page = diagnosis("branch"), "generated/errors/branch_on_a_size.html"
+    assert "(docs page errors/branch_on_a_size)" in found.save(tmp_path / "named.html").read_text()
+    assert page not in (tmp_path / "named.html").read_text()
+    monkeypatch.setattr("exportlab.site.base", lambda: "https://lab.example/")
+    assert f'<a href="https://lab.example/{page}">FrozenDimension: ' in found.save(tmp_path / "linked.html").read_text()
+    assert f"](https://lab.example/{page})" in found.save(tmp_path / "linked.md").read_text()
 
 
 def test_a_report_in_markdown_lets_nothing_of_the_model_through() -> None:
