@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,8 @@ from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
-from .capture.by_export import ONE_AT_A_TIME, Capture, capture_by_export
+from .capture import CAPTURES, Way, captured
+from .capture.by_export import ONE_AT_A_TIME, Capture
 from .capture.dynamic_axes import as_dynamic_shapes
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title
@@ -37,8 +39,8 @@ def to_onnx(
     export_params: bool = True, keep_initializers_as_inputs: bool = False, dynamic_axes: Mapping[str, Any] | None = None,
     training: Any = torch.onnx.TrainingMode.EVAL, operator_export_type: Any = torch.onnx.OperatorExportTypes.ONNX,
     do_constant_folding: bool = True, custom_opsets: Mapping[str, int] | None = None,
-    export_modules_as_functions: bool | Collection[type[torch.nn.Module]] = False, autograd_inlining: bool = True,
-    strict: bool = False, functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (),
+    export_modules_as_functions: bool | Collection[type[torch.nn.Module]] = False, autograd_inlining: bool = True, strict: bool = False,
+    functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (), capture: str = "torch.export",
 ) -> Program:  # fmt: skip
     """Export a model to ONNX; docs/converter.md says of each argument of `torch.onnx.export` whether it is done, or what to do instead.
 
@@ -55,6 +57,8 @@ def to_onnx(
             returns all new values as further outputs, `running_new`. The report has what the first call gets.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
+        capture: "torch.export"; "run" runs the model at a few of its sizes and notes what it does; "auto" runs it, and takes torch.export
+            where runs do not show enough; the report says why.
 
     Returns:
         a `torch.onnx.ONNXProgram`, with a `report`.
@@ -73,27 +77,29 @@ def to_onnx(
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _marked(functions, export_modules_as_functions)
-    _check_arguments(model, asked, strict, marked, accept_ranges)
+    _check_arguments(model, asked, strict, marked, accept_ranges, capture)
     model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
+    way = Way(args, given, dynamic_shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
+    sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback)
     with ONE_AT_A_TIME, artifacts.kept():
-        capture = capture_by_export(model, args, given, dynamic_shapes, strict, accept_ranges, marked)
-        artifacts.has_captured(capture.program)
-        dispatch = dispatch_of(custom_translation_table or {}, own_translations(), asked.opset, fallback)
-        artifacts.has_made(program := _converted(capture, asked, dispatch, optimize))
+        program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
         if verify:
             check_numbers(program, model, args, given)
     _save(program, f, export_params, keep_initializers_as_inputs, external_data)
     return program
 
 
-def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool) -> Program:
+def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
+    artifacts.has_captured(capture.program)
     blocks = Blocks(capture.sharing) if capture.sharing else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
     model = conversion.model()
-    return Program(passes_applied(model) if optimize else model, capture.program, _report(dispatch, blocks, conversion))
+    report = replace(_report(dispatch, blocks, conversion), capture=capture.by, not_run=capture.not_run)
+    artifacts.has_made(program := Program(passes_applied(model) if optimize else model, capture.program, report))
+    return program
 
 
 def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> None:
@@ -109,7 +115,7 @@ def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[
     return asked if isinstance(asked, bool) else tuple(asked)
 
 
-def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any, accept_ranges: Any) -> None:
+def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any, accept_ranges: Any, capture: str) -> None:
     check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")
@@ -118,6 +124,8 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         raise UnsupportedArgument(text)
     if asked.mutations not in ("error", "outputs"):
         raise UnsupportedArgument(f'mutations={asked.mutations!r}: pass "error" or "outputs"')
+    if capture not in CAPTURES:
+        raise UnsupportedArgument(f"capture={capture!r}: pass {', '.join(map(repr, CAPTURES))}")
     if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
         raise UnsupportedArgument("functions marks blocks while the module is captured: pass a module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):

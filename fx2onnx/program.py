@@ -31,6 +31,8 @@ class ConversionReport:
         not_shared: the blocks that were captured alone, and why.
         mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
         state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
+        capture: what captured the model, "run" or "torch.export".
+        not_run: why it was not captured by running, where that was tried first.
     """
 
     sources: Mapping[str, int] = field(default_factory=dict)
@@ -40,6 +42,8 @@ class ConversionReport:
     not_shared: Mapping[str, str] = field(default_factory=dict)
     mutations: tuple[str, ...] = ()
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    capture: str = "torch.export"
+    not_run: str = ""
 
 
 class Program(torch.onnx.ONNXProgram):

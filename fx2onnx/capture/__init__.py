@@ -1,1 +1,60 @@
-"""From a module to one graph: torch.export, dynamic shapes, and what a capture cannot see."""
+"""From a module to a captured program: by torch.export, by running it, or whichever of the two can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+
+from ..errors import ToOnnxError, first_sentence
+from .by_export import Capture, capture_by_export
+from .running.by_running import capture_by_running
+from .running.refusal import CannotRun
+
+CAPTURES = ("torch.export", "run", "auto")
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a module is to be captured: the arguments of `to_onnx` that say so."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    dynamic_shapes: Any
+    strict: bool
+    accept_ranges: tuple[str, ...]
+    functions: Any
+    dumped: bool
+
+    def by_export(self, model: Any) -> Capture:
+        """Capture by torch.export. Raises what `capture_by_export` raises."""
+        return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+
+    def by_running(self, model: Any) -> Capture:
+        """Capture by running. Raises what `capture_by_running` raises."""
+        if isinstance(model, torch.export.ExportedProgram):
+            raise CannotRun("the model is captured already: pass a module")
+        for name, asked in {"strict": self.strict, "functions": self.functions, "dump_exported_program": self.dumped}.items():
+            if asked:
+                raise CannotRun(f"{name} is done by torch.export alone")
+        return capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+
+
+def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
+    """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
+
+    Raises:
+        ToOnnxError: what the capture that was taken last raises, or `use`.
+    """
+    if by == "torch.export":
+        return use(way.by_export(model))
+    try:
+        return use(way.by_running(model))
+    except ToOnnxError as error:
+        if by == "run":
+            raise
+        reason = f"{type(error).__name__}: {first_sentence(error)}"
+    return use(replace(way.by_export(model), not_run=reason))

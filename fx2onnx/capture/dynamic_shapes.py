@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -80,10 +80,38 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
     Raises:
         CaptureError: it does not fit the arguments.
     """
+    found: list[DynamicDim] = []
+
+    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
+        axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
+        found.extend(_dynamic_dim(leaf, _axis_of(leaf, axis, path), dim, path) for axis, dim in axes if moves(dim))
+
+    _each_leaf(module, args, kwargs, dynamic_shapes, look)
+    return found
+
+
+def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[str]:
+    """Return the arguments that are no tensors and that `dynamic_shapes` asks to be dynamic.
+
+    Raises:
+        CaptureError: it does not fit the arguments.
+    """
+    found: list[str] = []
+
+    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
+        if moves(asked):
+            found.append(_written(path))
+
+    _each_leaf(module, args, kwargs, dynamic_shapes, look)
+    return found
+
+
+def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, look: Callable[..., None]) -> None:
+    """Show every argument, with its path, and what is asked of it."""
     if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
         raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: give a tuple in the order of the arguments, or a dict")
     if not dynamic_shapes:
-        return []
+        return
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
     combined = _combine_args(module, args, kwargs)
@@ -91,17 +119,10 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
         if len(dynamic_shapes) != len(combined):
             raise CaptureError(f"dynamic_shapes does not fit the arguments: {len(dynamic_shapes)} entries for {', '.join(combined)}")
         dynamic_shapes = dict(zip(combined, dynamic_shapes, strict=True))
-    found: list[DynamicDim] = []
-
-    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
-        axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
-        found.extend(_dynamic_dim(leaf, _axis_of(leaf, axis, path), dim, path) for axis, dim in axes if moves(dim))
-
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
         raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}") from error
-    return found
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
@@ -144,7 +165,7 @@ def _input_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: 
 
 def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], asked: Sequence[DynamicDim]) -> tuple[str, list[str]]:
     """Return of a capture in which every axis may become constant: which did and at which line, and their names."""
-    lines = {str(number): _source_line(sloc) for sloc, number in _specialised(program)}
+    lines = {str(number): source_line(sloc) for sloc, number in _specialised(program)}
     told: dict[str, None] = {}
     names: list[str] = []
     for dim in asked:
@@ -162,8 +183,13 @@ def _specialised(program: torch.export.ExportedProgram) -> list[tuple[SLoc, symp
     return [(sloc, environment.replacements[symbol]) for symbol, sloc in environment.replacements_slocs.items()] if environment else []
 
 
-def check_dynamic_dims(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+def check_dynamic_dims(
+    program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str], environment: ShapeEnv | None = None
+) -> None:
     """Hold every axis that was asked to be dynamic against what the capture made of it.
+
+    Args:
+        environment: noted the tests of sizes; that of the program if it is not given.
 
     A test in the caller's own code must hold at every size from one on. One in an installed library need only hold from two on, which is
     what torch.export promises: libraries ask `size > 1` where nothing depends on it.
@@ -184,22 +210,21 @@ def check_dynamic_dims(program: torch.export.ExportedProgram, symbols: Sequence[
             )
         if parts := _number_of_parts(program, dim, found) or _squeezed(program, dim, found):
             raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={in_quotes([dim.name])}.")
-    _check_tests(program, symbols, accepted)
+    _check_tests(environment or shape_environment(program), symbols, accepted)
 
 
-def _check_tests(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+def _check_tests(environment: ShapeEnv | None, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
     """Hold each test in Python code outside torch, of one axis or comparing several, to every size that is promised.
 
     Raises:
         FrozenDimension: one does not hold.
     """
-    environment = shape_environment(program)
     if environment is None:
         return
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
         names = list(dict.fromkeys(dim.name for dim in dims.values()))
-        line, own = _source_line(guard.sloc), _is_own(guard.sloc)
+        line, own = source_line(guard.sloc), _is_own(guard.sloc)
         if not dims or len(dims) < len(test.free_symbols) or set(names) <= set(accepted) or not (own or (line and len(dims) == 1)):
             continue
         if not all(_holds(test, sizes, own) for sizes in _sizes_to_try(dims)):
@@ -283,7 +308,7 @@ def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: 
 
 def _is_own(sloc: SLoc) -> bool:
     """Return whether a guard was caused by the caller's own code, not by an installed library."""
-    line = _source_line(sloc)
+    line = source_line(sloc)
     return line is not None and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
 
 
@@ -321,7 +346,7 @@ def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
     return NOTED.search(sloc.maybe_user_loc or "") if frame and "/torch/_dynamo/" in frame.filename else None
 
 
-def _source_line(sloc: SLoc) -> str | None:
+def source_line(sloc: SLoc) -> str | None:
     """Return `file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
     if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
         return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"

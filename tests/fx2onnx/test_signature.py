@@ -132,7 +132,7 @@ def test_the_arguments_of_torch_come_first_with_its_order_kinds_and_defaults() -
 
 def test_its_own_arguments_come_after_and_by_name_only() -> None:
     rest = list(OWN.values())[len(OFFICIAL) :]
-    assert [p.name for p in rest] == ["strict", "functions", "mutations", "fallback", "accept_ranges"]
+    assert [p.name for p in rest] == ["strict", "functions", "mutations", "fallback", "accept_ranges", "capture"]
     assert {p.kind for p in rest} == {inspect.Parameter.KEYWORD_ONLY}
 
 

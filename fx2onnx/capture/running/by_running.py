@@ -1,0 +1,148 @@
+"""Capturing by running: settings, traces, one graph, and whether it holds at every size that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ...errors import FrozenDimension, ToOnnxError, first_sentence
+from ..attribute_mutation import only_harmless_mutations
+from ..by_export import Capture, kept_apart
+from ..dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moving_numbers, source_line
+from ..keywords import keywords_named
+from .explain import Ambiguous, Explanations
+from .program import RunProgram
+from .refusal import CannotRun
+from .sample import Axes, Setting, shown
+from .trace import Trace, trace
+from .unify import Arguments, Writer, first_difference
+
+FEWEST = 2  # runs beside the example's that an expression has to explain
+MOST = 12  # runs that are tried
+
+
+def capture_by_running(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any = None,
+    accept_ranges: Sequence[str] = (),
+) -> Capture:
+    """Capture a module by running it at a few settings of its moving sizes.
+
+    Raises:
+        CannotRun: the runs do not show what a file would have to do; torch.export may know.
+        FrozenDimension: an axis asked to be dynamic is not. MutationError: another call would find what this one left.
+    """
+    args, kwargs = kept_apart(args, dict(kwargs))
+    asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
+    if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
+        raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
+    axes = Axes.of(asked, pytree.tree_leaves((args, kwargs)))
+    runs = Runs(model, axes, (args, kwargs))
+    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes):
+        program = runs.program()
+    _check_constant(axes, asked, accept_ranges)
+    symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
+    check_dynamic_dims(program, symbols, accept_ranges, axes.environment)  # type: ignore[arg-type]  # it reads graph and signature alone
+    _check_small(runs, axes)
+    return Capture(program, {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}, by="run")  # type: ignore[arg-type]
+
+
+class Runs:
+    """The runs of one module: at the settings that are tried, as many as there have to be, and last at the example's own."""
+
+    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments) -> None:
+        self.model, self.axes, self.arguments = model, axes, arguments
+        self.settings: list[Setting] = []
+        self.traces: list[Trace] = []
+        self.refused: dict[str, str] = {}
+        self.small: tuple[Setting, str] | None = None  # at which the model does something else, and what
+
+    def program(self) -> RunProgram:
+        """Return the program that explains all runs.
+
+        Raises:
+            CannotRun: there is none.
+        """
+        for setting in self.axes.settings():
+            self._run(setting)
+        if self.axes.example and len(self.traces) < FEWEST:
+            told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
+            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({told})")
+        while True:
+            try:
+                return self._followed()
+            except Ambiguous as error:
+                self._run_further(error.setting)
+
+    def _followed(self) -> RunProgram:
+        sizes = Explanations([self.axes.example, *self.settings])
+        writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
+        try:
+            return writer.program(trace(self.model, self.axes.at(self.arguments, self.axes.example), writer))
+        except (ToOnnxError, Ambiguous):
+            raise
+        except Exception as error:
+            raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
+
+    def _run(self, setting: Setting) -> None:
+        if setting in self.settings or (setting and setting == self.axes.example):
+            return
+        try:
+            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1))
+        except ToOnnxError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a size that the model does not take; too few of others are an error
+            self.refused[shown(setting)] = f"{type(error).__name__}: {first_sentence(error)}"
+            return
+        number = first_difference(self.traces[0], found) if self.traces else None
+        if number is not None and set(setting.values()) == {1} and self.small is None:
+            self.small = setting, f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {shown(setting)}"
+            self._run(self.axes.within(dict.fromkeys(setting, 2)))
+            return
+        self.settings.append(setting)
+        self.traces.append(found)
+
+    def _run_further(self, setting: Setting) -> None:
+        before = len(self.settings)
+        if before < MOST and setting == self.axes.within(setting):
+            self._run(setting)
+        if len(self.settings) == before:
+            raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {shown(setting)})")
+
+
+def _check_constant(axes: Axes, asked: Sequence[DynamicDim], accepted: Sequence[str]) -> None:
+    """Refuse sizes that Python took as plain numbers, or held to be equal to others.
+
+    Raises:
+        FrozenDimension: there is one.
+    """
+    environment = axes.environment
+    for dim in asked:
+        symbol = axes.sizes[dim.tensor, dim.axis]
+        became = environment.replace(symbol)
+        if became == symbol or dim.name in accepted:
+            continue
+        line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
+        what = f"the constant {became}" if became.is_number else "equal to another size"
+        raise FrozenDimension(
+            f'"{dim.name}" was asked to be dynamic but is {what} after {line}. {ADVICE} accept_ranges={in_quotes([dim.name])}.'
+        )
+
+
+def _check_small(runs: Runs, axes: Axes) -> None:
+    """Refuse a model that does something else at ones, unless a test of sizes was seen that comes out another way there.
+
+    Raises:
+        CannotRun: none was seen.
+    """
+    if runs.small is None:
+        return
+    setting, told = runs.small
+    if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
+        raise CannotRun(f"no test of sizes says why it calls {told}")

@@ -1,0 +1,149 @@
+"""Integers that differ between runs, as expressions of the moving sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement
+from typing import Any, TypeAlias
+
+import sympy
+from torch.utils._sympy.functions import FloorDiv
+
+from ...build.values import Size
+from .sample import Setting
+
+LARGEST_STEP = 64  # of windows: size // step
+Steps: TypeAlias = tuple[sympy.Symbol, int, int]  # a size, a step and an offset: (size + offset) // step
+
+
+class Unexplained(Exception):
+    """No expression gives these integers."""
+
+
+class Ambiguous(Exception):
+    """Several expressions give these integers; they differ at `setting`."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(str(setting))
+        self.setting = setting
+
+
+class Explanations:
+    """What integers are, seen at several settings: a number, `a·size + b`, sums of products of sizes, or a size in steps."""
+
+    def __init__(self, settings: Sequence[Setting]) -> None:
+        self.settings = settings
+        self._known: dict[tuple[int, ...], Size] = {}
+
+    @cached_property
+    def _columns(self) -> list[tuple[sympy.Expr, list[int]]]:
+        """Sizes and products of two, with what they are at each setting; what never differs is left out."""
+        symbols = list(self.settings[0])
+        pairs = [(a * b, [s[a] * s[b] for s in self.settings]) for a, b in combinations_with_replacement(symbols, 2)]
+        columns = [(a, [s[a] for s in self.settings]) for a in symbols] + pairs
+        return [column for column in columns if len(set(column[1])) > 1]
+
+    def of(self, values: tuple[int, ...]) -> Size:
+        """Return the expression that gives these integers, one for each setting.
+
+        Raises:
+            Unexplained: there is none. Ambiguous: another setting would tell.
+        """
+        if len(set(values)) == 1:
+            return values[0]
+        if values not in self._known:
+            self._known[values] = self._found(values)
+        return self._known[values]
+
+    def give(self, expression: Size, values: tuple[int, ...]) -> bool:
+        """Return whether an expression gives these integers; it is what they are explained by from then on."""
+        if isinstance(expression, int):
+            return set(values) == {expression}
+        if any(int(expression.subs(at)) != v for at, v in zip(self.settings, values, strict=True)):
+            return False
+        if len(set(values)) > 1:
+            self._known.setdefault(values, expression)
+        return True
+
+    def learn(self, expression: sympy.Basic, others: Sequence[Any]) -> bool:
+        """Return whether an expression of the first run gives what the others had; integers are explained by it from then on."""
+        values = [expression.subs(setting) for setting in self.settings]
+        if any(not value.is_number or value != other for value, other in zip(values[1:], others, strict=True)):
+            return False
+        if expression.is_integer and expression.free_symbols and len(set(values)) > 1:
+            self._known.setdefault(tuple(int(value) for value in values), expression)
+        return bool(expression.free_symbols)
+
+    def _found(self, values: tuple[int, ...]) -> Size:
+        for expression in (*self._single(values), *self._sums(values)):
+            return expression
+        steps = list(self._steps(values))
+        if not steps:
+            raise Unexplained(f"nothing explains {values} at {self.settings}")
+        if len(steps) > 1:
+            raise Ambiguous(self._telling(steps))
+        return _in_steps(*steps[0])
+
+    def _single(self, values: tuple[int, ...]) -> Iterator[sympy.Expr]:
+        for expression, column in self._columns:
+            other = next(i for i, size in enumerate(column) if size != column[0])
+            factor, rest = divmod(values[other] - values[0], column[other] - column[0])
+            constant = values[0] - factor * column[0]
+            if factor and not rest and all(factor * x + constant == v for x, v in zip(column, values, strict=True)):
+                yield factor * expression + constant
+
+    def _sums(self, values: tuple[int, ...]) -> Iterator[sympy.Expr]:
+        """Two terms and a constant, where more settings than those three numbers agree."""
+        if len(values) < 5:
+            return
+        for (one, x), (two, y) in combinations(self._columns, 2):
+            solved = _solved(x, y, values)
+            if solved is None:
+                continue
+            a, b, c = solved
+            if all(a * p + b * q + c == v for p, q, v in zip(x, y, values, strict=True)):
+                yield int(a) * one + int(b) * two + int(c)
+
+    def _steps(self, values: tuple[int, ...]) -> Iterator[Steps]:
+        """(size + offset) // step, where that gives them all."""
+        for symbol in self.settings[0]:
+            column = [setting[symbol] for setting in self.settings]
+            if any(a == b and v != w for (a, v), (b, w) in combinations(list(zip(column, values, strict=True)), 2)):
+                continue
+            for step in range(2, LARGEST_STEP + 1):
+                low = max(v * step - x for x, v in zip(column, values, strict=True))
+                high = min((v + 1) * step - 1 - x for x, v in zip(column, values, strict=True))
+                yield from ((symbol, step, offset) for offset in range(low, high + 1))
+
+    def _telling(self, steps: Sequence[Steps]) -> Setting:
+        """The setting of one size changed at which most of these differ."""
+        first = self.settings[0]
+        symbols = list(dict.fromkeys(symbol for symbol, _, _ in steps))
+        trials = [{**first, symbol: first[symbol] + further} for further in range(1, 4 * LARGEST_STEP) for symbol in symbols]
+        best = max((trial for trial in trials if trial not in self.settings), key=lambda trial: len(_told(steps, trial)))
+        if len(_told(steps, best)) == 1:
+            raise Unexplained(f"expressions that nothing tells apart: {steps[:3]}")
+        return best
+
+
+def _told(steps: Sequence[Steps], setting: Setting) -> set[int]:
+    return {(setting[symbol] + offset) // step for symbol, step, offset in steps}
+
+
+def _solved(x: Sequence[int], y: Sequence[int], values: Sequence[int]) -> tuple[Fraction, Fraction, Fraction] | None:
+    """The integers a, b, c of a·x + b·y + c = value at the first three places where that has one answer."""
+    for i, j in combinations(range(1, len(values)), 2):
+        dx, dy, ex, ey = x[i] - x[0], y[i] - y[0], x[j] - x[0], y[j] - y[0]
+        if determinant := dx * ey - dy * ex:
+            a = Fraction((values[i] - values[0]) * ey - dy * (values[j] - values[0]), determinant)
+            b = Fraction(dx * (values[j] - values[0]) - (values[i] - values[0]) * ex, determinant)
+            c = values[0] - a * x[0] - b * y[0]
+            return (a, b, c) if all(number.denominator == 1 for number in (a, b, c)) else None
+    return None
+
+
+def _in_steps(symbol: sympy.Symbol, step: int, offset: int) -> sympy.Expr:
+    whole, rest = divmod(offset, step)
+    return FloorDiv(symbol + rest, step) + whole

@@ -1,0 +1,67 @@
+"""A captured program as the converter reads one: torch.export's names and signature, without its symbolic shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.export.graph_signature import ExportGraphSignature
+from torch.utils import _pytree as pytree
+
+from ...build.values import Size
+
+
+class Described(torch.Tensor):
+    """What is known of a tensor: its dtype, its sizes as expressions, and which tensors show the same memory; it holds no elements."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    sizes: tuple[Size, ...]
+    memory: int
+
+    @staticmethod
+    def of(sizes: Sequence[Size], dtype: torch.dtype, memory: int) -> Described:
+        """Describe a tensor of these sizes that shows this memory."""
+        made = torch.empty((0,) * len(sizes), dtype=dtype, device="meta").as_subclass(Described)
+        made.sizes, made.memory = tuple(sizes), memory
+        return made
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        """The sizes, integers and sympy expressions."""
+        return self.sizes
+
+    def untyped_storage(self) -> Any:
+        """Return what tells memory apart: the `_cdata` of a storage."""
+        return SimpleNamespace(_cdata=self.memory)
+
+
+@dataclass(frozen=True)
+class CallSpec:
+    """How a call is flattened, as `ExportedProgram.call_spec` says it."""
+
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+
+
+@dataclass(frozen=True)
+class RunProgram:
+    """What runs of a module showed, under the names of an `ExportedProgram`."""
+
+    graph_module: torch.fx.GraphModule
+    graph_signature: ExportGraphSignature
+    state_dict: Mapping[str, torch.Tensor]
+    constants: Mapping[str, torch.Tensor]
+    call_spec: CallSpec
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]]
+    range_constraints: Mapping[Any, Any] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> torch.fx.Graph:
+        """The graph of the module."""
+        return self.graph_module.graph
+
+    def __str__(self) -> str:
+        return f"{self.graph}"

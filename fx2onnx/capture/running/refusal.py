@@ -1,0 +1,9 @@
+"""Why a module cannot be captured by running it."""
+
+from __future__ import annotations
+
+from ...errors import CaptureError
+
+
+class CannotRun(CaptureError):
+    """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""

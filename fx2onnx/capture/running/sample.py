@@ -1,0 +1,117 @@
+"""What is run: the settings of the moving sizes, and arguments of those sizes made from those that were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch._dynamo.source import ConstantSource
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.utils import _pytree as pytree
+
+from ..dynamic_shapes import DynamicDim
+from .refusal import CannotRun
+
+Setting = dict[sympy.Symbol, int]
+FURTHER = ((1, 1, 1), (1, 3, 2), (2, 3, 5))  # times the example, how much longer the first axis is, and how much more each next one
+LONGEST = 4097
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The axes that move: the symbol of each, by the identity of its tensor and its place; the ranges of the symbols, and the example's.
+
+    The symbols are those of an environment that notes whatever Python asks of them.
+    """
+
+    environment: ShapeEnv
+    sizes: Mapping[tuple[int, int], sympy.Expr]
+    ranges: Mapping[sympy.Symbol, tuple[int, int]]
+    example: Setting
+    names: Mapping[sympy.Symbol, str]
+
+    @classmethod
+    def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> Axes:
+        """Give each name a symbol, and each axis without a name its own; `past+seq` is the sum of two others, where it is their sum.
+
+        Raises:
+            CannotRun: one is an expression of another, or axes of one name differ.
+        """
+        tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, torch.Tensor)}
+        found = [(dim, tensors[dim.tensor].shape[dim.axis]) for dim in dims]
+        environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        plain = {dim.name: size for dim, size in found}
+        composed = {name: parts for name, size in plain.items() if (parts := _sum_of(name, size, plain)) is not None}
+        symbols = {name: _new_symbol(environment, name, size) for name, size in plain.items() if name not in composed}
+        sizes: dict[tuple[int, int], sympy.Expr] = {}
+        ranges = dict.fromkeys(symbols.values(), (1, LONGEST))
+        for dim, size in found:
+            if dim.derived:
+                raise CannotRun(f'"{dim.name}" is an expression of another size')
+            if size != plain[dim.name]:
+                raise CannotRun(f'axes called "{dim.name}" have {plain[dim.name]} and {size} elements')
+            if dim.name in composed:
+                sizes[dim.tensor, dim.axis] = sum(symbols[part] if part in symbols else int(part) for part in composed[dim.name])
+                continue
+            symbol = sizes[dim.tensor, dim.axis] = symbols[dim.name]
+            ranges[symbol] = max(ranges[symbol][0], dim.least), min(ranges[symbol][1], dim.most or LONGEST)
+        example = {symbol: plain[name] for name, symbol in symbols.items()}
+        return cls(environment, sizes, ranges, example, {symbol: name for name, symbol in symbols.items()})
+
+    def settings(self) -> Iterator[Setting]:
+        """Yield sizes longer than the example's, and last the least; where nothing moves the only one that there is."""
+        if not self.example:
+            yield {}
+            return
+        for times, first, step in FURTHER:
+            yield self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
+        yield self.within(dict.fromkeys(self.example, 1))
+
+    def within(self, setting: Setting) -> Setting:
+        """Return the nearest setting that the ranges allow."""
+        return {symbol: min(max(size, self.ranges[symbol][0]), self.ranges[symbol][1]) for symbol, size in setting.items()}
+
+    def at(self, arguments: Any, setting: Setting, run: int = 0) -> Any:
+        """Return copies of the arguments of these sizes: what is longer begins again, so that every value is one that was given.
+
+        Each run begins elsewhere, and its floats are a little smaller: a tensor that was made of values is not the same in two runs.
+        """
+
+        def resized(leaf: torch.Tensor) -> torch.Tensor:
+            made = leaf.detach()
+            for axis in range(leaf.dim()):
+                if (size := self.sizes.get((id(leaf), axis))) is not None:
+                    made = _resized(made, axis, int(size.subs(setting)), run)
+            return made * (1 - run / 64) if run and made.is_floating_point() else made.clone()
+
+        return pytree.tree_map_only(torch.Tensor, resized, arguments)
+
+
+def _resized(tensor: torch.Tensor, axis: int, size: int, start: int) -> torch.Tensor:
+    if tensor.shape[axis] == size and not start:
+        return tensor
+    if not tensor.shape[axis]:
+        raise CannotRun(f"the example has no elements along axis {axis} of an argument, so none of another size can be made of it")
+    return tensor.index_select(axis, (torch.arange(size, device=tensor.device) + start) % tensor.shape[axis])
+
+
+def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
+    """The names and numbers that a name like `past+seq` adds up, where these sizes do; None for any other name."""
+    parts = [part.strip() for part in name.split("+")]
+    if len(parts) == 1 or any(part not in sizes and not part.isdigit() for part in parts):
+        return None
+    return parts if sum(sizes[part] if part in sizes else int(part) for part in parts) == size else None
+
+
+def _new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:
+    symbol = environment.create_symbol(size, ConstantSource(name), dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
+    assert isinstance(symbol, sympy.Symbol)
+    return symbol
+
+
+def shown(setting: Setting) -> str:
+    """Return a setting as a person reads it."""
+    return ", ".join(f"{symbol}={size}" for symbol, size in setting.items())

@@ -1,0 +1,352 @@
+"""One run of a module, noted: each operator before it is taken apart, with where its tensors come from and its plain numbers."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import torch
+from torch import nn
+from torch._dispatch.python import enable_python_dispatcher
+from torch._export.utils import _compiling_state_context
+from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from torch.nn.modules import module as hooks
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...build.aliasing import HIDDEN_WRITES
+from ...build.values import expression
+from ...errors import shown_path
+from .refusal import CannotRun
+
+aten = torch.ops.aten
+Scope: TypeAlias = dict[str, tuple[str, str]]
+VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
+FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
+INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
+OWN_FOLDER = str(Path(__file__).parent)
+PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
+
+
+class Ref(NamedTuple):
+    """Where a tensor comes from: ("row", number, result), ("state", name), ("input", number) or ("constant", number)."""
+
+    kind: str
+    key: int | str
+    part: int = 0
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a call returned in one place: a tensor's sizes and dtype, and which memory it shows."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    storage: int
+    stride: tuple[int, ...]
+
+
+@dataclass
+class Row:
+    """One call of an operator: the leaves of its arguments, tensors as a `Ref`, and what it returned."""
+
+    op: torch._ops.OpOverload
+    leaves: list[Any]
+    spec: pytree.TreeSpec
+    made: list[Made | Any]
+    many: bool
+    line: str = ""
+    scope: Scope = field(default_factory=dict)
+
+    @property
+    def kind(self) -> Any:
+        """What is the same at all sizes: the operator, how its arguments are nested, and how much it returns."""
+        return self.op, self.spec, len(self.made), self.many
+
+
+class Follower(Protocol):
+    """Somebody who is told of a run while it goes on."""
+
+    def follow(self, recorder: Recorder) -> AbstractContextManager[Any]:
+        """Return what watches the run."""
+
+    def row(self, row: Row) -> None:
+        """Take a call that was just made. May raise an error, which ends the run."""
+
+
+@dataclass
+class Trace:
+    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`."""
+
+    rows: list[Row]
+    returned: list[Any]
+    spec: pytree.TreeSpec
+    constants: list[torch.Tensor]
+
+
+class Recorder(ProxyTorchDispatchMode):
+    """Notes calls of operators as torch dispatches them, before anything is taken apart: the place of torch.export's own tracer.
+
+    Tensors are told by identity, and by the memory that they show, since what an operator returns may be another object on its way
+    to Python; all are kept until the run is over, so that neither is used twice.
+    """
+
+    def __init__(self, state: Mapping[str, torch.Tensor], follower: Follower | None = None, scopes: Scopes | None = None) -> None:
+        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
+        self._mode_key = None  # type: ignore[assignment]  # this one gives way to no other
+        self.pre_dispatch = True
+        self.rows: list[Row] = []
+        self.constants: list[torch.Tensor] = []
+        self.refused: Exception | None = None
+        self._follower, self._scopes = follower, scopes
+        self._kept: list[torch.Tensor] = []
+        self._refs: dict[int, Ref] = {}
+        self._by_layout: dict[Any, Ref] = {}
+        self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
+        for name, tensor in state.items():
+            self.place(tensor, Ref("state", name), name)
+
+    def __enter__(self) -> Recorder:
+        return TorchDispatchMode.__enter__(self)
+
+    def __exit__(self, *raised: Any) -> None:
+        TorchDispatchMode.__exit__(self, *raised)
+
+    def place(self, tensor: torch.Tensor, ref: Ref, given_as: str = "") -> None:
+        """Note where a tensor comes from, and its memory where that was there before the run."""
+        self._refs.setdefault(id(tensor), ref)
+        self._kept.append(tensor)
+        if tensor.layout == torch.strided and type(tensor) in PLAIN:
+            self._by_layout.setdefault(_layout(tensor), ref)
+        if given_as and tensor.layout == torch.strided:
+            self._given.setdefault(tensor.untyped_storage()._cdata, given_as)
+
+    def ref(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from; one that no call has made is a constant."""
+        found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
+        return found if found is not None else self._constant(tensor)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether a call that was noted made this tensor, or it was there before."""
+        return id(tensor) in self._refs or _layout(tensor) in self._by_layout
+
+    def _constant(self, tensor: torch.Tensor) -> Ref:
+        if type(tensor) not in PLAIN:
+            raise self.refusal(f"a {type(tensor).__name__} is made where runs do not show it")
+        self.constants.append(tensor)
+        self.place(tensor, Ref("constant", len(self.constants) - 1), "a constant")
+        return Ref("constant", len(self.constants) - 1)
+
+    def refusal(self, why: str) -> Exception:
+        """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
+        return self.refuse(CannotRun(f"{why} at {line_of(sys._getframe(1))}"))
+
+    def refuse(self, error: Exception) -> Exception:
+        """Keep the first error that ends the run, and return it."""
+        self.refused = self.refused or error
+        return self.refused
+
+    def __sym_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Compute with sizes: that needs no note, since their expressions say all."""
+        return func(*args, **(kwargs or {}))
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Note the call, and make it."""
+        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
+            return self._noted(func, args, kwargs or {})
+
+    def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        if func is aten.contiguous.default:
+            return self._contiguous(args[0])
+        self._check(func, args, kwargs)
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        if self._follower is not None:
+            told = [expression(leaf) for leaf in told]
+            args, kwargs = pytree.tree_unflatten(list(map(_plain, leaves)), spec)
+        out = func(*args, **kwargs)
+        row = Row(func, told, spec, [], isinstance(out, (tuple, list)))
+        for part, result in enumerate(out if row.many else (out,)):
+            row.made.append(self._made(result, Ref("row", len(self.rows), part)))
+        self.rows.append(row)
+        if self._follower is not None:
+            self._tell(self._follower, row)
+        return out
+
+    def _tell(self, follower: Follower, row: Row) -> None:
+        assert self._scopes is not None
+        row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
+        try:
+            follower.row(row)
+        except Exception as error:  # noqa: BLE001 - it ends the run, also where the model catches it
+            raise self.refuse(error) from None
+
+    def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
+        ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        self.place(made, ref, "a contiguous copy")
+        self._by_layout[_layout(made)] = ref
+        return made
+
+    def _made(self, result: Any, ref: Ref) -> Any:
+        if not isinstance(result, torch.Tensor):
+            return result
+        if result.layout != torch.strided or type(result) not in PLAIN:
+            raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
+        if id(result) not in self._refs:
+            self.place(result, ref)
+        self._by_layout[_layout(result)] = self._refs[id(result)]
+        return Made(tuple(result.shape), result.dtype, result.untyped_storage()._cdata, result.stride())
+
+    def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Refuse, before it is made, a call that reads values or changes what was there before."""
+        if not isinstance(func, torch._ops.OpOverload):
+            raise self.refusal(f"{func} is called, which has graphs of its own,")
+        if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
+            raise self.refusal("a value is read")
+        if torch.Tag.dynamic_output_shape in func.tags and not _is_plain_index(func, args) and not _has_classes(func, args):
+            raise self.refusal(f"the size of what {func} returns depends on values")
+        for tensor in _written(func, args, kwargs):
+            if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
+                raise self.refusal(f"{name} is changed")
+
+
+def _plain(leaf: Any) -> Any:
+    """A size as the number that it is in this run."""
+    return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
+
+
+def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
+    return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
+
+
+def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
+    return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
+
+
+def _written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    """The tensors that a call changes."""
+    if func in HIDDEN_WRITES and args[TRAINING]:
+        yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
+    if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
+        return
+    for position, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            given = args[position] if position < len(args) else kwargs.get(declared.name)
+            yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
+
+
+def _layout(tensor: torch.Tensor) -> Any:
+    return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+
+
+def line_of(frame: Any) -> str:
+    """Return `file.py:14 in forward` of the innermost frame outside torch and of this package."""
+    found = _outside(frame)
+    return f"{shown_path(found.f_code.co_filename)}:{found.f_lineno} in {found.f_code.co_name}" if found is not None else "an unknown line"
+
+
+def frame_text(frame: Any) -> str:
+    """Return the innermost frame outside torch as a traceback has it."""
+    found = _outside(frame)
+    return f'File "{found.f_code.co_filename}", line {found.f_lineno}, in {found.f_code.co_name}' if found is not None else ""
+
+
+def line_in(text: str) -> str:
+    """Return `file.py:14 in forward` of a frame as a traceback has it."""
+    found = FRAME.match(text)
+    return f"{shown_path(found['path'])}:{found['line']} in {found['name']}" if found else "an unknown line"
+
+
+def _outside(frame: Any) -> Any:
+    while frame is not None and is_within_torch(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def is_within_torch(path: str) -> bool:
+    """Return whether a file is torch's, or of this folder."""
+    return "/torch/" in path or path.startswith((OWN_FOLDER, "<"))
+
+
+class Scopes:
+    """The modules that are being called, from the outermost, as torch.export writes them beside each node."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._stack: list[tuple[str, str]] = []
+        self._now: Scope = {}
+
+    def now(self) -> Scope:
+        """Return them at this moment."""
+        return self._now
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Follow, while it lasts, the calls of modules."""
+        handles = (
+            hooks.register_module_forward_pre_hook(lambda module, args: self._enter(module)),
+            hooks.register_module_forward_hook(lambda module, args, out: self._leave(), always_call=True),
+        )
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _enter(self, module: nn.Module) -> None:
+        kind = type(module)
+        self._stack.append((self._paths.get(id(module), ""), f"{kind.__module__}.{kind.__qualname__}"))
+        self._now = _as_stack(self._stack)
+
+    def _leave(self) -> None:
+        self._stack.pop()
+        self._now = _as_stack(self._stack)
+
+
+def _as_stack(stack: list[tuple[str, str]]) -> Scope:
+    return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Return parameters and buffers by name, each tensor once."""
+    found: dict[int, tuple[str, torch.Tensor]] = {}
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        found.setdefault(id(tensor), (name, tensor))
+    return dict(found.values())
+
+
+def trace(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]], follower: Follower | None = None) -> Trace:
+    """Run a module on arguments that are its own to keep, and return what it did.
+
+    Args:
+        follower: is told of each call as it is made, with its line and the modules around it.
+
+    Raises:
+        CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
+    """
+    scopes = Scopes(model) if follower else None
+    recorder = Recorder(state_of(model), follower, scopes)
+    for number, leaf in enumerate(pytree.tree_leaves(arguments)):
+        if isinstance(leaf, torch.Tensor):
+            recorder.place(leaf, Ref("input", number), f"input {number}")
+    args, kwargs = arguments
+    with ExitStack() as stack:
+        for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
+            stack.enter_context(context)
+        stack.enter_context(scopes.followed() if scopes else nullcontext())
+        stack.enter_context(follower.follow(recorder) if follower else nullcontext())
+        answers = model(*args, **kwargs)
+    if recorder.refused is not None:
+        raise recorder.refused
+    leaves, spec = pytree.tree_flatten(answers)
+    returned = [recorder.ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
+    return Trace(recorder.rows, returned, spec, recorder.constants)

@@ -1,0 +1,115 @@
+"""Sizes that know their expression: a run in which `x.shape` gives symbols, and no value leaves a tensor unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import sympy
+import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+from ...build.values import Size
+from .trace import Recorder, Ref
+
+READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
+COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
+CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Tracked(TorchFunctionMode):
+    """While it lasts, moving sizes are symbols of an environment, which notes what Python asks of them; values stay inside tensors.
+
+    A function of torch that is written in Python is run without its question whether somebody takes its place, so that what it asks of
+    sizes is noted as well.
+
+    Args:
+        sizes: of what each call has made so far, filled while the run goes on.
+    """
+
+    def __init__(self, recorder: Recorder, sizes: Mapping[Ref, tuple[Size, ...]], environment: ShapeEnv) -> None:
+        super().__init__()
+        self._recorder, self._sizes, self._environment = recorder, sizes, environment
+        self._within: list[Any] = []  # a method of torch may call its own namesake underneath
+        self._special: dict[Any, Callable[..., Any]] = {
+            torch.Tensor.shape.__get__: self._shape,  # type: ignore[attr-defined]
+            torch.Tensor.size: self._size,
+            torch.Tensor.numel: self._numel,
+            torch.numel: self._numel,
+            torch.Tensor.nelement: self._numel,
+            torch.Tensor.__len__: self._length,
+            torch.Tensor.stride: self._stride,
+        }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call, and see to it that what it returns is known to come from its arguments."""
+        kwargs = kwargs or {}
+        if (special := self._special.get(func)) is not None:
+            return special(func(*args, **kwargs), *args, **kwargs)
+        if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
+            raise self._recorder.refusal(f"{func.__name__}() reads values")
+        constants = len(self._recorder.constants)
+        out = self._called(func, args, kwargs)
+        given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        made = self._recorder.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
+        if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
+            raise self._recorder.refusal(f"{func.__name__}() reads values")
+        if given and isinstance(out, torch.Tensor) and not self._recorder.knows(out):
+            raise self._recorder.refusal(f"{getattr(func, '__name__', func)}() makes a tensor of others where runs do not show it")
+        return out
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if func in self._within or not _asks(func):
+            return func(*args, **kwargs)
+        self._within.append(func)
+        try:
+            with self:
+                return _unasked(func)(*args, **kwargs)
+        finally:
+            self._within.pop()
+
+    def _of(self, tensor: torch.Tensor) -> tuple[Size, ...]:
+        """The sizes of a tensor, as far as they are known."""
+        return self._sizes.get(self._recorder.ref(tensor), tuple(tensor.shape))
+
+    def _number(self, value: int, size: Size) -> Any:
+        return value if isinstance(size, int) else self._environment.create_symintnode(size, hint=value)
+
+    def _shape(self, found: torch.Size, tensor: torch.Tensor, *_: Any) -> Any:
+        sizes = self._of(tensor)
+        return found if all(isinstance(size, int) for size in sizes) else torch.Size(map(self._number, found, sizes))
+
+    def _size(self, found: Any, tensor: torch.Tensor, dim: int | None = None) -> Any:
+        return self._shape(tensor.shape, tensor) if dim is None else self._number(found, self._of(tensor)[dim])
+
+    def _numel(self, found: int, tensor: torch.Tensor) -> Any:
+        product = sympy.prod(self._of(tensor))
+        return self._number(found, product if sympy.sympify(product).free_symbols else int(product))
+
+    def _length(self, found: int, tensor: torch.Tensor) -> int:
+        if not isinstance(self._of(tensor)[0], int):
+            raise self._recorder.refusal("len() makes a plain integer of a size that moves")
+        return found
+
+    def _stride(self, found: Any, tensor: torch.Tensor, *_: Any, **__: Any) -> Any:
+        if not all(isinstance(size, int) for size in self._of(tensor)):
+            raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
+        return found
+
+
+def _asks(func: Any) -> bool:
+    """Whether a function is written in Python, is torch's, and asks whether a mode takes its place."""
+    return isinstance(func, FunctionType) and func.__module__.startswith("torch") and not set(CHECKS).isdisjoint(func.__code__.co_names)
+
+
+@cache
+def _unasked(func: FunctionType) -> Callable[..., Any]:
+    """Return the function without the question whether a mode takes its place: the answer is always no."""
+    scope = {**func.__globals__, **{name: lambda *args: False for name in CHECKS if name in func.__globals__}}
+    made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, func.__closure__)
+    made.__kwdefaults__ = func.__kwdefaults__
+    return made

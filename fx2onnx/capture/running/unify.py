@@ -1,0 +1,291 @@
+"""The graph of a run, written while it goes on and held against runs at other settings."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sympy
+import torch
+from torch import nn
+from torch._export.utils import _bind_signature_to_inputs
+from torch.export import graph_signature as signatures
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, SymIntArgument, TensorArgument
+from torch.utils import _pytree as pytree
+
+from ...build.values import Size, python_number
+from .explain import Ambiguous, Explanations, Unexplained
+from .operator_sizes import OperatorSizes, Sizes, moving, steps
+from .program import CallSpec, Described, RunProgram
+from .refusal import CannotRun
+from .sample import Axes, shown
+from .trace import Made, Recorder, Ref, Row, Trace, line_in, state_of
+from .tracked_sizes import Tracked
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def first_difference(one: Trace, other: Trace) -> int | None:
+    """Return the number of the first call that two runs do not share; None when they share all."""
+    for number, (a, b) in enumerate(zip(one.rows, other.rows, strict=False)):
+        if a.kind != b.kind:
+            return number
+    return None if len(one.rows) == len(other.rows) else min(len(one.rows), len(other.rows))
+
+
+class Writer:
+    """Writes the graph of a run while it goes on, held at each call against runs that were made at other settings.
+
+    Args:
+        traces: of the other runs.
+        sizes: explains integers of this run and of those, in this order.
+    """
+
+    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, traces: Sequence[Trace], sizes: Explanations) -> None:
+        self.model, self.axes, self.arguments, self.traces, self.sizes = model, axes, arguments, traces, sizes
+        self.graph = torch.fx.Graph()
+        self.known: dict[Ref, tuple[Size, ...]] = {}
+        self._names: set[str] = set()  # of placeholders
+        self._nodes: dict[Ref, torch.fx.Node] = {}
+        self._rows: list[torch.fx.Node] = []
+        self._specs: list[InputSpec] = []
+        self._inputs: list[InputSpec] = []
+        self._persistent = model.state_dict(keep_vars=True)
+        self._constants: dict[str, torch.Tensor] = {}
+        self._of_operators = OperatorSizes(axes.example, axes.names)
+        self._place_state()
+        self._place_inputs()
+        self._first = self._nodes_before_calls()
+
+    @contextmanager
+    def follow(self, recorder: Recorder) -> Iterator[None]:
+        """Watch the run: its sizes are symbols from here on."""
+        self._recorder = recorder
+        with Tracked(recorder, self.known, self.axes.environment):
+            yield
+
+    def row(self, row: Row) -> None:
+        """Write a call.
+
+        Raises:
+            CannotRun: another run makes another call here, or something differs that sizes do not explain.
+            Ambiguous: another run would tell.
+        """
+        number = len(self._rows)
+        others = [trace.rows[number] if number < len(trace.rows) else None for trace in self.traces]
+        for run, other in enumerate(others):
+            if other is None or other.kind != row.kind:
+                raise self._difference(row, other, run)
+        self._write(number, row, [other for other in others if other is not None])
+
+    def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
+        usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
+        at = f"{other.op if other is not None else 'nothing more'} at {shown(self.sizes.settings[run + 1])}"
+        return CannotRun(f"what it calls depends on its sizes: {usually}, but {at}")
+
+    def program(self, trace: Trace) -> RunProgram:
+        """Return the program, once the run is over.
+
+        Raises:
+            CannotRun: another run calls more, or what is returned differs.
+        """
+        for run, other in enumerate(self.traces):
+            if len(other.rows) > len(self._rows):
+                raise self._difference(None, other.rows[len(self._rows)], run)
+        outputs = self._returned(trace)
+        self.graph.eliminate_dead_code()
+        signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
+        spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec)
+        module = torch.fx.GraphModule(nn.Module(), self.graph)
+        return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments)
+
+    def _placed(self, name: str, ref: Ref, value: Any) -> torch.fx.Node:
+        node = self.graph.placeholder(name)
+        if name not in self._names:
+            node.name = name  # also where it is one of Python's own, `input`, which torch.fx would number
+        node.target = node.name  # a graph may have two of one name, its code not
+        self._names.add(node.name)
+        node.meta["val"] = value
+        if isinstance(value, Described):
+            self.known[ref], self._nodes[ref] = value.sizes, node
+        return node
+
+    def _place_state(self) -> None:
+        buffers = dict(self.model.named_buffers())
+        for name, tensor in state_of(self.model).items():
+            kind = InputKind.BUFFER if name in buffers else InputKind.PARAMETER
+            node = self._placed(f"{'b' if name in buffers else 'p'}_{_identifier(name)}", Ref("state", name), _described(tensor))
+            persistent = name in self._persistent if name in buffers else None
+            self._specs.append(InputSpec(kind, TensorArgument(node.name), name, persistent))
+            if name not in self._persistent:
+                self._constants[name] = tensor
+
+    def _place_inputs(self) -> None:
+        leaves = pytree.tree_leaves(self.arguments)
+        for number, (leaf, name) in enumerate(zip(leaves, _names_of_inputs(self.model, self.arguments), strict=True)):
+            if not isinstance(leaf, torch.Tensor):
+                node = self._placed(name, Ref("input", number), leaf)
+                self._inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(node.name, leaf), None))
+                continue
+            sizes = tuple(self.axes.sizes.get((id(leaf), axis), size) for axis, size in enumerate(leaf.shape))
+            node = self._placed(name, Ref("input", number), Described.of(sizes, leaf.dtype, leaf.untyped_storage()._cdata))
+            self._inputs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name), None))
+
+    def _nodes_before_calls(self) -> torch.fx.Node:
+        """The node that further inputs are put before: the first of the user's, so that those stay last."""
+        placeholders = list(self.graph.nodes)
+        return placeholders[len(self._specs)] if self._inputs else self.graph._root
+
+    def _constant(self, ref: Ref) -> torch.fx.Node:
+        """The input of a tensor that was there before the run, or made of Python's numbers: the same in all runs."""
+        number = int(ref.key)
+        first = self._recorder.constants[number]
+        others = [trace.constants[number] if number < len(trace.constants) else None for trace in self.traces]
+        if any(other is not first and (other is None or not _equal(first, other)) for other in others):
+            raise CannotRun(f"a tensor that no operator made, {tuple(first.shape)} of {first.dtype}, differs between runs")
+        target = f"lifted_tensor_{number}"
+        with self.graph.inserting_before(self._first):
+            node = self._placed(f"c_{target}", ref, _described(first))
+        self._constants[target] = first.detach()
+        self._specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
+        return node
+
+    def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:
+        leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
+        args, kwargs = pytree.tree_unflatten(leaves, row.spec)
+        name = self.graph._target_to_str(row.op.overloadpacket.__name__)
+        node = self.graph.create_node("call_function", row.op, tuple(args), kwargs, name=name)
+        told = self._of_operators.of(node) if steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves)) else []
+        parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
+        found = [self._result(row, node, Ref("row", number, part), made, told) for part, made in parts]
+        node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
+        self._rows.append(node)
+        if not row.many:
+            self._nodes[Ref("row", number)] = node
+
+    def _leaf(self, row: Row, values: tuple[Any, ...]) -> Any:
+        first = values[0]
+        if isinstance(first, Ref):
+            if any(value != first for value in values):
+                raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+            return self._node(first)
+        if isinstance(first, sympy.Basic):
+            if self.sizes.learn(first, values[1:]):
+                return first
+            if first.free_symbols:
+                raise CannotRun(f"{row.op} takes {first} at {line_in(row.line)}, but {values[1:]} at other sizes")
+            first = python_number(first)
+        if type(first) is int and all(type(value) is int for value in values[1:]):
+            return self._size(row, (first, *values[1:]))
+        if not all(_alike(first, value) for value in values[1:]):
+            listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
+            raise CannotRun(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
+        return first
+
+    def _node(self, ref: Ref) -> torch.fx.Node:
+        if ref.kind == "constant" and ref not in self._nodes:
+            return self._constant(ref)
+        if ref not in self._nodes:
+            whole = self._rows[int(ref.key)]
+            part = self.graph.call_function(operator.getitem, (whole, ref.part))
+            part.meta.update(whole.meta, val=whole.meta["val"][ref.part])
+            self._nodes[ref] = part
+        return self._nodes[ref]
+
+    def _result(self, row: Row, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes) -> Any:
+        first = made[0]
+        if not isinstance(first, Made):
+            return first
+        if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
+            raise CannotRun(f"{row.op} returns another dtype or number of axes at another size at {line_in(row.line)}")
+        shapes = list(zip(*(other.shape for other in made), strict=True))
+        sizes = self._as_told(shapes, told, ref.part)
+        if sizes is None:
+            try:
+                sizes = tuple(self._size(row, found) for found in shapes)
+            except (CannotRun, Ambiguous):
+                sizes = self._as_told(shapes, self._of_operators.of(node), ref.part)
+                if sizes is None:
+                    raise
+        self.known[ref] = sizes
+        return Described.of(sizes, first.dtype, first.storage)
+
+    def _as_told(self, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int) -> tuple[Size, ...] | None:
+        """The sizes of a result that torch works out, where they give what the runs gave."""
+        sizes = told[part] if part < len(told) else None
+        if sizes is None or len(sizes) != len(shapes):
+            return None
+        return sizes if all(self.sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
+
+    def _size(self, row: Row, values: tuple[int, ...]) -> Size:
+        try:
+            return self.sizes.of(values)
+        except Unexplained as error:
+            raise CannotRun(f"{row.op} takes or gives {values} at {line_in(row.line)}, which its sizes do not explain") from error
+
+    def _returned(self, trace: Trace) -> list[OutputSpec]:
+        results: list[Any] = []
+        specs = []
+        for values in zip(trace.returned, *(other.returned for other in self.traces), strict=True):
+            results.append(self._result_of_the_model(values))
+            specs.append(OutputSpec(OutputKind.USER_OUTPUT, _argument(results[-1]), None))
+        self.graph.output(tuple(results))
+        return specs
+
+    def _result_of_the_model(self, values: tuple[Any, ...]) -> Any:
+        first = values[0]
+        if isinstance(first, sympy.Basic) and not first.free_symbols:
+            first = python_number(first)
+        if isinstance(first, sympy.Basic) and self.sizes.learn(first, values[1:]):
+            node = self.graph.call_function(operator.index, (first,))
+            node.meta["val"] = self.axes.environment.create_symintnode(first, hint=None)
+            return node
+        if not all(_alike(first, value) for value in values[1:]):
+            raise CannotRun(f"it returns {', '.join(map(repr, dict.fromkeys(values)))}, as the sizes are")
+        return self._node(first) if isinstance(first, Ref) else first
+
+
+def _argument(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
+    if not isinstance(result, torch.fx.Node):
+        return ConstantArgument("", result)
+    return TensorArgument(result.name) if isinstance(result.meta["val"], torch.Tensor) else SymIntArgument(result.name)
+
+
+def _has_symbols(leaves: Sequence[Any]) -> bool:
+    return any(isinstance(leaf, sympy.Basic) for leaf in leaves)
+
+
+def _described(tensor: torch.Tensor) -> Described:
+    return Described.of(tuple(tensor.shape), tensor.dtype, tensor.untyped_storage()._cdata)
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return type(a) is type(b) and (a is b or bool(a == b))
+
+
+def _names_of_inputs(model: nn.Module, arguments: Arguments) -> Iterator[str]:
+    """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them."""
+    args, kwargs = arguments
+    combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
+    for path, _ in pytree.tree_flatten_with_path(combined)[0]:
+        yield "_".join(_key(entry).lower() for entry in path)
+
+
+def _key(entry: Any) -> str:
+    if isinstance(entry, pytree.MappingKey):
+        return re.sub(r"[^a-zA-Z0-9]", "_", str(entry.key))
+    return str(entry.idx) if isinstance(entry, pytree.SequenceKey) else str(entry.name)

@@ -1,0 +1,265 @@
+"""A module that is captured by running it is right at sizes that were never run, or refused with the line."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.modules import module as hooks
+
+from exportlab import to_onnx
+from fx2onnx import ToOnnxError
+from fx2onnx.capture.by_export import capture_by_export
+from fx2onnx.capture.running.by_running import capture_by_running
+from fx2onnx.capture.running.refusal import CannotRun
+from fx2onnx.errors import FrozenDimension, UnsupportedArgument
+
+ROWS = ({0: "rows"},)
+NEVER_RUN = (1, 2, 7, 129)
+HERE = r"\S*test_by_running\.py:\d+ in "
+
+
+class Of(nn.Module):
+    """A function of one input."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+def caught(x: Tensor) -> Tensor:
+    """A test of a value whose error the model itself catches."""
+    try:
+        return x if x.sum() > 0 else -x
+    except Exception:  # noqa: BLE001 - what such models do
+        return x * 3
+
+
+TAKEN: dict[str, Callable[[Tensor], Any]] = {
+    "layers": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).forward,
+    "a size as a factor": lambda x: x * x.shape[0],
+    "a root of a size": lambda x: x / x.shape[0] ** 0.5,
+    "products of sizes": lambda x: x.reshape(x.shape[0] * 2, -1).sum(1),
+    "a size in steps": lambda x: x[: x.shape[0] // 3 + 1],
+    "every third row": lambda x: x[1::3],
+    "padded to a multiple": lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 8)),
+    "pooled in wide steps": lambda x: F.max_pool1d(F.pad(x.T[None], (0, 16)), 16).squeeze(0),
+    "positions": lambda x: x + torch.arange(x.shape[0])[:, None],
+    "made of sizes": lambda x: x + torch.ones(x.shape),
+    "another tensor of the same memory": lambda x: torch.as_tensor(x) + x.data + x.detach(),
+    "written into a copy": lambda x: x.clone().add_(1),
+    "a view of a copy written": lambda x: _column_set(x.clone()),
+    "a constant": lambda x: x + torch.tensor([1.0, 2.0, 3.0, 4.0]),
+    "the number of elements": lambda x: x / x.numel(),
+    "a size returned": lambda x: (x + 1, x.shape[0]),
+}
+REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "numpy": (lambda x: torch.from_numpy(numpy.sin(x.numpy())), "numpy.. reads values at " + HERE),
+    "asarray": (lambda x: torch.from_numpy(numpy.asarray(x) * 2), "__array__.. reads values at " + HERE),
+    "tolist": (lambda x: torch.tensor(x.tolist()), "tolist.. reads values"),
+    "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads values|differs between runs"),
+    "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
+    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "reads values"),
+    "item": (lambda x: x * x.sum().item(), "a value is read at " + HERE),
+    "if": (lambda x: x if x.sum() > 0 else -x, "a value is read at " + HERE),
+    "an error that is caught": (caught, "a value is read at " + HERE),
+    "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
+    "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),
+    "a mask": (lambda x: x[x > 0], "depends on values"),
+    "an input written": (lambda x: x.add_(1), "input 0 is changed at " + HERE),
+    "a row of an input written": (lambda x: x[0].add_(1), "input 0 is changed"),
+    "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
+    "cond": (
+        lambda x: torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: -y, (x,)),
+        "UncapturedHigherOrderOp|not registered",
+    ),
+}
+REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "a test of a size": (lambda x: x if x.shape[0] > 100 else -x, "only rows <= 100 is exported: the test at .*" + HERE),
+    "a test of the number of elements": (lambda x: x if x.numel() > 1000 else -x, "the test at .*" + HERE),
+    "len": (lambda x: x if len(x) > 100 else -x, "len.. makes a plain integer"),
+    "a size as an index": (lambda x: x * [*range(200)][x.shape[0]], "is the constant 2 after .*" + HERE),
+    "the length in bits": (lambda x: x if x.shape[0].bit_length() > 8 else -x, "is the constant 2 after .*" + HERE),
+    "the numbers of a shape": (lambda x: x if x.shape.numel() > 1000 else -x, "is the constant 2 after .*" + HERE),
+    "a key": (lambda x: {300: x}.get(x.shape[0], -x), "unhashable"),
+    "a turn for each row": (lambda x: sum(row for row in x), "depends on its sizes: aten.unbind.int at .*" + HERE),
+    "turns of a range": (lambda x: sum(x[i] for i in range(x.shape[0])), "depends on its sizes"),
+    "a tensor of a size": (lambda x: x + torch.tensor(x.shape[0]), "differs between runs"),
+    "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
+}
+
+
+def _column_set(x: Tensor) -> Tensor:
+    x[:, 1] = x[:, 0] * 2
+    return x
+
+
+@pytest.fixture
+def x() -> Tensor:
+    torch.manual_seed(0)
+    return torch.rand(2, 4) + 0.1
+
+
+def outputs(returned: Any) -> list[Tensor]:
+    """What a call returns, as a file does."""
+    return [torch.as_tensor(part) for part in (returned if isinstance(returned, tuple) else (returned,))]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+def test_what_is_taken_is_right_at_sizes_never_run(name: str, shapes: Any, x: Tensor) -> None:
+    model = Of(TAKEN[name]).eval()
+    program = to_onnx(model, (x,), dynamic_shapes=shapes, capture="run")
+    assert program.report.capture == "run"
+    for rows in NEVER_RUN if shapes else (2,):
+        given = torch.rand(rows, 4)
+        with torch.no_grad():
+            wanted = outputs(model(given.clone()))
+        for found, own in zip(program(given), wanted, strict=False):
+            torch.testing.assert_close(found, own)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+def test_what_runs_do_not_show_is_refused_and_nothing_is_changed(name: str, shapes: Any, x: Tensor) -> None:
+    function, why = REFUSED[name]
+    before = x.clone()
+    with pytest.raises(CannotRun, match=why):
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=shapes, capture="run")
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("name", REFUSED_MOVING)
+def test_what_asks_for_a_size_is_taken_where_it_stays_and_refused_where_it_moves(name: str, x: Tensor) -> None:
+    function, why = REFUSED_MOVING[name]
+    assert to_onnx(Of(function).eval(), (x,), capture="run").report.capture == "run"
+    with pytest.raises((CannotRun, FrozenDimension), match=why):
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS, capture="run")
+
+
+class Counts(nn.Module):
+    """Writes into a buffer, through a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(2))
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen[:1].add_(1)
+        return x + self.seen.sum()
+
+
+class Twice(nn.Module):
+    """Blocks inside, and random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(self.layer(x)) + 0 * torch.rand_like(x)
+
+
+@pytest.mark.parametrize("model", [Counts(), Twice()], ids=["refused", "taken"])
+def test_the_model_and_its_surroundings_are_as_before(model: nn.Module, x: Tensor) -> None:
+    model.eval()
+    held = copy.deepcopy(model.state_dict())
+    attributes = {name: dict(vars(module)) for name, module in model.named_modules()}
+    random, given = torch.get_rng_state(), x.clone()
+    global_hooks = dict(hooks._global_forward_hooks), dict(hooks._global_forward_pre_hooks)
+    try:
+        to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run")
+    except ToOnnxError as error:
+        assert "seen is changed" in str(error)  # noqa: PT017 - one of the two is taken
+    assert all(torch.equal(value, held[name]) for name, value in model.state_dict().items())
+    assert {name: dict(vars(module)) for name, module in model.named_modules()} == attributes
+    assert torch.equal(torch.get_rng_state(), random)
+    assert torch.equal(x, given)
+    assert (hooks._global_forward_hooks, hooks._global_forward_pre_hooks) == global_hooks
+    assert torch.is_grad_enabled()
+    assert not torch.compiler.is_exporting()
+
+
+def test_auto_says_why_it_took_torch_export(x: Tensor) -> None:
+    taken = to_onnx(Of(TAKEN["layers"]).eval(), (x,), dynamic_shapes=ROWS, capture="auto").report
+    assert (taken.capture, taken.not_run) == ("run", "")
+    fallen = to_onnx(Of(REFUSED["nonzero"][0]).eval(), (x,), capture="auto").report
+    assert fallen.capture == "torch.export"
+    assert "CannotRun: the size of what aten.nonzero.default returns depends on values" in fallen.not_run
+
+
+def test_auto_raises_what_torch_export_says(x: Tensor) -> None:
+    with pytest.raises(FrozenDimension, match="only rows <= 100 is exported"):
+        to_onnx(Of(REFUSED_MOVING["a test of a size"][0]).eval(), (x,), dynamic_shapes=ROWS, capture="auto")
+
+
+def test_another_capture_is_refused(x: Tensor) -> None:
+    with pytest.raises(UnsupportedArgument, match="capture='fast'"):
+        to_onnx(Of(TAKEN["layers"]), (x,), capture="fast")
+
+
+@pytest.mark.parametrize(
+    "options", [{"strict": True}, {"functions": (nn.Linear,)}, {"dump_exported_program": True}], ids=lambda options: next(iter(options))
+)
+def test_what_torch_export_alone_does_is_left_to_it(options: dict[str, Any], x: Tensor) -> None:
+    with pytest.raises(CannotRun, match=r"is done by torch\.export alone"):
+        to_onnx(Of(TAKEN["layers"]).eval(), (x,), capture="run", **options)
+
+
+class Convnet(nn.Module):
+    """Convolutions and pools of moving sides, statistics, and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3))
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, image: Tensor) -> Tensor:
+        return self.head(self.body(image).mean((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "shapes"),
+    [
+        (nn.Sequential(nn.Linear(4, 8), nn.ReLU()), torch.rand(2, 4), ROWS),
+        (Convnet(), torch.rand(2, 3, 32, 32), ({0: "batch", 2: "height", 3: "width"},)),
+        (nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), torch.rand(2, 5, 16), ({0: "batch", 1: "seq"},)),
+        (nn.GRU(4, 8, batch_first=True), torch.rand(2, 5, 4), ({0: "batch"},)),
+    ],
+    ids=["layers", "convnet", "transformer", "gru"],
+)
+def test_both_captures_call_the_same_operators(model: nn.Module, given: Tensor, shapes: Any) -> None:
+    by_run = capture_by_running(model.eval(), (given,), {}, shapes)
+    by_export = capture_by_export(model.eval(), (given,), {}, shapes)
+    assert operators(by_run.program) == operators(by_export.program)
+    assert sorted(by_run.dim_names.values()) == sorted(by_export.dim_names.values())
+    last = [found.program.graph_signature.input_specs[-1].arg.name for found in (by_run, by_export)]
+    assert last[0] == last[1]
+
+
+def operators(program: Any) -> list[str]:
+    """The operators of a graph, but for those that say nothing in a file."""
+    silent = ("sym_size", "contiguous", "_assert", "alias", "detach", "lift_fresh", "<built-in")
+    called = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    return [name for name in called if not any(part in name for part in silent)]
+
+
+def test_an_axis_named_as_a_sum_is_the_sum_of_the_others() -> None:
+    class Longer(nn.Module):
+        def forward(self, past: Tensor, new: Tensor, mask: Tensor) -> Tensor:
+            return torch.cat([past, new]) * mask
+
+    shapes = ({0: "past"}, {0: "seq"}, {0: "past+seq"})
+    program = to_onnx(Longer(), (torch.rand(3), torch.rand(2), torch.rand(5)), dynamic_shapes=shapes, capture="run")
+    past, new = torch.rand(9), torch.rand(4)
+    torch.testing.assert_close(program(past, new, torch.ones(13))[0], torch.cat([past, new]))

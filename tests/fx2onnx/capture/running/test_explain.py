@@ -1,0 +1,50 @@
+"""Integers seen at a few settings are explained by an expression that is right at all others, or by none."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fx2onnx.capture.running.explain import Ambiguous, Explanations, Unexplained
+
+B, S = sympy.symbols("b s", integer=True, positive=True)
+SEEN = [{B: 2, S: 7}, {B: 3, S: 9}, {B: 5, S: 12}, {B: 7, S: 22}, {B: 1, S: 1}]
+NEVER_SEEN = [{B: 11, S: 64}, {B: 4, S: 1000}, {B: 128, S: 13}]
+
+
+def seen(expression: sympy.Expr) -> tuple[int, ...]:
+    """What an expression is at the settings that were seen."""
+    return tuple(int(expression.subs(setting)) for setting in SEEN)
+
+
+@settings(max_examples=200, deadline=None)
+@given(factor=st.integers(-4, 8), other=st.integers(-4, 8), constant=st.integers(-9, 9), product=st.booleans())
+def test_sums_of_sizes_and_products_are_found(factor: int, other: int, constant: int, product: bool) -> None:
+    expression = factor * (B * S if product else B) + other * S + constant
+    found = Explanations(SEEN).of(seen(expression))
+    assert all(sympy.sympify(found).subs(at) == expression.subs(at) for at in NEVER_SEEN)
+
+
+@settings(max_examples=200, deadline=None)
+@given(step=st.integers(2, 16), offset=st.integers(-3, 20))
+def test_sizes_in_steps_are_found_or_another_run_is_asked_for(step: int, offset: int) -> None:
+    at = list(SEEN)
+    for _ in range(12):
+        values = tuple((setting[S] + offset) // step for setting in at)
+        if len(set(values)) == 1:
+            return
+        try:
+            found = Explanations(at).of(values)
+        except Ambiguous as error:
+            at.append(error.setting)
+            continue
+        assert all(int(sympy.sympify(found).subs(setting)) == (setting[S] + offset) // step for setting in NEVER_SEEN)
+        return
+    pytest.fail(f"no end of further runs: {at}")
+
+
+def test_what_no_expression_gives_is_said() -> None:
+    with pytest.raises(Unexplained):
+        Explanations(SEEN).of((4, 8, 1, 3, 17))
