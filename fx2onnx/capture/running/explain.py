@@ -61,6 +61,8 @@ class Explanations:
         """Return whether an expression gives these integers; it is what they are explained by from then on."""
         if isinstance(expression, int):
             return set(values) == {expression}
+        if not expression.free_symbols <= set(self.settings[0]):  # it has a size of its own, that values decide
+            return False
         if any(int(expression.subs(at)) != v for at, v in zip(self.settings, values, strict=True)):
             return False
         if len(set(values)) > 1:

@@ -1,0 +1,27 @@
+"""Cases of the zoo that torch.export refuses at moving sizes come out by running, right at sizes and values that were never run."""
+
+from __future__ import annotations
+
+import pytest
+
+from exportlab import to_onnx, verify, zoo
+from exportlab.outcomes import Outcome
+from fx2onnx import ToOnnxError
+from fx2onnx.capture.by_export import capture_by_export
+
+TAKEN_BY_RUNNING_ALONE = (
+    "bidirectional_by_flip", "changed_through_data", "dtype_argument", "fake_quantize_function", "gru_time_first", "last_step_by_length",
+    "lstm_bidirectional", "lstm_state_in_and_out", "lstm_unbatched", "spatial_transformer", "speech_encoder", "state_made_in_forward",
+    "unregistered_dataclass",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKEN_BY_RUNNING_ALONE)
+def test_what_torch_export_refuses_is_right(name: str) -> None:
+    case = zoo.get(name).build()
+    sample = case.samples[0]
+    with pytest.raises(ToOnnxError):
+        capture_by_export(case.module, sample.args, sample.kwargs, case.dynamic_shapes)
+    program = to_onnx(case.module, sample.args, kwargs=sample.kwargs, dynamic_shapes=case.dynamic_shapes, capture="auto")
+    assert program.report.capture == "run"
+    assert verify(program, case.module, case.samples).outcome is Outcome.OK
