@@ -89,7 +89,7 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
     return tuple(input_names or ()), tuple(output_names or ())
 
 
-def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool) -> None:
+def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool, external_data: bool | None) -> None:
     """Refuse a file that is no path or cannot be written, and what says how a file is to be written where none is.
 
     Raises:
@@ -101,7 +101,7 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
     if f is not None and not isinstance(f, (str, os.PathLike)):
         raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: write program.model_proto.SerializeToString() to it yourself")
     if f is not None:
-        check_replaceable(f)
+        check_replaceable(f, beside=bool(external_data) and export_params)
     if f is None and not export_params:
         raise UnsupportedArgument("export_params=False is about the file f: pass f, or call program.save(path, include_initializers=False)")
     if f is None and keep_initializers_as_inputs:

@@ -33,12 +33,16 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             _moved(written, target.parent / written.name)
 
 
-def check_replaceable(path: str | os.PathLike[str]) -> None:
+def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> None:
     """Refuse a path at which no file can be written, or something stands that is no file: a folder, a device, a pipe.
+
+    `beside` refuses a link too: what is written beside the file that it points to would not be found beside the link.
 
     Raises:
         OSError: `cannot write PATH: ` and what stands there, or what is missing.
     """
+    if beside and Path(path).is_symlink():
+        raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
     target = Path(os.path.realpath(path))
     folder = target.parent if Path(path).is_symlink() else Path(path).parent
     if not folder.is_dir():

@@ -11,7 +11,7 @@ import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
-from .files import written_whole
+from .files import check_replaceable, written_whole
 
 
 def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
@@ -23,8 +23,7 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
     Raises:
         OSError: it cannot be written there, or `path` is a link and the weights would not be found beside it; nothing is left behind.
     """
-    if beside and Path(path).is_symlink():
-        raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
+    check_replaceable(path, beside)
     target = Path(os.path.realpath(path))
     before = weights_of(target)
     with written_whole(path) as draft:

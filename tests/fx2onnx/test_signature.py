@@ -215,13 +215,17 @@ def test_what_is_no_path_is_refused_in_one_line(f: Any, said: str) -> None:
 
 def test_what_cannot_be_written_is_told_before_the_export(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "model.onnx")
     for name, error, said in (
         ("gone/model.onnx", FileNotFoundError, "there is no folder .*gone$"),
         ("", IsADirectoryError, "it is a folder; name a file"),
         ("pipe", FileExistsError, "it is a device, a pipe or a socket"),
+        ("link", FileExistsError, "it is a link, and weights beside"),
     ):
         with pytest.raises(error, match=rf"cannot write .*{name}: {said}"):
             to_onnx(ByValue(), (X,), tmp_path / name)
+    with pytest.raises(CaptureError):
+        to_onnx(ByValue(), (X,), tmp_path / "link", external_data=False)
 
 
 def test_it_says_what_it_does_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
