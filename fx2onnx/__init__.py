@@ -64,8 +64,7 @@ def to_onnx(
         a `torch.onnx.ONNXProgram`, with a `report`.
 
     Raises:
-        UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too.
-        OSError: `f` cannot be written; it is asked before the export.
+        UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too. OSError: `f` cannot be written.
         CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision, WrongNumbers: what the model does cannot be a file. All
             of them are `ToOnnxError`, and say where in the model and what to do.
     """
@@ -73,9 +72,7 @@ def to_onnx(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=autograd_inlining,
     )  # fmt: skip
-    check_file(
-        f, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs, external_data=external_data
-    )  # fmt: skip
+    check_file(f, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs, external_data=external_data)
     args, given = call_of(model, args, kwargs)
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
