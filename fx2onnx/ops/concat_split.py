@@ -238,7 +238,7 @@ def block_diag(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     blocks, before, rows = [at_least(g, tensor, 2) for tensor in g.promote(*tensors)], 0, []
     for block in blocks:
         after = g.sizes[1] - before - block.sizes[1]
-        rows.append(g.Pad(block, [before, after], None, [1]))
+        rows.append(g.Pad(block, [0, before, 0, after]))
         before += block.sizes[1]
     return rows[0] if len(rows) == 1 else g.Concat(*rows, axis=0)
 

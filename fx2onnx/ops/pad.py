@@ -32,7 +32,26 @@ def pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str = "constant", value:
 def constant_pad(g: Graph, x: Tensor, pad: Sequence[Size], value: float = 0) -> Tensor:
     """constant_pad_nd(x, pad, value) → Pad; nothing when there is none."""
     before, after, axes = _by_axis(x, pad)
-    return g.Pad(x, [*before, *after], g.const(value, x.dtype), axes) if axes else x
+    return pad_along(g, x, before, after, axes, g.const(value, x.dtype)) if axes else x
+
+
+def pad_along(
+    g: Graph,
+    x: Tensor,
+    before: Sequence[Size],
+    after: Sequence[Size],
+    axes: Sequence[int],
+    value: Tensor | None = None,
+    mode: str = "constant",
+) -> Tensor:
+    """Append Pad with a width for each axis of x, 0 for those that are not named, and with all axes by name.
+
+    Where a node names some, ONNX Runtime 1.31 loses count of them as it moves a Transpose past it, and refuses to run the file. Where it
+    names none, it makes the padding part of a pool behind it, which may not be padded so far.
+    """
+    widths = [dict(zip(axes, given, strict=True)) for given in (before, after)]
+    full = [of.get(axis, 0) for of in widths for axis in range(x.rank)]
+    return g.Pad(x, full, value, list(range(x.rank)), mode=mode if mode != "constant" else None)
 
 
 @translates(aten.reflection_pad1d.default, aten.reflection_pad2d.default, aten.reflection_pad3d.default)
@@ -77,7 +96,7 @@ def _padded(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
     if any(width != 0 for width in added):
         more = {axis: begin + end for axis, begin, end in zip(axes, added[: len(axes)], added[len(axes) :], strict=True)}
         sizes = [size + more.get(axis, 0) for axis, size in enumerate(x.sizes)]
-        x = g.sized(g.Pad(x, added, None, axes, mode=mode), sizes)
+        x = g.sized(pad_along(g, x, added[: len(axes)], added[len(axes) :], axes, mode=mode), sizes)
     return _cut(g, x, before, after, axes)
 
 
@@ -86,7 +105,7 @@ def _wrapped(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
     before, after, axes = _by_axis(x, pad)
     x = _cut(g, x, before, after, axes)
     added = [width - _least(width) for width in (*before, *after)]
-    return g.Pad(x, added, None, axes, mode="wrap") if any(width != 0 for width in added) else x
+    return pad_along(g, x, added[: len(axes)], added[len(axes) :], axes, mode="wrap") if any(width != 0 for width in added) else x
 
 
 def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axes: Sequence[int]) -> Tensor:

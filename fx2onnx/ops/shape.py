@@ -255,7 +255,7 @@ def take_diagonal(g: Graph, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int
 def diag_embed(g: Graph, x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """diag_embed(x, offset, dim1, dim2) → Where with the identity: x as a row where its diagonal is, 0 elsewhere."""
     size = x.sizes[-1] + abs(offset)
-    row = g.Pad(x, [max(offset, 0), max(-offset, 0)], None, [-1]) if offset else x
+    row = g.Pad(x, [*[0] * (x.rank - 1), max(offset, 0), *[0] * (x.rank - 1), max(-offset, 0)]) if offset else x
     on = identity(g, size, size, BOOL, offset)
     matrix = g.sized(g.Where(on, g.Unsqueeze(row, [-2]), g.const(0, x.dtype)), [*x.sizes[:-1], size, size])
     return permuted(g, matrix, inverse(diagonal_order(matrix, dim1, dim2)))

@@ -1,8 +1,9 @@
-"""Sizes that torch itself works out: a call made once more with tensors that have no elements, and symbols for sizes."""
+"""Sizes that operators say themselves: of slices by rule, of others by a call with tensors that have no elements, and symbols for sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import sympy
@@ -11,36 +12,62 @@ from torch._dynamo.source import ConstantSource
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from ...build.values import Size, sizes_of
 from .program import Described
-from .sample import Setting
+from .refusal import CannotRun
+from .sample import Axes, Setting
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diagonal")
+FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
+SLICE_END = 2**31
 Sizes = list[tuple[Size, ...] | None]
 
 
 class OperatorSizes:
-    """Works out the sizes of results from those of the arguments, in an environment of its own, which forgets what is asked of them."""
+    """Works out the sizes of results from those of the arguments, in an environment of its own.
 
-    def __init__(self, example: Mapping[sympy.Symbol, int], names: Mapping[sympy.Symbol, str]) -> None:
+    Args:
+        settings: at which the module was run, so that what comes out another way at one of them was seen.
+    """
+
+    def __init__(self, axes: Axes, settings: Sequence[Setting]) -> None:
+        self._example, self._settings = axes.example, settings
         self._environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-        for symbol, size in example.items():
-            self._environment.create_symbol(
-                size, ConstantSource(names[symbol]), dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True
-            )
+        for symbol, size in axes.example.items():
+            source = ConstantSource(axes.names[symbol])
+            self._environment.create_symbol(size, source, dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
         self._mode = FakeTensorMode(shape_env=self._environment)
-        self._example: Setting = dict(example)
 
     def of(self, node: torch.fx.Node) -> Sizes:
-        """Return the sizes of each result of a call; none where torch cannot say, or changes its mind about a size on the way."""
+        """Return the sizes of each result of a call; none where torch cannot say.
+
+        Raises:
+            CannotRun: torch decides something by a size that is larger than the example, and no run shows what it does then.
+        """
+        if node.target is torch.ops.aten.slice.Tensor:
+            return [_of_a_slice(node)]
+        known = len(self._environment.guards)
         try:
             with torch._C.DisableTorchFunction(), torch.no_grad(), self._mode:
                 args, kwargs = pytree.tree_map(self._argument, (node.args, dict(node.kwargs)))
                 made = node.target(*args, **kwargs)  # type: ignore[operator]
         except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
             return []
+        self._check(node, [guard.expr for guard in self._environment.guards[known:]])
         return [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in pytree.tree_leaves(made)]
+
+    def _check(self, node: torch.fx.Node, decided: Sequence[sympy.Basic]) -> None:
+        for test in decided:
+            seen = all(test.subs(setting) == sympy.true for setting in self._settings)
+            if seen and any(test.subs(setting) == sympy.false for setting in self._larger()):
+                raise CannotRun(f"{node.target} decides by its sizes: {test}")
+
+    def _larger(self) -> Iterator[Setting]:
+        further = FURTHER if len(self._example) < 3 else FURTHER[:4]
+        for more in product(further, repeat=len(self._example)):
+            yield {symbol: size + n for (symbol, size), n in zip(self._example.items(), more, strict=True)}
 
     def _argument(self, leaf: Any) -> Any:
         if isinstance(leaf, torch.fx.Node):
@@ -63,3 +90,37 @@ def moving(arguments: Sequence[torch.fx.Node]) -> bool:
     """Return whether the sizes of any of these move."""
     values = (node.meta.get("val") for node in arguments)
     return any(not isinstance(size, int) for value in values if isinstance(value, Described) for size in value.sizes)
+
+
+def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
+    """From `start` up to `end`, both within the axis, in steps."""
+    arguments: tuple[Any, ...] = (*node.args, *(None,) * 5)
+    x, dim, start, end, step = arguments[:5]
+    sizes = list(x.meta["val"].sizes)
+    axis = (dim or 0) % len(sizes)
+    first, last = _within(start or 0, sizes[axis]), _within(SLICE_END if end is None else end, sizes[axis])
+    length, step = _positive(last - first), step or 1
+    sizes[axis] = length if step == 1 else _in_steps(length + step - 1, step)
+    return tuple(sizes)
+
+
+def _within(at: Any, size: Any) -> Any:
+    """Where a position lies on an axis: counted from its end if it is negative, and never outside."""
+    if isinstance(at, int) and at >= SLICE_END:
+        return size
+    if isinstance(at, int) and isinstance(size, int):
+        return min(max(at + size if at < 0 else at, 0), size)
+    if at == 0 or at == size:
+        return at
+    from_end = at < 0 if isinstance(at, int) else at.is_negative
+    return _positive(size + at) if from_end else Min(at, size)
+
+
+def _positive(size: Any) -> Any:
+    if isinstance(size, int) or size.is_number:
+        return max(int(size), 0)
+    return size if size.is_nonnegative else Max(0, size)
+
+
+def _in_steps(size: Any, step: int) -> Any:
+    return size // step if isinstance(size, int) else FloorDiv(size, step)

@@ -68,6 +68,10 @@ class Axes:
             return
         for times, first, step in FURTHER:
             yield self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
+        if len(self.example) > 1:  # what was longer than another is shorter once
+            sizes = sorted(self.example.values())
+            order = sorted(self.example, key=lambda symbol: -self.example[symbol])
+            yield self.within({symbol: size + 2 + 3 * i for i, (symbol, size) in enumerate(zip(order, sizes, strict=True))})
         yield self.within(dict.fromkeys(self.example, 1))
 
     def within(self, setting: Setting) -> Setting:

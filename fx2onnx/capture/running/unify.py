@@ -56,7 +56,7 @@ class Writer:
         self._inputs: list[InputSpec] = []
         self._persistent = model.state_dict(keep_vars=True)
         self._constants: dict[str, torch.Tensor] = {}
-        self._of_operators = OperatorSizes(axes.example, axes.names)
+        self._of_operators = OperatorSizes(axes, sizes.settings)
         self._place_state()
         self._place_inputs()
         self._first = self._nodes_before_calls()

@@ -17,6 +17,7 @@ PADS = {
     "to a multiple": (lambda a: F.pad(a, (0, -a.shape[0] % 4)), X),
     "integers": (lambda a: (F.pad(a, (1, 1), value=1), F.pad(a.int(), (1, 1)), F.pad(a > 1, (1, 1), value=True)), count(3)),
     "float16": (lambda a: F.pad(a.half(), (1, 1), value=-INF), X),
+    "between two transposes": (lambda a: (F.pad(a.T, (0, 2)).T, F.pad(a.T[None], (1, 0)).squeeze(0).T), X),
     "nothing": (lambda a: F.pad(a, (1, 1)), torch.zeros(0)),
     "reflect": (lambda a: (F.pad(a, (1, 2, 2, 1), "reflect"), F.pad(a, (-1, 2, 0, 0), "reflect")), IMAGE),
     "replicate": (lambda a: (F.pad(a, (2, 1, 5, 0), "replicate"), F.pad(a, (1, -1, -2, 1), "replicate")), IMAGE),
