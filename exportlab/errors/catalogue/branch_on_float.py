@@ -50,6 +50,7 @@ def where() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"Could not guard on data-dependent expression [^\n]*?zuf\d+[^\n]*? \(unhinted",
+    op=r"\bif\b|(?<![.\w])(min|max)\(",
     breaks=breaks,
     fixes=(Fix("change the model", clamp), Fix("change the model", where)),
     threads=("pytorch/pytorch#153411",),

@@ -57,6 +57,7 @@ def cond() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"data-dependent expression (?:.*\bu\d+.* [<>]=? .+|(?:Eq|Ne)\(.*\bu\d+[^()\n]*, (?![01]\))[^()\n]+\)) \(unhinted",
+    op=r"\bif\b",
     breaks=breaks,
     fixes=(Fix("change the model", without_the_test), Fix("change the model", cond)),
     threads=("pytorch/pytorch#143222", "pytorch/pytorch#150891", "pytorch/pytorch#116336"),

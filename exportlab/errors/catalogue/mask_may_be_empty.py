@@ -63,6 +63,7 @@ def cond() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"Could not guard on data-dependent expression (?:Eq|Ne)\([^()]*u\d+[^()]*, 0\)",
+    op=r"numel\(|\.shape|\.size\(|\blen\(|\bany\(|^for ",
     breaks=breaks,
     fixes=(Fix("change the model", weights), Fix("change the model", harmless_when_empty), Fix("change the model", cond)),
     threads=("pytorch/pytorch#135618", "pytorch/pytorch#128906", "huggingface/transformers#38518"),

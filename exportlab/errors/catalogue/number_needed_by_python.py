@@ -74,6 +74,7 @@ def loop_operator() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"Could not extract specialized integer from data-dependent expression \S*u\d+",
+    op=r"\brange\(|\blen\(|\[",
     breaks=breaks,
     fixes=(Fix("change the model", stacked), Fix("change the model", all_then_one), Fix("change the model", loop_operator)),
     threads=("pytorch/pytorch#182345", "pytorch/pytorch#138116", "huggingface/transformers#34390"),
