@@ -9,7 +9,7 @@ import torch
 from .facts import Facts
 from .lines import SourceLine
 from .rewrite import as_cond, checked_in_python, rewritten
-from .rewrite_calls import as_vmap, with_a_copy, with_numbers_given
+from .rewrite_calls import as_vmap, only_in_training, with_a_copy, with_numbers_given
 
 VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-dependent branching|FrozenDimension|only .* is exported")
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
@@ -47,7 +47,7 @@ def _changed_test(place: SourceLine) -> str:
 
 def of_random(place: SourceLine | None) -> str:
     """Return the head of the function and the line, with what is drawn there as an argument."""
-    return rewritten(with_numbers_given, place) if place is not None else ""
+    return (rewritten(only_in_training, place) or rewritten(with_numbers_given, place)) if place is not None else ""
 
 
 def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
@@ -55,6 +55,10 @@ def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
     arguments = facts.summary.arguments if facts.summary else ()
     if name in arguments:
         return rewritten(with_a_copy(name), place) if place is not None else ""
+    if facts.kept is not None and name in ("", *facts.kept.names):
+        return facts.kept.code
+    if any(trial.options.get("mutations") and not trial.right for trial in facts.tried):
+        return ""
     feeds = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
     return STATE.format(model=model_of(facts), shapes=shapes_of(facts), feeds=feeds)
 

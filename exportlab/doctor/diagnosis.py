@@ -14,7 +14,8 @@ from ..files import written_whole
 from ..plain import plain
 from .events import Captured, Trial
 from .facts import Facts
-from .findings import Finding, findings_of, sentence, told
+from .finding import Finding, told
+from .findings import findings_of, sentence
 from .markdown import issue
 from .report import page
 from .verdict import Verdict, verdict_of

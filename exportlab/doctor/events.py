@@ -146,11 +146,47 @@ class Diverged:
 
 
 @dataclass(frozen=True)
+class Parted:
+    """Where the lines that run in eager part from others: in the `capture`, with another `sample`, or in the `second call`."""
+
+    how: str
+    at: SourceLine
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a call changes in attributes that are no buffers, and where.
+
+    Attributes:
+        code: lines to paste that hand it in and out, where these were seen to be right; by which exporters.
+    """
+
+    names: tuple[str, ...]
+    at: SourceLine | None
+    code: str = ""
+    exporters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A change of the user's lines that was tried, and is right; without a place: the search has come to its end.
+
+    Attributes:
+        at: the line that it began with. what: what is done. code: the new lines, to paste. exporters: those that are right with it.
+    """
+
+    at: SourceLine | None = None
+    what: str = ""
+    code: str = ""
+    exporters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Saved:
     """The best export was written."""
 
     path: str
 
 
-Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Trial | Diverged | Saved
+Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Trial | Diverged | Parted | Kept | Mended | Saved
 Tell = Callable[[Event], None]

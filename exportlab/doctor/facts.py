@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from ..isolation import Failure
-from .events import Capture, Captured, Diverged, Eager, Event, LeftOut, Saved, Started, Summary, Trial, Unusable
+from .events import Capture, Captured, Diverged, Eager, Event, Kept, LeftOut, Mended, Parted, Saved, Started, Summary, Trial, Unusable
+from .lines import SourceLine
 
 FLOOR = "torch.export"  # what the others stand on; its file is no ONNX
 OFFICIAL = "dynamo"
@@ -20,6 +21,8 @@ class Facts:
     Attributes:
         unusable: why the input cannot be used, and where.
         captures: by how it was captured. diverged: by label of the export.
+        parted: where the lines that run part from those of eager's first call, by what it was held against.
+        kept: what is changed in attributes. mended: the change that was seen to be right. searched: whether all were tried.
         left_out: steps that there was no time for.
     """
 
@@ -30,6 +33,10 @@ class Facts:
     captures: dict[str, Captured | Failure] = field(default_factory=dict)
     tried: list[Trial] = field(default_factory=list)
     diverged: dict[str, Diverged] = field(default_factory=dict)
+    parted: dict[str, SourceLine] = field(default_factory=dict)
+    kept: Kept | None = None
+    mended: Mended | None = None
+    searched: bool = False
     left_out: list[str] = field(default_factory=list)
     saved: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
@@ -53,6 +60,12 @@ class Facts:
                 self.tried.append(event)
             case Diverged():
                 self.diverged[event.label] = event
+            case Parted():
+                self.parted[event.how] = event.at
+            case Kept():
+                self.kept = event
+            case Mended():
+                self.mended, self.searched = (event, self.searched) if event.at else (self.mended, True)
             case Saved():
                 self.saved = event.path
             case _:

@@ -4,84 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
 from .advice import CHANGED, of_change, of_random, of_refusal, of_test
-from .events import Captured, Summary, Trial
+from .changes import with_change
+from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
+from .finding import Finding, listed
 from .hang import hangs
-from .lines import SourceLine, of_failure
+from .lines import SourceLine, of_failure, own_frames, source_line
 
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One defect.
-
-    Attributes:
-        stage: one of the stages of known errors, or `timeout`, `crash`.
-        exporters: those that have it.
-        defect: what is wrong, in one sentence. place: the user's own line, where it is known.
-        fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
-        silent: whether nothing is raised. refused: exporters that refuse the same line.
-        detail: the whole message.
-    """
-
-    stage: str
-    exporters: tuple[str, ...]
-    defect: str
-    place: SourceLine | None = None
-    fix: str = ""
-    known: KnownError | None = None
-    code: str = ""
-    silent: bool = False
-    detail: str = ""
-    refused: tuple[str, ...] = ()
-
-
-HEADLINES = {  # by stage: of one exporter, and of several
-    "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
-    "capture": ("cannot capture the model", "cannot capture the model"),
-    "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
-    "translation": ("cannot translate the model", "cannot translate the model"),
-    "optimiser": ("fails while it makes the graph smaller", "fail while they make the graph smaller"),
-    "saving": ("makes what cannot be written", "make what cannot be written"),
-    "load": ("writes a file that ONNX Runtime does not load", "write files that ONNX Runtime does not load"),
-    "run": ("writes a file that ONNX Runtime does not run", "write files that ONNX Runtime does not run"),
-    "narrow": ("refuses a sample that you gave", "refuse a sample that you gave"),
-    "timeout": ("does not come to an end", "do not come to an end"),
-    "crash": ("dies", "die"),
-}
-
-
-def headline(finding: Finding) -> str:
-    """Return in a sentence who has it, and what they do: `dynamo and torch.export cannot capture the model`."""
-    several = len(finding.exporters) > 1
-    return f"{_listed(finding.exporters)} {HEADLINES[finding.stage][several]}"
-
-
-def told(finding: Finding) -> str:
-    """Return the sentence, what it is, and who refuses the same line."""
-    refused = f"; {_listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
-    return f"{headline(finding)}{refused}: {finding.defect}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def findings_of(facts: Facts) -> list[Finding]:
     """Return what is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
     found = [finding for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
     merged = _merged(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
-    return [replace(finding, fix=_or_another(finding, facts)) for finding in merged]
+    return [replace(finding, fix=_or_another(finding, facts)) for finding in with_change(merged, facts)]
+
+
+def suspects(facts: Facts) -> list[SourceLine]:
+    """Return the lines that may be to blame, those that the findings name first."""
+    named = [finding.place for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
+    whole = [source_line(file, line) for trial in facts.tried if trial.plain and trial.failure for file, line in own_frames(trial.failure)]
+    found = [place for place in (*facts.parted.values(), *named, *whole) if place is not None]
+    return list(dict.fromkeys(found))
 
 
 def _or_another(finding: Finding, facts: Facts) -> str:
@@ -153,7 +107,8 @@ def stage_of(outcome: Outcome, failure: Failure) -> str:
 
 def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
-    known = _known(failure.message, place)
+    kept = facts.kept is not None and "MutationError" in failure.types
+    known = None if kept else _known(failure.message, place)
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
         code = of_change(name, place, facts)
@@ -271,8 +226,12 @@ def _made(
 
 def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Wrong at the very inputs of the export: the node that adds the most to it."""
-    divergence = facts.diverged.get(trial.label)
+    divergence, parted = facts.diverged.get(trial.label), facts.parted.get("capture")
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
+    if parted is not None:
+        return _made(trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted)
+    if facts.kept is not None:
+        return _of_kept(trial, failed, facts.kept)
     if divergence is None:
         return _made(trial, failed, f"another answer than eager: {worst}", trial.at)
     made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
@@ -283,7 +242,9 @@ def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
 def _of_random(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = _drawn(facts)
     defect = "the model draws random numbers, so no two calls agree"
-    return _made(trial, failed, defect, place or _begin(facts), _for_random(facts), code=of_random(place))
+    code = of_random(place)
+    fix = "drop in training mode alone, as nn.Dropout does" if "training=self.training" in code else _for_random(facts)
+    return _made(trial, failed, defect, place or _begin(facts), fix, code=code)
 
 
 def _drawn(facts: Facts) -> SourceLine | None:
@@ -303,7 +264,7 @@ def _of_sizes(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     if facts.summary is not None and facts.summary.changing:
         return _of_burnt_in(trial, failed, facts.summary)
     refusal, divergence = _refusal("FrozenDimension", facts), facts.diverged.get(trial.label)
-    place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at
+    place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at or facts.parted.get("sample")
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
     fix = "" if refusal is None else get("branch_on_a_size").advice
@@ -319,7 +280,7 @@ def _narrow(trial: Trial, facts: Facts) -> Finding:
         finding = _of_burnt_in(trial, failed, facts.summary)
     else:
         refusal = _refusal("FrozenDimension", facts)
-        place = of_failure(refusal) or trial.at
+        place = of_failure(refusal) or trial.at or facts.parted.get("sample")
         known = _known(failed[0].detail, place)
         fix, code = smallest_change(failed[0].detail, known), of_test(of_failure(refusal))
         finding = _made(trial, failed, f"refused at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
@@ -342,14 +303,28 @@ def _of_identity(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding
 
 
 def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    if facts.kept is not None:
+        return _of_kept(trial, failed, facts.kept)
     refusal = _refusal("MutationError", facts)
     place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
     defect = "the model changes its state in every call, and the file forgets it"
     return _made(trial, failed, defect, place, fix, get("buffer_that_stays"), of_change("", place, facts))
 
 
+def _of_kept(trial: Trial, failed: Sequence[Check], kept: Kept) -> Finding:
+    """State in attributes: no export looks at those after the capture."""
+    defect = f"the model keeps {listed(kept.names)} from call to call, and the file has what it was at the capture for ever"
+    fix = (
+        f"hand the state in and out; seen to be right with {listed(kept.exporters)}"
+        if kept.code
+        else "make the state an argument and a result"
+    )
+    return _made(trial, failed, defect, kept.at, fix, code=kept.code)
+
+
 def _of_values(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = _of_others(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
+    place = place or facts.parted.get("sample")
     check = next(check for check in failed if check.name == "other values")
     return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=of_test(place))
 

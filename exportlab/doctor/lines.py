@@ -68,6 +68,13 @@ def of_failure(failure: Failure | None) -> SourceLine | None:
     return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
 
 
+def own_frames(failure: Failure) -> list[tuple[str, int]]:
+    """Return file and line of each frame in the user's own code, and of what the message names there; the innermost first."""
+    named = [(file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(failure.message)]
+    found = [*named, *((frame.file, frame.line) for frame in failure.frames)]
+    return [(_absolute(file), line) for file, line in reversed(found) if is_own(file)]
+
+
 def of_text(text: str) -> SourceLine | None:
     """Return the last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
     return _best((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
@@ -95,6 +102,11 @@ def _best(named: Iterable[tuple[str, int]]) -> SourceLine | None:
     found = [(_absolute(file), line) for file, line in named if not _of_exporters(_absolute(file))]
     own = [pair for pair in found if "site-packages/" not in pair[0]]
     return source_line(*(own or found)[-1]) if found else None
+
+
+def is_own(file: str) -> bool:
+    """Return whether a file is the user's: of no installed package, and not of Python's own."""
+    return "site-packages/" not in _absolute(file) and not _of_exporters(_absolute(file))
 
 
 def _absolute(file: str) -> str:

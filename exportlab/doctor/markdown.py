@@ -9,7 +9,7 @@ from .. import show, site
 from ..exporters.to_onnx import SAID
 from ..plain import plain
 from .facts import Facts
-from .findings import Finding, told
+from .finding import Finding, told
 from .report import MESSAGE, sizes
 from .verdict import Verdict
 

@@ -14,7 +14,7 @@ from ..outcomes import Outcome
 from ..show.templates import environment
 from .events import Captured
 from .facts import Facts
-from .findings import Finding, told
+from .finding import Finding, told
 from .verdict import Verdict
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from .rewrite import CannotRewrite, Change, Function, Source, changed, covers
 
@@ -69,6 +70,25 @@ def with_numbers_given(source: Source) -> Change:
     return changed(f"{ast.unparse(ast.fix_missing_locations(new))}\n\n# a sample has it too: noise = {drawing.drawn[0]}", function)
 
 
+def only_in_training(source: Source) -> Change:
+    """Make a `F.dropout(x, rate)` at this line, which drops at all times, one that drops in training mode alone."""
+    statement = source.innermost(ast.stmt)
+    new = _Training().visit(copy.deepcopy(statement)) if statement is not None else None
+    if new is None or ast.unparse(new) == ast.unparse(statement):
+        raise CannotRewrite
+    return changed(ast.unparse(ast.fix_missing_locations(new)), statement)
+
+
+class _Training(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return the call with `training=self.training`."""
+        self.generic_visit(node)
+        drops = ast.unparse(node.func).startswith(("F.", "torch.nn.functional.", "nn.functional.")) and "dropout" in ast.unparse(node.func)
+        if drops and len(node.args) < 3 and not any(keyword.arg == "training" for keyword in node.keywords):
+            node.keywords.append(ast.keyword("training", ast.parse("self.training", mode="eval").body))
+        return node
+
+
 class _Drawing(ast.NodeTransformer):
     """Puts `noise` in the place of a call that draws."""
 
@@ -100,3 +120,11 @@ def with_a_copy(name: str) -> Callable[[Source], Change]:
         return changed(f"{name} = {name}.clone()\n{ast.unparse(statement)}", statement)
 
     return change
+
+
+def with_arguments_copied(source: Source) -> Iterator[Change]:
+    """Yield the statement after a copy of each argument of the function that it names."""
+    function = _enclosing(source)
+    for argument in function.args.args if function else ():
+        with suppress(CannotRewrite):
+            yield with_a_copy(argument.arg)(source)

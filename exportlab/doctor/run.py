@@ -19,10 +19,13 @@ from ..isolation import Ended, Failure, events
 from ..sweep.warm_up import warmed_up
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
 from .facts import FLOOR, Facts, best
+from .findings import suspects
 from .hang import Watch
+from .mend import mend
 from .patient import Patient, summary_of, without, written
 from .steps import capture, run_eagerly
 from .trial import diverges, save, try_export
+from .watch import carry, watch
 from .workarounds import WORKAROUNDS, Workaround
 
 CAPTURES = ("non-strict", "strict", "draft")
@@ -76,6 +79,7 @@ class Examination:
             yield from self._exports()
             yield from self._captures()
             yield from self._workarounds()
+            yield from self._mending()
             yield from self._save()
 
     def _step(self, name: str, call: Callable[[Tell], None], failed: Failed) -> Iterator[Event]:
@@ -139,6 +143,18 @@ class Examination:
             if not self._is_done(workaround) and self._fits(workaround):
                 yield from self._trial(workaround.trial(), partial(_try, workaround, self.patient), _no_help)
 
+    def _mending(self) -> Iterator[Event]:
+        """Where no export that was asked for is right: look at what eager does otherwise, and try changes of the lines to blame."""
+        exporters = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
+        if any(trial.right and trial.exporter in exporters and not trial.only for trial in self.facts.tried):
+            return
+        yield from self._step("watch", partial(watch, self.patient), lambda failure: None)
+        yield from self._step("state", partial(carry, self.patient, exporters), lambda failure: None)
+        carried = self.facts.kept is not None and bool(self.facts.kept.code)
+        if self.facts.eager is not None and not self.facts.eager.random and not carried:
+            folder = Path(mkdtemp(dir=self.folder))
+            yield from self._step("change", partial(mend, self.patient, exporters, suspects(self.facts), folder), _not_mended)
+
     def _is_done(self, workaround: Workaround) -> bool:
         """Whether one is right; what differs from it in the exporter alone is still tried."""
         onnx = [exporter for exporter in self.options.exporters if exporter != FLOOR]
@@ -185,6 +201,12 @@ def _no_capture(how: str, failure: Failure) -> Event:
 
 def _no_help(trial: Trial, failure: Failure) -> Event | None:
     return LeftOut(trial.label) if failure is NO_TIME else None
+
+
+def _not_mended(failure: Failure) -> Event:
+    return LeftOut(
+        "changes of your lines" if failure is NO_TIME or failure.kind == "timeout" else f"changes of your lines ({failure.error})"
+    )
 
 
 def _not_saved(failure: Failure) -> Event:

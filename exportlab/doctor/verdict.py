@@ -10,7 +10,7 @@ from ..outcomes import Outcome
 from .advice import model_of, shapes_of
 from .events import MODEL, Trial
 from .facts import FLOOR, Facts, best, rights
-from .findings import Finding, headline
+from .finding import Finding, headline
 from .lines import of_failure
 
 RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2

@@ -30,7 +30,7 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "branch": ("silent", "only batch > 4 is exported", "torch.cond", None),
     "twice": ("silent", "x and y are the same tensor", "y.clone()", "to_onnx"),
     "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
-    "value": ("capture", "data-dependent expression", "torch.where", None),
+    "value": ("capture", "data-dependent expression", "torch.cond", None),
     "check": ("capture", "data-dependent expression", "Check only when no export is going on", "dynamo, patched"),
     "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
     "select": ("translation", "masked_select", "", "to_onnx"),
@@ -315,7 +315,8 @@ def test_what_needed_a_patch_is_saved_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "exporting"), [(2.0, ["dynamo"]), (3.0, ["dynamo", "capture, non-strict", "capture, strict", "dynamo, optimize=False"])]
+    ("factor", "exporting"),
+    [(2.0, ["dynamo"]), (3.0, ["dynamo", "capture, non-strict", "capture, strict", "dynamo, optimize=False", "watch", "change"])],
 )
 def test_a_step_that_needs_an_export_again_does_not_make_it_again(tmp_path: Path, factor: float, exporting: list[str]) -> None:
     seen, steps = tmp_path / "seen", []

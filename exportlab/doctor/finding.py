@@ -1,0 +1,66 @@
+"""Hold one defect, and say in a sentence who has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors.known import KnownError
+from .lines import SourceLine
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect.
+
+    Attributes:
+        stage: one of the stages of known errors, or `timeout`, `crash`.
+        exporters: those that have it.
+        defect: what is wrong, in one sentence. place: the user's own line, where it is known.
+        fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
+        silent: whether nothing is raised. refused: exporters that refuse the same line.
+        detail: the whole message.
+    """
+
+    stage: str
+    exporters: tuple[str, ...]
+    defect: str
+    place: SourceLine | None = None
+    fix: str = ""
+    known: KnownError | None = None
+    code: str = ""
+    silent: bool = False
+    detail: str = ""
+    refused: tuple[str, ...] = ()
+
+
+HEADLINES = {  # by stage: of one exporter, and of several
+    "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
+    "capture": ("cannot capture the model", "cannot capture the model"),
+    "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
+    "translation": ("cannot translate the model", "cannot translate the model"),
+    "optimiser": ("fails while it makes the graph smaller", "fail while they make the graph smaller"),
+    "saving": ("makes what cannot be written", "make what cannot be written"),
+    "load": ("writes a file that ONNX Runtime does not load", "write files that ONNX Runtime does not load"),
+    "run": ("writes a file that ONNX Runtime does not run", "write files that ONNX Runtime does not run"),
+    "narrow": ("refuses a sample that you gave", "refuse a sample that you gave"),
+    "timeout": ("does not come to an end", "do not come to an end"),
+    "crash": ("dies", "die"),
+}
+
+
+def headline(finding: Finding) -> str:
+    """Return in a sentence who has it, and what they do: `dynamo and torch.export cannot capture the model`."""
+    several = len(finding.exporters) > 1
+    return f"{listed(finding.exporters)} {HEADLINES[finding.stage][several]}"
+
+
+def told(finding: Finding) -> str:
+    """Return the sentence, what it is, and who refuses the same line."""
+    refused = f"; {listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
+    return f"{headline(finding)}{refused}: {finding.defect}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -1,0 +1,139 @@
+"""Look, in a child, at what eager does that a capture does not: branches taken elsewhere, and attributes that change from call to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+from ..exporters import get
+from ..exporters.capture import dims_from_names
+from ..messages import heard
+from ..moving import arguments_of
+from ..outcomes import Outcome
+from ..verification.comparison import Attempt, loaded, verified
+from ..verification.difference import difference_of
+from .events import Kept, Parted, Tell
+from .facts import OFFICIAL
+from .held import Held, held_by, wrapper
+from .lines import SourceLine
+from .paths import parting, path_of
+from .patient import Patient, written
+
+
+def watch(patient: Patient, tell: Tell) -> None:
+    """Tell where eager parts from a capture, from another sample and from a second call, and what it keeps in attributes."""
+    with heard():
+        for how, at in _partings(patient):
+            tell(Parted(how, at))
+
+
+def _partings(patient: Patient) -> Iterator[tuple[str, SourceLine]]:
+    module, first = fresh(patient.module), patient.samples[0]
+    own = path_of(module, lambda: last_returned(module, (first,)))
+    again = path_of(module, lambda: last_returned(module, (first,)))
+    others = {f"sample {i}": sample for i, sample in enumerate(patient.samples[1:], 2)}
+    paths: dict[str, Callable[[], Any]] = {"capture": lambda: _captured(patient)}
+    paths |= {name: partial(last_returned, fresh(patient.module), (sample,)) for name, sample in others.items()}
+    if (at := parting(own, again)) is not None:
+        yield "second call", at
+    for how, call in paths.items():
+        with suppress(Exception):
+            if (at := parting(own, path_of(patient.module, call))) is not None:
+                yield how.partition(" ")[0], at
+
+
+def _captured(patient: Patient) -> Any:
+    first = patient.samples[0]
+    shapes = dims_from_names(patient.dynamic_shapes)
+    return torch.export.export(fresh(patient.module), first.args, dict(first.kwargs), dynamic_shapes=shapes, strict=False)
+
+
+EXPORT = """
+exportlab.export("{exporter}", {model}, (*args, state), {{}}{shapes}).save("model.onnx")
+# each call returns (result, state): give the next call that state"""
+
+
+def carry(patient: Patient, exporters: Sequence[str], tell: Tell) -> None:
+    """Tell what the model keeps in attributes, and how it can be handed in and out, where that was seen to be right."""
+    first = patient.samples[0]
+    with heard():
+        held = held_by(patient.module, first)
+        patient, before = _warm(patient, held)
+        held = [h.now(patient.module) for h in held] if before else held
+        code = "" if first.kwargs else before + wrapper(held, [str(name) for name in arguments_of(patient.module, first)])
+        right, shapes = _right_with(code, patient, exporters) if code else ((), None)
+    if held:
+        at = next((h.at for h in held if h.at), None)
+        model = "WithState(module)" if patient.train else "WithState(module.eval()).eval()"
+        asked = f", dynamic_shapes={written(shapes)}" if shapes else ""
+        lines = code + EXPORT.format(exporter=OFFICIAL if OFFICIAL in right else right[0], model=model, shapes=asked) if right else ""
+        tell(Kept(tuple(h.path for h in held), at, lines, right))
+
+
+WARM = """with torch.no_grad():
+    module(*args)  # the first call, which finds no state yet; the file is of all that follow
+
+"""
+
+
+def _warm(patient: Patient, held: Sequence[Held]) -> tuple[Patient, str]:
+    """Where there is no state before the first call, the model after it, and the lines that make that call."""
+    if not any(h.value is None for h in held) or any(h.outside for h in held):
+        return patient, ""
+    module = fresh(patient.module)
+    with torch.no_grad():
+        module(*patient.samples[0].args)
+    return replace(patient, module=module), WARM
+
+
+def _right_with(code: str, patient: Patient, exporters: Sequence[str]) -> tuple[tuple[str, ...], Any]:
+    """The exporters that are right with the lines that would be pasted, called with the state that eager has before each sample."""
+    names: dict[str, Any] = {"torch": torch, "module": fresh(patient.module)}
+    exec(code.removeprefix(WARM), names)
+    make, state = names["WithState"], names["state"]
+    samples, shapes = [], _with_state(patient.dynamic_shapes, state)
+    try:
+        for sample in _in_turn(patient):
+            samples.append(Sample((*sample.args, state)))
+            state = last_returned(make(fresh(patient.module)), samples[-1:])[1]
+        same = _is_as_before(patient, [last_returned(make(fresh(patient.module)), (sample,))[0] for sample in samples])
+    except Exception:  # noqa: BLE001 - a model that does not take its state so cannot be wrapped so
+        return (), None
+    wrapped = make(fresh(patient.module))
+    return tuple(name for name in exporters if same and _is_right(name, wrapped, samples, shapes)), shapes
+
+
+def _in_turn(patient: Patient) -> list[Sample]:
+    """All samples, there and back: what is kept of one of them has to be seen in the next."""
+    return [*patient.samples, *reversed(patient.samples)]
+
+
+def _is_as_before(patient: Patient, results: Sequence[Any]) -> bool:
+    """Whether the results are those of one model that is called with sample after sample."""
+    module = fresh(patient.module)
+    wanted = [last_returned(module, (sample,)) for sample in _in_turn(patient)]
+    return not any(difference_of(mine, its).problem for mine, its in zip(results, wanted, strict=True))
+
+
+def _with_state(shapes: Any, state: Any) -> Any:
+    """The axes that move, and none of those of the state."""
+    fixed: Any = pytree.tree_map(lambda leaf: {}, state)
+    if isinstance(shapes, dict):
+        return {**shapes, "state": fixed}
+    return (*shapes, fixed) if shapes else None
+
+
+def _is_right(name: str, wrapped: nn.Module, samples: Sequence[Sample], shapes: Any) -> bool:
+    with suppress(Exception):
+        artifact = get(name).export(fresh(wrapped), samples[0].args, {}, dynamic_shapes=shapes)
+        return verified(loaded(Attempt(name, Outcome.OK, artifact)), wrapped, samples).outcome is Outcome.OK
+    return False
