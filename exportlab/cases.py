@@ -9,13 +9,14 @@ them. In pyproject.toml:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 import torch
 from torch import nn
 
+from .checks import kind_of, must_be, must_be_names, must_be_whole
 from .entry_points import listed
 from .moving import DynamicShapes, dynamic_shapes_of, sizes_of
 from .samples import Declaration, Inputs, NotDeclared, Sample, bound, declared
@@ -131,13 +132,21 @@ def case(
         training: whether the module is exported in training mode.
 
     Raises:
-        ValueError: a dimension has no size.
+        TypeError: an argument is of another kind. ValueError: a dimension has no size, or one less than 0.
     """
+    must_be(Mapping, type(None), dims=dims)
+    must_be_names(topics=topics)
+    must_be(bool, training=training)
     for name, values in (dims or {}).items():
+        must_be(str, **{"the name of a dimension": name})
+        must_be(Sequence, **{f"dims[{name!r}]": values})
+        must_be_whole(0, **{f"dims[{name!r}][{i}]": size for i, size in enumerate(values)})
         if not values:
             raise ValueError(f"dimension {name!r} needs at least one size, the one to export at")
 
     def declare(factory: Callable[[], Declaration]) -> Case:
+        if not callable(factory) or not hasattr(factory, "__name__"):
+            raise TypeError(f"@case decorates a function, not {kind_of(factory)}")
         return Case(factory.__name__, factory, dict(dims or {}), topics, training)
 
     return declare
@@ -157,8 +166,9 @@ def registered_case(name: str) -> Case:
     """Return the registered case of this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is none. TypeError: it is no name.
     """
+    must_be(str, name=name)
     if name not in registered():
         raise KeyError(f"no case {name!r}: exportlab.cases.registered() lists them")
     return registered()[name]

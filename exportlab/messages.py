@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
+from .checks import kind_of, must_be
 from .said import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, kept, tidied
 
 STDOUT, STDERR = 1, 2
@@ -199,6 +200,16 @@ def _folded(line: str) -> str:
     return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
 
 
+def _check_expectation(kind: Any, match: Any) -> None:
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        raise TypeError(f"kind must be a class of errors, not {kind_of(kind)}")
+    must_be(str, match=match)
+    try:
+        re.compile(match)
+    except re.error as error:
+        raise ValueError(f"match={match!r} is no regular expression: {error}") from error
+
+
 @contextmanager
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
     """Run a block that must raise `kind` with `match` found in its message or that of a cause; print the message's first lines.
@@ -208,8 +219,11 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
 
     Raises:
         AssertionError: nothing was raised, or the message is another. An error of another type passes through.
-        ValueError: `lines` is less than one: nothing of the message would be seen.
+        TypeError: an argument is of another kind. ValueError: `match` is no regular expression, or `lines` is less than one: nothing of the
+            message would be seen.
     """
+    _check_expectation(kind, match)
+    must_be(int, lines=lines)
     if lines < 1:
         raise ValueError(f"lines={lines} would hide the message that the page is about: at least one has to be shown")
     try:

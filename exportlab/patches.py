@@ -17,7 +17,9 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from .checks import kind_of
 from .exporters.to_onnx import keywords_named
+from .samples import Sample, check_module
 
 __all__ = [
     "as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named",
@@ -30,8 +32,13 @@ def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str,
     """Apply the patches that this model and these arguments call for; yield what was applied, and why, one line each.
 
     A program with containers as arguments can only be called as long as they are known: verify inside of the block.
+
+    Raises:
+        TypeError: an argument is of another kind. ValueError: the arguments have no end.
     """
-    given = [*args, *(kwargs or {}).values()]
+    check_module(model)
+    sample = Sample(args, kwargs if kwargs is not None else {})
+    given = [*sample.args, *sample.kwargs.values()]
     applied: list[str] = []
     with ExitStack() as stack:
         for patch, reasons in _called_for(model, given):
@@ -77,7 +84,14 @@ def _unknown_dataclasses(given: list[Any]) -> list[type]:
 
 @contextmanager
 def as_containers(*classes: type) -> Iterator[None]:
-    """Take dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers"."""
+    """Take dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers".
+
+    Raises:
+        TypeError: one is no dataclass.
+    """
+    for kind in classes:
+        if not isinstance(kind, type) or not is_dataclass(kind):
+            raise TypeError(f"as_containers takes dataclasses, not {kind_of(kind)}")
     with _registries_kept():
         for kind in classes:
             if kind not in pytree.SUPPORTED_NODES:

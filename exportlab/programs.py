@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from .checks import must_be_names
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian's, where they have another name than the program
 
@@ -22,8 +24,9 @@ def require(*needed: str) -> None:
     """Check that all of these are there: programs by their names, and what `make web` fetches by its path in the repository.
 
     Raises:
-        MissingProgram: some are not; the message says how to get them.
+        MissingProgram: some are not; the message says how to get them. TypeError: one is no name.
     """
+    must_be_names(needed=needed)
     absent = missing(*needed)
     programs, files = ([name for name in absent if ("/" in name) == fetched] for fetched in (False, True))
     said = [f"not on the path: {', '.join(programs)}. On Debian or Ubuntu: apt install {_packages(programs)}"] if programs else []

@@ -19,7 +19,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from .checks import kind_of, must_be, must_end
 from .target import A_SAMPLE, FORMS
+
+_NOT_BEGUN = "{}, whose __init__ does not call super().__init__()"
 
 
 class NotDeclared(TypeError):
@@ -28,10 +31,21 @@ class NotDeclared(TypeError):
 
 @dataclass(frozen=True)
 class Sample:
-    """The arguments of one call."""
+    """The arguments of one call.
+
+    Raises:
+        TypeError: `args` is no tuple, or `kwargs` no mapping of names. ValueError: they have no end.
+    """
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        must_be(tuple, args=self.args)
+        must_be(Mapping, kwargs=self.kwargs)
+        if not all(isinstance(name, str) for name in self.kwargs):
+            raise TypeError(f"kwargs must have names as keys, not {', '.join(kind_of(name) for name in self.kwargs)}")
+        must_end(arguments=(self.args, dict(self.kwargs)))
 
     @classmethod
     def of(cls, inputs: Inputs) -> Sample:
@@ -85,12 +99,29 @@ def declared(returned: Any, name: str) -> tuple[nn.Module, list[Sample]]:
     module, given, *kwargs = returned
     if not isinstance(module, nn.Module):
         raise NotDeclared(f"{name} must return {FORMS}; its module is {kind_of(module)}")
+    if not _begun(module):
+        raise NotDeclared(f"{name} returned {_NOT_BEGUN.format(kind_of(module))}")
     if kwargs and not (isinstance(given, tuple) and _holds_names(kwargs[0])):
         raise NotDeclared(f"{name} must return {FORMS}; its args are {kind_of(given)}, its kwargs {kind_of(kwargs[0])}")
     try:
         return module, _behind(module, given, *kwargs)
     except (TypeError, ValueError) as error:
         raise NotDeclared(f"{name} must return {FORMS}; of what it returned behind the module: {error}") from error
+
+
+def check_module(module: Any) -> None:
+    """Refuse what is no module, or has not been made to the end.
+
+    Raises:
+        TypeError: so it is.
+    """
+    must_be(nn.Module, module=module)
+    if not _begun(module):
+        raise TypeError(f"module is {_NOT_BEGUN.format(kind_of(module))}")
+
+
+def _begun(module: nn.Module) -> bool:
+    return "_modules" in vars(module)
 
 
 def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,14 +136,6 @@ def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 def is_pair(inputs: Any) -> bool:
     """Whether these are read as `(args, kwargs)`."""
     return type(inputs) is tuple and len(inputs) == 2 and isinstance(inputs[0], tuple) and _holds_names(inputs[1])
-
-
-def kind_of(value: Any) -> str:
-    """Return what a value is, in words: of a tuple, what it is of."""
-    if type(value) is tuple:
-        return f"a tuple of {', '.join(type(part).__name__ for part in value) or 'nothing'}"
-    name = type(value).__name__
-    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def named(path: tuple[Any, ...]) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .checks import kind_of, must_be, must_be_whole, must_end
+
 Dimension = int | str
 Sizes = Mapping[str, int]
 
@@ -19,6 +21,12 @@ class TensorSpec:
 
     dims: tuple[Dimension, ...]
     fill: Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
+
+    def __post_init__(self) -> None:
+        for dim in self.dims:
+            must_be(int, str, dimension=dim)
+            if isinstance(dim, int):
+                must_be_whole(0, dimension=dim)
 
     def axes(self) -> dict[int, str]:
         """Return its dynamic axes by position, as `dynamic_shapes` wants them."""
@@ -38,27 +46,44 @@ class BuiltSpec:
 
 
 def tensor(*dims: Dimension, dtype: torch.dtype = torch.float32) -> TensorSpec:
-    """Declare standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice."""
+    """Declare standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice.
+
+    Raises:
+        TypeError: a dimension is neither a whole number nor a name, or `dtype` is none. ValueError: a dimension is less than 0.
+    """
+    must_be(torch.dtype, dtype=dtype)
     return TensorSpec(dims, lambda shape, generator: torch.randn(shape, generator=generator).to(dtype))
 
 
 def integers(*dims: Dimension, low: int = 0, high: int = 10, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Declare integers from `low` up to, not including, `high`."""
+    """Declare integers from `low` up to, not including, `high`. Raises what `tensor` raises, and where there is none between them."""
+    must_be(torch.dtype, dtype=dtype)
+    must_be(int, low=low, high=high)
+    if low >= high:
+        raise ValueError(f"low={low} and high={high}: there is no integer between them")
     return TensorSpec(dims, lambda shape, generator: torch.randint(low, high, shape, generator=generator, dtype=dtype))
 
 
 def flags(*dims: Dimension) -> TensorSpec:
-    """Declare booleans, true three times in four."""
+    """Declare booleans, true three times in four. Raises what `tensor` raises about dimensions."""
     return TensorSpec(dims, lambda shape, generator: torch.rand(shape, generator=generator) < 0.75)
 
 
 def ones(*dims: Dimension, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Declare ones, as in an attention mask that masks nothing."""
+    """Declare ones, as in an attention mask that masks nothing. Raises what `tensor` raises."""
+    must_be(torch.dtype, dtype=dtype)
     return TensorSpec(dims, lambda shape, _: torch.ones(shape, dtype=dtype))
 
 
 def built(build: Callable[..., Any], *parts: Any) -> BuiltSpec:
-    """Declare what `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes."""
+    """Declare what `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes.
+
+    Raises:
+        TypeError: `build` cannot be called. ValueError: the parts have no end.
+    """
+    if not callable(build):
+        raise TypeError(f"build must be a function, not {kind_of(build)}")
+    must_end(parts=parts)
     return BuiltSpec(build, parts)
 
 
@@ -66,11 +91,13 @@ def size_of(dim: Dimension, sizes: Sizes) -> int:
     """Return the size of a dimension: itself, or the sum of the sizes named in `"past+seq"`.
 
     Raises:
-        KeyError: the case declares no such dimension.
+        ValueError: the case declares no such dimension.
     """
     if isinstance(dim, int):
         return dim
-    return sum(int(term) if term.isdigit() else sizes[term] for term in dim.split("+"))
+    if unknown := [term for term in dim.split("+") if not term.isdecimal() and term not in sizes]:
+        raise ValueError(f"{dim!r} has no dimension {unknown[0]!r}: the case declares {', '.join(sizes) or 'none'}")
+    return sum(int(term) if term.isdecimal() else sizes[term] for term in dim.split("+"))
 
 
 class Maker:

@@ -38,7 +38,11 @@ def target_of(given: str) -> Target:
 
 def check_is_file(path: Path) -> None:
     """Raise `BadInput` where there is no file to read."""
-    if path.exists() and not path.is_file():
+    try:
+        there, is_file = path.exists(), path.is_file()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if there and not is_file:
         raise BadInput(f"{path} is not a file")
-    if not path.exists():
+    if not there:
         raise BadInput(f"there is no file {path}")

@@ -15,8 +15,9 @@ from types import ModuleType
 from typing import TypeVar
 
 from .cases import OF_USER, Built, Case
+from .checks import kind_of
 from .messages import first_line
-from .samples import NotDeclared, kind_of
+from .samples import NotDeclared
 from .target import FORMS, BadInput, check_is_file
 
 T = TypeVar("T")

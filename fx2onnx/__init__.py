@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from .capture import CAPTURES, Way, captured
 from .capture.by_export import ONE_AT_A_TIME, Capture
 from .capture.dynamic_axes import as_dynamic_shapes
 from .check import check_numbers
-from .errors import ToOnnxError, UnsupportedArgument, op_title
+from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
 from .ops import own_translations
 from .program import ConversionReport, Program
@@ -27,6 +27,7 @@ from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
+_OF_FUNCTIONS = "functions must be True or a sequence of module classes"
 OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20
 
 
@@ -70,7 +71,8 @@ def to_onnx(
     """
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
-        custom_opsets=custom_opsets, autograd_inlining=autograd_inlining,
+        custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, verbose=verbose, report=report, optimize=optimize, verify=verify,
+        profile=profile, strict=strict, dump_exported_program=dump_exported_program, fallback=fallback, external_data=external_data,
     )  # fmt: skip
     check_file(f, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs, external_data=external_data)
     args, given = call_of(model, args, kwargs)
@@ -88,8 +90,7 @@ def to_onnx(
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
         if verify:
             check_numbers(program, model, args, given)
-    _save(program, f, export_params, keep_initializers_as_inputs, external_data)
-    return program
+    return _saved(program, f, export_params, keep_initializers_as_inputs, external_data)
 
 
 def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
@@ -102,13 +103,16 @@ def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, o
     return program
 
 
-def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> None:
+def _saved(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> Program:
     if f is not None:
         program.save(f, include_initializers=weights, keep_initializers_as_inputs=as_inputs, external_data=external_data)
+    return program
 
 
 def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[torch.nn.Module]]) -> Any:
     """Return the classes whose calls become functions, of the two arguments that may say so."""
+    if not all(isinstance(asked, (bool, Sequence, Set)) for asked in (functions, export_modules_as_functions)):
+        raise UnsupportedArgument(_OF_FUNCTIONS)
     if functions and export_modules_as_functions:
         raise UnsupportedArgument("functions and export_modules_as_functions say the same: pass functions alone")
     asked = functions or export_modules_as_functions
@@ -119,23 +123,25 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
     check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")
+    if "_modules" not in vars(model) and isinstance(model, torch.nn.Module):
+        raise UnsupportedArgument(f"model is a {type(model).__name__} whose __init__ does not call super().__init__()")
     if not isinstance(asked.opset, int) or not OLDEST_OPSET <= asked.opset <= NEWEST_OPSET:
-        text = f"opset_version={asked.opset!r}: to_onnx writes {OLDEST_OPSET} to {NEWEST_OPSET}, as ONNX Runtime runs them"
+        text = f"opset_version={shown(asked.opset)}: to_onnx writes {OLDEST_OPSET} to {NEWEST_OPSET}, as ONNX Runtime runs them"
         raise UnsupportedArgument(text)
-    if asked.mutations not in ("error", "outputs"):
-        raise UnsupportedArgument(f'mutations={asked.mutations!r}: pass "error" or "outputs"')
-    if capture not in CAPTURES:
-        raise UnsupportedArgument(f"capture={capture!r}: pass {', '.join(map(repr, CAPTURES))}")
+    if not isinstance(asked.mutations, str) or asked.mutations not in ("error", "outputs"):
+        raise UnsupportedArgument(f'mutations={shown(asked.mutations)}: pass "error" or "outputs"')
+    if not isinstance(capture, str) or capture not in CAPTURES:
+        raise UnsupportedArgument(f"capture={shown(capture)}: pass {', '.join(map(repr, CAPTURES))}")
     if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
         raise UnsupportedArgument("functions marks blocks while the module is captured: pass a module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
-        raise UnsupportedArgument("functions must be True or a sequence of module classes")
+        raise UnsupportedArgument(_OF_FUNCTIONS)
     if (
         isinstance(accept_ranges, str)
         or not isinstance(accept_ranges, Collection)
         or not all(isinstance(name, str) for name in accept_ranges)
     ):
-        raise UnsupportedArgument(f"accept_ranges={accept_ranges!r}: give a sequence of the names of axes")
+        raise UnsupportedArgument(f"accept_ranges={shown(accept_ranges)}: give a sequence of the names of axes")
     check_weights(model)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
-from .errors import UnsupportedArgument
+from .errors import UnsupportedArgument, shown
 from .files import check_replaceable
 
 TrainingMode, Operators = torch.onnx.TrainingMode, torch.onnx.OperatorExportTypes
@@ -32,24 +33,32 @@ ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
     ),
 }
 """The arguments that have one meaning here: the values that ask for it, and what to do instead of any other."""
+FLAG = (True, False, None, 1, 0), "pass True or False"
+"""The same for all others that `check_only` is given."""
 
 
 def check_only(model: Any, **given: Any) -> None:
-    """Refuse each argument of `ONLY` that asks for something else.
+    """Refuse each argument of `ONLY` that asks for something else, and of the others each that is no flag.
 
     Raises:
         UnsupportedArgument: one does.
     """
     for name, value in given.items():
-        accepted, instead = ONLY[name]
-        if value not in accepted and not _is_so_anyway(model, name, value):
-            raise UnsupportedArgument(f"{name}={value!r}: {instead}")
+        accepted, instead = ONLY.get(name, FLAG)
+        if not any(isinstance(value, type(one)) and value == one for one in accepted) and not _is_so_anyway(model, name, value):
+            raise UnsupportedArgument(f"{name}={shown(value)}: {instead}")
 
 
 def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
     if name == "dynamo":  # torch.onnx.export does not ask what it is when the model is captured already
         return isinstance(model, torch.export.ExportedProgram)
-    return name == "training" and value == TrainingMode.TRAINING and isinstance(model, nn.Module) and model.training
+    return (
+        name == "training"
+        and isinstance(value, TrainingMode)
+        and value == TrainingMode.TRAINING
+        and isinstance(model, nn.Module)
+        and getattr(model, "training", False)
+    )
 
 
 def check_surroundings() -> None:
@@ -85,7 +94,7 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         named = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
         if names is not None and not named:
-            raise UnsupportedArgument(f'{what}={names!r}: write a list of names that are not empty, ["x", "y"]')
+            raise UnsupportedArgument(f'{what}={shown(names)}: write a list of names that are not empty, ["x", "y"]')
     return tuple(input_names or ()), tuple(output_names or ())
 
 
@@ -96,6 +105,7 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
         UnsupportedArgument: so it is.
         OSError: the file cannot be written, which is better known before an export than after it.
     """
+    check_only(None, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
     if isinstance(f, Mapping):
         raise UnsupportedArgument("f is a mapping, and the third argument is the path to save to: pass keyword arguments as kwargs=")
     if f is not None and not isinstance(f, (str, os.PathLike)):
@@ -116,11 +126,14 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
     `torch.onnx.export` takes a dict at the end for keyword arguments. Here it is one only where `forward` could take it in no other way.
 
     Raises:
-        UnsupportedArgument: args is no tuple, or `forward` could take its last dict in either way.
+        UnsupportedArgument: args is no tuple, kwargs no mapping of names, or `forward` could take its last dict in either way.
     """
     args = (args,) if isinstance(args, torch.Tensor) else args
     if not isinstance(args, tuple):
         raise UnsupportedArgument(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one")
+    if kwargs is not None and not (isinstance(kwargs, Mapping) and all(isinstance(name, str) for name in kwargs)):
+        raise UnsupportedArgument(f"kwargs={shown(kwargs)}: write a dict of keyword arguments by their names")
+    check_ends(args, kwargs)
     if kwargs or not args or not isinstance(args[-1], dict) or not isinstance(model, nn.Module):
         return args, dict(kwargs or {})
     *before, last = args
@@ -135,6 +148,46 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
             "torch.onnx.export takes it, or give it by the name of its parameter, kwargs={name: {…}}"
         )
     return args, {}
+
+
+def check_ends(*given: Any) -> None:
+    """Refuse arguments whose containers lie in containers without an end.
+
+    Raises:
+        UnsupportedArgument: one does.
+    """
+    try:
+        pytree.tree_leaves(given)
+    except RecursionError:
+        raise UnsupportedArgument("args or kwargs are nested too deep, or hold themselves") from None
+
+
+def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
+    """Refuse what no file takes.
+
+    Raises:
+        UnsupportedArgument: something is no dense tensor, and no number; or there are more tensors than inputs. Numbers beyond these may
+            be what the file has as constants.
+    """
+    if any(isinstance(value, torch.Tensor) for value in given[len(inputs) :]):
+        raise UnsupportedArgument(f"the file has {len(inputs)} inputs ({', '.join(inputs)}), the call gives {len(given)}")
+    for name, value in zip(inputs, given, strict=False):
+        if not isinstance(value, (torch.Tensor, int, float)):
+            raise UnsupportedArgument(f"{name} is given a {type(value).__name__}: a file takes tensors and numbers")
+        if isinstance(value, torch.Tensor) and (value.is_meta or value.layout != torch.strided):
+            raise UnsupportedArgument(f"{name} is given a {value.layout} tensor on the device {value.device}: a file takes dense ones")
+
+
+def check_state(state_dict: Any) -> None:
+    """Refuse weights that are no tensors by their names.
+
+    Raises:
+        UnsupportedArgument: so they are.
+    """
+    if not isinstance(state_dict, Mapping) or not all(isinstance(value, torch.Tensor) for value in state_dict.values()):
+        raise UnsupportedArgument(f"state_dict={shown(state_dict)}: pass tensors by their names, as model.state_dict() returns them")
+    if empty := [name for name, value in state_dict.items() if value.is_meta or value.layout != torch.strided]:
+        raise UnsupportedArgument(f"{', '.join(map(str, empty))}: a file holds dense tensors with numbers, and none of the device meta")
 
 
 def _binds(signature: inspect.Signature, args: Any, kwargs: Mapping[Any, Any]) -> bool:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import torch
 
-from .errors import ToOnnxError
+from .errors import ToOnnxError, UnsupportedArgument, first_sentence, shown
+from .files import written_whole
 from .program import Program
 
 LINES_OF_PROFILE = 30
@@ -37,6 +38,10 @@ class Artifacts:
     captured: torch.export.ExportedProgram | None = None
     program: Program | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.folder, (str, os.PathLike)) or "\0" in str(self.folder):
+            raise UnsupportedArgument(f"artifacts_dir={shown(self.folder)}: pass the path of a folder")
+
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Watch an export, and write what was asked for at its end, also where it fails."""
@@ -58,7 +63,17 @@ class Artifacts:
         self.captured = program
         self.say(f"captured {len(program.graph.nodes)} nodes")
         if self.dump:
-            torch.export.save(program, self._path(".pt2"))
+            self._dump(program)
+
+    def _dump(self, program: torch.export.ExportedProgram) -> None:
+        with written_whole(self._path(".pt2")) as draft:
+            try:
+                torch.export.save(program, draft)
+            except OSError:
+                raise
+            except Exception as error:
+                text = f"dump_exported_program=True: torch.export.save refuses what was captured: {first_sentence(error)}"
+                raise UnsupportedArgument(text) from error
 
     def has_made(self, program: Program) -> None:
         """Note the program that is returned."""

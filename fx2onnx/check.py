@@ -11,7 +11,7 @@ from torch import nn
 from torch.export.graph_signature import ConstantArgument, OutputKind
 from torch.utils import _pytree as pytree
 
-from .errors import UnsupportedArgument, WrongNumbers
+from .errors import UnsupportedArgument, WrongNumbers, first_sentence
 from .program import Program
 
 Model = nn.Module | torch.export.ExportedProgram
@@ -23,7 +23,7 @@ def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs:
 
     Raises:
         WrongNumbers: they differ, or ONNX Runtime refuses the file.
-        UnsupportedArgument: there is nothing to compare with, or onnxruntime is not installed.
+        UnsupportedArgument: there is nothing to compare with, the model itself raises, or onnxruntime is not installed.
     """
     if isinstance(model, torch.export.ExportedProgram) and not (args or kwargs):
         args, kwargs = _example(model)
@@ -63,10 +63,21 @@ def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], di
 def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """What a copy of the model, with the same parameters, returns for copies of the arguments: a call may change buffers and inputs."""
     module = model.module() if isinstance(model, torch.export.ExportedProgram) else model
+    try:
+        return _returned(module, args, kwargs)
+    except Exception as error:
+        raise UnsupportedArgument(f"verify=True calls the model with these arguments, and it raises {_told(error)}") from error
+
+
+def _returned(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     module = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
-    with torch.no_grad():
+    with torch.no_grad(), torch.random.fork_rng():
         return module(*args, **kwargs)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {first_sentence(error)}"
 
 
 def _run(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
@@ -75,6 +86,6 @@ def _run(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     except ModuleNotFoundError as error:
         raise UnsupportedArgument(f"verify=True runs the file, which needs {error.name}: pip install {error.name}") from error
     except Exception as error:
-        raise WrongNumbers(f"verify=True: ONNX Runtime refuses the file: {error}") from error
+        raise WrongNumbers(f"verify=True: ONNX Runtime refuses the file: {first_sentence(error)}") from error
     finally:
         program.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,13 @@ def shown_path(path: str) -> str:
     packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # also of an environment that torch is not in
     folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if Path(path).is_relative_to(folder)), None)
     return str(Path(path).relative_to(folder)) if folder else path
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in a message: in one line, and short."""
+    short = reprlib.Repr()
+    short.maxlevel, short.maxstring, short.maxother = 4, 60, 60
+    return " ".join(short.repr(value).split())
 
 
 def first_sentence(error: Exception) -> str:

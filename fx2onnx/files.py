@@ -39,12 +39,13 @@ def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> Non
     `beside` refuses a link too: what is written beside the file that it points to would not be found beside the link.
 
     Raises:
-        OSError: `cannot write PATH: ` and what stands there, or what is missing.
+        OSError: `cannot write PATH: ` and what stands there, or what is missing. TypeError: it is no path.
     """
+    target, folder = _where(path)
     if beside and Path(path).is_symlink():
         raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
-    target = Path(os.path.realpath(path))
-    folder = target.parent if Path(path).is_symlink() else Path(path).parent
+    if target.is_symlink():
+        raise OSError(f"cannot write {path}: it is a link that leads back to itself")
     if not folder.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {folder}")
     if target.is_dir():
@@ -55,6 +56,20 @@ def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> Non
         raise PermissionError(f"cannot write {path}: it is read-only")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"cannot write {path}: the folder {folder} is read-only")
+
+
+def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """The file that a path leads to, and the folder that it would be made in."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"a path is a str or a Path, not a {type(path).__name__}")
+    try:
+        target = Path(os.path.realpath(path))
+        target.exists()
+        return target, target.parent if Path(path).is_symlink() else Path(path).parent
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror}") from error
+    except ValueError as error:  # a null character, or a surrogate that is not of the file system's encoding
+        raise OSError(f"cannot write {str(path)!r}: no file has such a name") from error
 
 
 def _moved(written: Path, target: Path) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
+from onnx_ir.tensor_adapters import to_torch_dtype
 from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
+from .arguments import check_ends, check_fed, check_state
 from .errors import UnsupportedArgument
 from .saving import save_whole
 
@@ -59,14 +61,17 @@ class Program(torch.onnx.ONNXProgram):
         State that is not given is as it was at the export.
 
         Raises:
-            ValueError: a number differs from the one that the file has as a constant.
+            ValueError: a number differs from the one that the file has as a constant. UnsupportedArgument: something is given that no
+                file takes, or more than this one has inputs. What ONNX Runtime raises is raised as it is.
         """
         assert self.exported_program is not None
+        check_ends(args, kwargs)
         order = self.exported_program.call_spec.in_spec.child(1).context or ()
         ordered = {name: kwargs[name] for name in order} if set(order) == set(kwargs) else kwargs
         leaves, spec = pytree.tree_flatten((args, ordered))
         as_exported = spec == self.exported_program.call_spec.in_spec
         given = _inputs_among(leaves, self.exported_program) if as_exported else leaves
+        check_fed(given, [str(value.name) for value in self.model.graph.inputs])
         return super().__call__(*given, *self._state_after(len(given)))
 
     def _state_after(self, given: int) -> list[torch.Tensor]:
@@ -78,11 +83,15 @@ class Program(torch.onnx.ONNXProgram):
         """Put other weights in the place of those of the same names.
 
         Raises:
-            UnsupportedArgument: the file holds one of them transposed, or folded into a convolution; nothing is changed.
+            UnsupportedArgument: one is no tensor, or of another shape or dtype than it has in the file; or the file holds it transposed,
+                or folded into a convolution. Nothing is changed.
         """
+        check_state(state_dict)
         held = self.model.graph.initializers
         if changed := [name for name in state_dict if name not in held and any(other.startswith(f"{name}/") for other in held)]:
             raise UnsupportedArgument(f"the file holds {', '.join(changed)} in another form: load the weights into the model and export it")
+        for name, value in state_dict.items():
+            _check_fits(name, value, held)
         super().apply_weights(state_dict)
 
     def save(
@@ -133,6 +142,16 @@ class Program(torch.onnx.ONNXProgram):
 
     def _bytes(self) -> int:
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
+
+
+def _check_fits(name: str, value: torch.Tensor, held: Mapping[str, ir.Value]) -> None:
+    """Raise `UnsupportedArgument` where the file has a weight of this name in another shape or dtype."""
+    weight = held[name].const_value if name in held else None
+    if weight is None:
+        return
+    was, now = (to_torch_dtype(weight.dtype), [*weight.shape]), (value.dtype, [*value.shape])
+    if was != now:
+        raise UnsupportedArgument(f"{name} is {was[0]} {was[1]} in the file, and what is given is {now[0]} {now[1]}: export once more")
 
 
 def _inputs_among(leaves: Sequence[Any], program: torch.export.ExportedProgram) -> list[Any]:

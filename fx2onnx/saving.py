@@ -21,7 +21,8 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
     names them, so whoever reads meanwhile has the old pair or the new one. The weights of the model before are removed after that.
 
     Raises:
-        OSError: it cannot be written there, or `path` is a link and the weights would not be found beside it; nothing is left behind.
+        TypeError: `path` is none. OSError: it cannot be written there, or `path` is a link and the weights would not be found beside it;
+            nothing is left behind.
     """
     check_replaceable(path, beside)
     target = Path(os.path.realpath(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from ..defaults import DOCTOR_GIB, DOCTOR_SECONDS, DOCTORS, EXPORTERS, MODES, TASK_BYTES, TASK_SECONDS, TASK_THREADS, GiB
 from ..entry_points import BrokenEntryPoint
 from ..messages import quiet
-from ..plain import plain
+from ..plain import one_line, plain
 from ..target import A_SAMPLE, FORMS, BadInput, check_is_file, target_of
 from .endings import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
 from .names import file_of, listed
@@ -22,6 +23,15 @@ CASES = "A file of your own @cases; such functions in it, by name; or names or f
 app = typer.Typer(
     help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
 )
+
+
+def _finite(value: float | None) -> float | None:
+    """The value of an option: a number that something can be held against."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no finite number.")
+    return value
+
+
 Target = Annotated[str, typer.Argument(metavar="FILE.py:NAME", help=GRAMMAR)]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the file.")]
 Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
@@ -53,8 +63,8 @@ def export(
 def verify_file(
     file: File,
     target: Target,
-    rtol: Annotated[float | None, typer.Option(min=0, help="Relative tolerance of every floating dtype.")] = None,
-    atol: Annotated[float | None, typer.Option(min=0, help="Absolute tolerance of every floating dtype.")] = None,
+    rtol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Relative tolerance of every floating dtype.")] = None,
+    atol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Absolute tolerance of every floating dtype.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Verify against a model in training mode as it is, and not as eval().")] = False,
 ) -> None:
     """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
@@ -73,8 +83,8 @@ def run_sweep(
     modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic, or both.")] = ",".join(MODES),
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; times need four or more.")] = 1,
     processes: Annotated[int, typer.Option(min=1, help="How many tasks at a time.")] = 2,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a task may take.")] = TASK_SECONDS,
-    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a task may take.")] = TASK_BYTES / GiB,
+    timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds that a task may take.")] = TASK_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that a task may take.")] = TASK_BYTES / GiB,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each task.")] = TASK_THREADS,
     scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
     pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
@@ -111,8 +121,8 @@ def run_doctor(
     target: Target,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write the report, without weights.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best export, where one is right.")] = None,
-    limit: Annotated[float, typer.Option(min=1, help="Seconds that all of it may take.")] = DOCTOR_SECONDS,
-    memory: Annotated[float, typer.Option(min=0.1, help="GiB that a step may take, the model included.")] = DOCTOR_GIB,
+    limit: Annotated[float, typer.Option(min=1, callback=_finite, help="Seconds that all of it may take.")] = DOCTOR_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that a step may take, the model included.")] = DOCTOR_GIB,
     exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
     train: Train = False,
 ) -> None:
@@ -136,13 +146,13 @@ def main() -> None:
     try:
         app(prog_name="exportlab")
     except (BadInput, BrokenEntryPoint) as error:
-        _stop(error, BAD_INPUT)
+        _stop(one_line(error), BAD_INPUT)
     except NotRight as error:
-        _stop(error, NOT_RIGHT)
+        _stop(plain(error), NOT_RIGHT)
     except Interrupted as error:
-        _stop(error, INTERRUPTED)
+        _stop(plain(error), INTERRUPTED)
 
 
-def _stop(error: Exception, code: int) -> None:
-    print(f"exportlab: {plain(error)}", file=sys.stderr)
+def _stop(said: str, code: int) -> None:
+    print(f"exportlab: {said}", file=sys.stderr)
     sys.exit(code)

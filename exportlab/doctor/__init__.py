@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from torch import nn
 
+from ..checks import must_be, must_be_names, must_be_positive, must_end
 from ..defaults import DOCTORS
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
@@ -44,8 +46,14 @@ def doctor(
         tell: takes the name of each step as it begins.
 
     Raises:
-        ValueError: there is no sample, or no such exporter here. TypeError: the model is no module, or a sample is none.
+        ValueError: there is no sample, or no such exporter here. TypeError: the model is no module, a sample is none, or another argument
+            is of another kind.
     """
+    must_be_names(exporters=exporters)
+    must_be_positive(seconds=seconds, memory=memory)
+    must_be(str, PathLike, type(None), save=save)
+    must_be(dict, tuple, list, type(None), dynamic_shapes=dynamic_shapes)
+    must_end(dynamic_shapes=dynamic_shapes)
     check_exporters(exporters)
     warm_up(tuple(exporters))
     options = Options(seconds, memory, tuple(exporters), Path(save) if save is not None else None, train)

@@ -11,7 +11,7 @@ from torch import nn
 
 from ..exporters.to_onnx import evaluated, in_training, moves
 from ..moving import Sizes, arguments_of, dynamic_shapes_of, in_between, sizes_of
-from ..samples import Sample, samples_of
+from ..samples import Sample, check_module, samples_of
 from ..target import target_of
 from ..userfile import built, guarded, named_case
 from ..verification.probe import describe
@@ -44,8 +44,8 @@ class Patient:
 
     def at(self) -> SourceLine | None:
         """The line where its `forward` begins."""
-        forward = inspect.unwrap(type(self.module).forward)
-        code = getattr(forward, "__code__", None)
+        forward = getattr(type(self.module), "forward", None)  # a scripted class has none
+        code = getattr(inspect.unwrap(forward), "__code__", None) if forward else None
         return source_line(code.co_filename, code.co_firstlineno) if code else None
 
 
@@ -55,8 +55,7 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     Raises:
         TypeError: the module is none, or a sample is none. ValueError: there is no sample.
     """
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"the module must be a torch.nn.Module, not a {type(module).__name__}")
+    check_module(module)
     alone = len(samples) == 1 and isinstance(samples[0], list)
     given = tuple(samples_of(samples[0] if alone else list(samples), module))
     sizes = sizes_of(module, given)

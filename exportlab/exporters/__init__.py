@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 from ..cases import DynamicShapes
+from ..checks import must_be
+from ..samples import check_module
 from .aot_inductor import Inductor
 from .artifact import Artifact, Interface, Stats
 from .calling import by_example
@@ -43,8 +45,9 @@ def get(name: str) -> Exporter:
     """Return the exporter of this name.
 
     Raises:
-        ValueError: there is none, or what it needs is not installed.
+        TypeError: it is no name. ValueError: there is none, or what it needs is not installed.
     """
+    must_be(str, exporter=name)
     known = available()
     if name not in known:
         raise ValueError(f"no exporter {name!r}: there are {', '.join(known)}")
@@ -76,12 +79,17 @@ def export(
     Threads that call this wait for each other: torch.export changes what all of them see while it lasts.
 
     Raises:
-        ValueError: there is no such exporter here, or names are no list of names. What the exporter raises is raised as it is.
+        TypeError: an argument is of another kind. ValueError: there is no such exporter here, or names are no list of names. What the
+            exporter raises is raised as it is.
     """
+    chosen = get(exporter)
+    if not isinstance(module, torch.export.ExportedProgram):
+        check_module(module)
     names_of(options.get("input_names"), options.get("output_names"))
+    must_be(Mapping, type(None), kwargs=kwargs)
     asked = module if train else as_eval(module, "train=True")
     with ONE_AT_A_TIME:
-        return get(exporter).export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+        return chosen.export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 
 def artifact_of(exported: Exported) -> Artifact:

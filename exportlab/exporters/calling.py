@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from ..checks import must_end
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -41,8 +43,9 @@ class Calling:
 
         Raises:
             TypeError: the arguments are not structured as they were at export.
-            ValueError: an argument differs from the value that the export burnt in.
+            ValueError: an argument differs from the value that the export burnt in, or has no end.
         """
+        must_end(arguments=(args, kwargs))
         leaves, spec = pytree.tree_flatten((args, _ordered_like(self.in_spec, kwargs)))
         if spec != self.in_spec:
             raise TypeError(f"exported for arguments like {_shape_of(self.in_spec)}, called with {_shape_of(spec)}")

@@ -11,6 +11,8 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from ..checks import kind_of
+from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
@@ -63,7 +65,7 @@ class OnnxArtifact(Artifact):
         """Runs the file; tensors are taken and given on CPU.
 
         Raises:
-            TypeError, ValueError: the arguments are not those of the export.
+            TypeError, ValueError: the arguments are not those of the export. What ONNX Runtime raises is raised as it is.
         """
         leaves = self.calling.feed(args, kwargs)
         declared = {value.name: value for value in self.session.get_inputs()}
@@ -123,11 +125,26 @@ def is_large(model: ir.Model) -> bool:
 
 
 def _fed(leaf: Any, declared: str) -> Any:
-    """An argument as an array, or as a tensor where numpy has no such type; a Python number gets the type that the file declares."""
+    """An argument as an array, or as a tensor where numpy has no such type; a Python number gets the type that the file declares.
+
+    Raises:
+        TypeError: it is no number, nor a tensor that holds some. ValueError: the type has no such number.
+    """
     if not isinstance(leaf, torch.Tensor):
-        leaf = torch.tensor(leaf, dtype=NUMBERS.get(declared))
-    leaf = leaf.detach().cpu()
+        leaf = _number(leaf, declared)
+    if leaf.is_meta or leaf.layout != torch.strided:
+        raise TypeError(f"a file takes dense tensors that hold numbers: this one is {leaf.layout}, on the device {leaf.device}")
+    leaf = leaf.detach().cpu().resolve_conj().resolve_neg()
     return leaf if leaf.dtype == torch.bfloat16 else leaf.numpy()
+
+
+def _number(value: Any, declared: str) -> torch.Tensor:
+    try:
+        return torch.tensor(value, dtype=NUMBERS.get(declared))
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(f"an input of the file is {declared}, and the call gives it {kind_of(value)}") from error
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"an input of the file is {declared}, which cannot hold what the call gives it: {first_line(error)}") from error
 
 
 def _ort_value(value: Any) -> Any:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..checks import must_be, must_be_whole
+
 Group = TypeVar("Group", bound=Hashable)
 Round = Mapping[str, float]
 Make = Callable[[], Callable[[], object]]
@@ -110,7 +112,17 @@ def interleaved(
         discard: rounds before the first that counts.
         budget: seconds after which no further round begins, provided that `least` rounds counted.
         tell: takes a line after each round.
+
+    Raises:
+        TypeError, ValueError: an argument cannot be used: the message names it.
     """
+    must_be(Mapping, groups=groups)
+    for group, makers in groups.items():
+        must_be(Mapping, **{f"groups[{group!r}]": makers})
+        if not makers or not all(map(callable, makers.values())):
+            raise TypeError(f"groups[{group!r}] must hold functions, at least one")
+    must_be_whole(0, rounds=rounds, discard=discard, least=least)
+    must_be(float, int, budget=budget)
     done: list[dict[Group, Round]] = []
     start = clock()
     with frozen():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..checks import must_be
 from .drawing import Drawing, Edge, Node
 from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
 
@@ -24,9 +26,14 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
     so notebooks and pages show it. `save` also writes it to a .svg or .png file.
 
     Raises:
-        TypeError: `source` is none of these.
-        ValueError: the graph has more than `most` boxes.
+        TypeError: `source` is none of these, or another argument is of another kind.
+        ValueError: the graph has more than `most` boxes, or `save` names neither a .svg nor a .png.
     """
+    must_be(str, title=title)
+    must_be(int, most=most)
+    must_be(str, PathLike, type(None), save=save)
+    if save is not None and Path(save).suffix not in (".svg", ".png"):
+        raise ValueError(f"save={str(save)!r}: a picture is written to a .svg or a .png")
     drawing = from_fx(source) if is_fx(source) else from_ir(ir_model(source))
     if len(drawing.nodes) > most:
         raise ValueError(f"the graph has {len(drawing.nodes)} boxes, a picture holds {most}: draw a part of it, or pass most=")

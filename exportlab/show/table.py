@@ -10,6 +10,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Any
 
+from ..checks import must_be, must_be_all, must_be_names
 from ..outcomes import Outcome
 from ..plain import one_line, plain
 
@@ -62,9 +63,12 @@ def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     """Return a table of `rows`, which all have the keys of the first; a cell that holds an outcome is coloured.
 
     Raises:
-        ValueError: a row has other keys than the first.
+        TypeError: an argument is of another kind. ValueError: a row has other keys than the first.
     """
+    must_be_all(Mapping, rows=rows)
+    must_be(str, title=title)
     for row in rows:
+        must_be_names(**{"the keys of a row": list(row)})
         if list(row) != list(rows[0]):
             raise ValueError(f"every row needs the keys {list(rows[0])}, this one has {list(row)}")
     return Table(tuple(rows), title)

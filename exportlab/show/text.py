@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
+from ..checks import kind_of, must_be_path
 from .table import WIDTH
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def ir_model(source: Any) -> ir.Model:
     """Return the onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
 
     Raises:
-        TypeError: `source` is none of these.
+        TypeError: `source` is none of these. OSError: the file cannot be read. ValueError: it holds no ONNX model.
     """
     import onnx
     import onnx_ir as ir
@@ -42,10 +43,24 @@ def ir_model(source: Any) -> ir.Model:
     if isinstance(source, onnx.ModelProto):
         return ir.from_proto(source)
     if isinstance(source, (str, Path)):
-        return ir.load(source)
+        return _read(source)
     if hasattr(source, "model"):
         return ir_model(source.model)
-    raise TypeError(f"no graph in a {type(source).__name__}: pass an ExportedProgram, a GraphModule or an ONNX model")
+    raise TypeError(f"no graph in {kind_of(source)}: pass an ExportedProgram, a GraphModule or an ONNX model")
+
+
+def _read(path: str | Path) -> ir.Model:
+    import onnx_ir as ir
+
+    must_be_path(source=path)
+    if Path(path).exists() and not Path(path).is_file():
+        raise OSError(f"cannot read {path}: it is a folder, a device or a pipe")
+    try:
+        return ir.load(path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path} is not an ONNX model") from error
 
 
 def op_name(node: torch.fx.Node) -> str:

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from .. import show
+from ..checks import must_be_all
 from ..measure.timing import Ratio
 from ..outcomes import Outcome
 from ..plain import one_line
@@ -94,7 +95,12 @@ class Changes(show.Tabular):
 
 
 def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
-    """Return what differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both."""
+    """Return what differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both.
+
+    Raises:
+        TypeError: they are no sequences of records.
+    """
+    must_be_all(Record, before=before, after=after)
     old, new = groups(before), groups(after)
     both = [run for run in old if run in new]
     found = tuple(_changed(run, old[run], new[run]) for run in both)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
+from ..checks import must_be_positive, must_be_whole
 from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
 from ..isolation import DYING, OFTEN, descendants, how_it_ended, started_with
 from ..outcomes import Outcome
@@ -37,7 +38,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one task may take; what takes more is ended, and leaves a record that says so.
+    """What one task may take; what takes more is ended, and leaves a record that says so. What is no limit is refused when it is made.
 
     Attributes:
         grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
@@ -47,6 +48,10 @@ class Limits:
     bytes: int = TASK_BYTES
     threads: int = TASK_THREADS
     grace: float = 30.0
+
+    def __post_init__(self) -> None:
+        must_be_positive(seconds=self.seconds, grace=self.grace)
+        must_be_whole(1, bytes=self.bytes, threads=self.threads)
 
 
 @dataclass(frozen=True)

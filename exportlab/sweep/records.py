@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..checks import must_be_path
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
@@ -145,8 +146,8 @@ def read(path: str | Path) -> list[Record]:
     outside, where the run was tried again.
 
     Raises:
-        OSError: it cannot be read. RecordsError: it is no regular file, or a line that ends is no record of this schema, or a second
-            record of the same run.
+        TypeError, ValueError: it is no path. OSError: it cannot be read. RecordsError: it is no regular file, or a line that ends is no
+            record of this schema, or a second record of the same run.
     """
     return latest(parsed(_content(path), Path(path))[1])
 
@@ -162,6 +163,7 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 
 def _content(path: str | Path) -> bytes:
+    must_be_path(path=path)
     check_regular(Path(path))
     return Path(path).read_bytes()
 

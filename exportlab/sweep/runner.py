@@ -12,6 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from ..cases import registered
+from ..checks import kind_of, must_be, must_be_all, must_be_path, must_be_whole
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
@@ -49,9 +50,16 @@ def sweep(
         tell: takes the counts by outcome and how many tasks are left, after each record.
 
     Raises:
-        SweepError: a case failed by itself. RecordsError: `path` holds something else, or another environment's records.
-        RuntimeError: no worker can be started.
+        TypeError, ValueError: an argument cannot be used. SweepError: a case failed by itself. RecordsError: `path` holds something else,
+            or another environment's records. RuntimeError: no worker can be started.
     """
+    must_be_all(Task, tasks=tasks)
+    must_be_path(path=path)
+    must_be_whole(1, processes=processes)
+    must_be(Limits, type(None), limits=limits)
+    must_be(Executor, type(None), executor=executor)
+    if not callable(tell):
+        raise TypeError(f"tell must be a function, not {kind_of(tell)}")
     chosen = limits or Limits()
     journal = Journal(path, environment(chosen.threads))
     try:

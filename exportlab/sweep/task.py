@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..cases import Case
+from ..checks import must_be, must_be_all, must_be_names, must_be_whole
 from ..defaults import MODES
 from .records import Key
 
@@ -33,7 +34,16 @@ def grid(
 
     Exporters are interleaved: all take a case before the next case comes, each case begins with another exporter, and a round
     is done before the next begins. So no exporter has the machine at its best.
+
+    Raises:
+        TypeError: an argument is of another kind. ValueError: there is no exporter, or no round.
     """
+    must_be_all(Case, cases=cases)
+    must_be_names(exporters=exporters, modes=modes)
+    must_be_whole(1, rounds=rounds)
+    must_be(str, type(None), file=file)
+    if not exporters:
+        raise ValueError("exporters is empty: name at least one")
     return list(_grid(cases, exporters, modes, rounds, file))
 
 

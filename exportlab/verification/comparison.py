@@ -13,6 +13,7 @@ from torch import nn
 
 from .. import show
 from ..cases import DynamicShapes, Sample
+from ..checks import must_be, must_be_names
 from ..defaults import EXPORTERS
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, get
@@ -20,7 +21,7 @@ from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
 from ..outcomes import Outcome
 from ..said import Heard, names_cause, shortened
-from ..samples import Samples, samples_of
+from ..samples import Samples, check_module, samples_of
 from .report import Report
 from .verify import verify
 
@@ -97,10 +98,25 @@ def compare(
         options: further arguments of `export`, by exporter.
 
     Raises:
-        ValueError: an exporter is unknown or cannot run here. Whatever `module` itself raises; never what an exporter raises.
+        TypeError: an argument is of another kind. ValueError: an exporter is unknown or cannot run here. Whatever `module` itself
+            raises; never what an exporter raises.
     """
-    given, further = samples_of(samples, module), options or {}
+    check_module(module)
+    must_be_names(exporters=exporters)
+    given, further = samples_of(samples, module), _options(options)
     return Comparison({name: attempt(get(name), module, given, dynamic_shapes, **further.get(name, {})) for name in exporters})
+
+
+def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    """The options of each exporter, as they were given.
+
+    Raises:
+        TypeError: they are none.
+    """
+    must_be(Mapping, type(None), options=given)
+    for exporter, options in (given or {}).items():
+        must_be(Mapping, **{f"options[{exporter!r}]": options})
+    return given or {}
 
 
 def attempt(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
+
+from ..checks import must_be
 
 #: ``(rtol, atol)`` by dtype, since runtimes sum in another order: 800 roundings of float32, 10 of float16, 4 of bfloat16; and
 #: ``atol`` is multiplied by the scale of the output. Integers and booleans are exact.
@@ -24,8 +27,27 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
 EXACT = (0.0, 0.0)
 FLUSHED = torch.finfo(torch.float32).tiny  # what is smaller is zero to a processor that a runtime has asked for it
 Tolerances = Mapping[torch.dtype, tuple[float, float]]
+PAIRS = "a mapping of dtypes to pairs (rtol, atol), as in {torch.float32: (1e-4, 1e-5)}"
 LOWER_QUARTER = 0.25
 USUAL_OVER_LOWER_QUARTER = 3.0  # the standard deviation of normal numbers over the lower quartile of their sizes
+
+
+def check_tolerances(tolerances: Any) -> None:
+    """Refuse what are no tolerances; None asks for the usual ones.
+
+    Raises:
+        TypeError: they are no mapping of dtypes to pairs of numbers. ValueError: one is negative, or no number.
+    """
+    must_be(Mapping, type(None), tolerances=tolerances)
+    for dtype, pair in (tolerances or {}).items():
+        if not isinstance(dtype, torch.dtype) or not _is_pair(pair):
+            raise TypeError(f"tolerances must be {PAIRS}")
+        if not all(number >= 0 for number in pair):
+            raise ValueError(f"the tolerances of {dtype} are {pair}: a difference is never less than 0")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(number, Real) for number in value)
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,10 @@ def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = No
     try:
         with at_most(subject.patience.seconds) if probe.variation.name else subject.patience.measured():
             expected = last_returned(fresh(subject.module), probe.calls)
+        leaves = pytree.tree_leaves(expected)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}")
-    subject.dtypes.update(leaf.dtype for leaf in pytree.tree_leaves(expected) if isinstance(leaf, torch.Tensor))
+    subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
     try:
         actual = last_returned(subject.artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports

@@ -15,9 +15,9 @@ from ..cases import Sample
 from ..exporters import Artifact, Exported, artifact_of
 from ..messages import heard
 from ..outcomes import Outcome
-from ..samples import Samples, samples_of
+from ..samples import Samples, check_module, samples_of
 from .dependence import Dependence
-from .difference import Tolerances, tolerance_text
+from .difference import Tolerances, check_tolerances, tolerance_text
 from .kinds import other_kind
 from .probe import Probe, Subject, looked_at
 from .reach import reached
@@ -43,9 +43,12 @@ def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerance
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
 
     Raises:
-        TypeError: `exported` or a sample is none of these. ValueError: there is no sample.
+        TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample.
     """
-    artifact, given = artifact_of(exported), samples_of(samples, module)
+    artifact = artifact_of(exported)
+    check_module(module)
+    given = samples_of(samples, module)
+    check_tolerances(tolerances)
     with heard() as said:
         report = _looked_at(artifact, module, given, tolerances)
     return replace(report, said=tuple(said))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ..cases import Case
+from ..checks import must_be
 
 FAMILIES = (
     "basics",
@@ -60,8 +61,9 @@ def get(name: str) -> Case:
     """The case of this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is none. TypeError: it is no name.
     """
+    must_be(str, name=name)
     for found in cases():
         if found.name == name:
             return found

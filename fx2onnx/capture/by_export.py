@@ -73,10 +73,11 @@ def capture_by_export(
 
 
 def _check_no_part_is_scripted(model: nn.Module) -> None:
-    """Refuse a part that another interpreter runs; of a whole model torch.export says so itself, and of a part something else."""
+    """Refuse a model, or a part of one, that another interpreter runs, of which torch.export says something else."""
     for path, part in model.named_modules():
-        if path and isinstance(part, torch.jit.ScriptModule):
-            raise CaptureError(f"Exporting a ScriptModule is not supported: {path} is one; put the module that it was made of in its place")
+        if isinstance(part, torch.jit.ScriptModule):
+            which = f"{path} is one" if path else "the model is one"
+            raise CaptureError(f"Exporting a ScriptModule is not supported: {which}; put the module that it was made of in its place")
 
 
 def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:

@@ -11,11 +11,13 @@ import onnx
 import onnx_ir as ir
 import torch
 
+from ...cases import Sample
+from ...checks import must_be
 from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
 from ...exporters.to_onnx import NAMESPACE
 from ...show.text import ir_model
-from ..difference import TOLERANCES, Difference, Tolerances
+from ..difference import TOLERANCES, Difference, Tolerances, check_tolerances
 from .alignment import Alignment
 from .beside import Looked
 from .call import Call
@@ -73,18 +75,22 @@ def compared(
     Raises:
         as `first_difference`.
     """
+    must_be(torch.export.ExportedProgram, captured=captured)
+    must_be(Mapping, tolerances=tolerances)
+    check_tolerances(tolerances)
+    call = Sample(args, {} if kwargs is None else kwargs)
     model, calling = _model(file), by_signature(captured)
     _check_whole(captured)
     alignment = Alignment(captured, model)
-    leaves = calling.feed(args, kwargs or {})
-    found = Observed(model, calling, alignment.names()).values(args, kwargs or {})
+    leaves = calling.feed(call.args, call.kwargs)
+    found = Observed(model, calling, alignment.names()).values(call.args, call.kwargs)
     looked = Looked(Call(captured, alignment, leaves, found), tolerances)
     rows, outputs = looked.rows()
     same, unaligned = tuple(looked.fed.same), tuple(looked.fed.unaligned)
     divergence = Divergence(tuple(rows), same, unaligned, Difference(), outputs, _writer(model), tolerances)
     if divergence.first:
         return divergence
-    alone = Observed(model, calling, ()).values(args, kwargs or {})
+    alone = Observed(model, calling, ()).values(call.args, call.kwargs)
     return replace(divergence, alone=looked.fused(alone))
 
 

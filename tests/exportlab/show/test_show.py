@@ -77,7 +77,7 @@ def test_too_large_a_graph_is_refused(program: torch.export.ExportedProgram) -> 
 
 
 def test_no_graph_in_it() -> None:
-    with pytest.raises(TypeError, match="no graph in a int"):
+    with pytest.raises(TypeError, match="no graph in an int"):
         show.graph(3)
     with pytest.raises(TypeError, match=r"show\.summary prints ONNX models"):
         show.program(3)
