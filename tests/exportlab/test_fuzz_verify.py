@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import onnx
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -71,7 +70,6 @@ def changed(content: bytes, seed: int, changes: int) -> bytes:
     return bytes(result)
 
 
-@settings(max_examples=int(os.environ.get("EXAMPLES", "200")), deadline=None, derandomize=True, database=None)
 @given(name=st.sampled_from(["one.onnx", "two.onnx"]), seed=st.integers(0, 2**32), changes=st.integers(1, MOST))
 def test_changed_bytes_end_in_one_line(folder: Path, name: str, seed: int, changes: int) -> None:
     verified(folder, changed((folder / name).read_bytes(), seed, changes))

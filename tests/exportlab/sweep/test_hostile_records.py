@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from exportlab.outcomes import Outcome
@@ -110,7 +110,6 @@ def refusal(use: Callable[[], None]) -> str:
     return ""
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(contents)
 def test_a_hostile_file_is_read_or_refused_and_left_as_it_is(content: bytes) -> None:
     with TemporaryDirectory() as folder:

@@ -1,0 +1,12 @@
+"""How many examples the fuzzers try: 200 each, by HYPOTHESIS_PROFILE=long 20,000, which no run repeats."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("tests", max_examples=200, derandomize=True, database=None, **COMMON)
+settings.register_profile("long", max_examples=20_000, database=None, print_blob=True, **COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
