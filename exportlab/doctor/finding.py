@@ -56,9 +56,14 @@ def headline(finding: Finding) -> str:
 
 
 def told(finding: Finding) -> str:
-    """Return the sentence, what it is, and who refuses the same line."""
+    """Return the sentence, who refuses the same line, and what it is."""
+    return f"{claim(finding)}: {finding.defect}"
+
+
+def claim(finding: Finding) -> str:
+    """Return the sentence, and who refuses the same line."""
     refused = f"; {listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
-    return f"{headline(finding)}{refused}: {finding.defect}"
+    return f"{headline(finding)}{refused}"
 
 
 def listed(names: Sequence[str]) -> str:

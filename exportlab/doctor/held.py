@@ -33,7 +33,7 @@ WRAPPER = """class WithState(torch.nn.Module):  # what the model keeps between c
         {writes} = before
         return result, after
 
-state = {first}  # of the first call"""
+state = {first}  # of the next call"""
 
 
 @dataclass(frozen=True)

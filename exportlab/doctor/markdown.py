@@ -9,7 +9,7 @@ from .. import show, site
 from ..exporters.to_onnx import SAID
 from ..plain import plain
 from .facts import Facts
-from .finding import Finding, told
+from .finding import Finding, claim
 from .report import MESSAGE, sizes
 from .verdict import Verdict
 
@@ -39,17 +39,22 @@ def _lines(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    yield _code(told(finding))
+    yield f"**{_prose(claim(finding))}:** {_code(finding.defect)}"
     if finding.place is not None:
         yield from ("", f"At {_code(finding.place.where)}:", "", *_fenced(finding.place.source, "python"))
     if finding.fix:
-        yield from ("", f"Fix: {_code(finding.fix)}")
+        yield from ("", f"Fix: {_prose(finding.fix)}")
     if finding.code:
         yield from ("", "To paste:", "", *_fenced(finding.code, "python"))
     if finding.known is not None:
         yield from ("", f"Known: {_linked(finding.known.title, finding.known.page)}")
     if finding.detail:
         yield from ("", "The whole message:", "", *_fenced(finding.detail, "text"))
+
+
+def _prose(text: str) -> str:
+    """A sentence of ours as text; as code where a name in it could call somebody."""
+    return _code(text) if "@" in text else _escaped(" ".join(text.split()))
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:
