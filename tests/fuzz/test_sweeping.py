@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from hostile import KINDS_OF_PATH, in_folder, made, mostly, of_kind, path_in, values
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from promise import promised
 
@@ -88,6 +88,7 @@ def make() -> Any:
 makers = st.dictionaries(st.integers(), st.dictionaries(st.sampled_from("ab"), st.just(make) | values, max_size=2), max_size=2)
 
 
+@settings(max_examples=settings.default.max_examples // 4)  # every call collects the garbage before it
 @given(mostly(groups=makers, rounds=st.integers(-1, 2), discard=st.integers(-1, 1), budget=st.floats(), least=st.integers(-1, 2)))
 def test_interleaved(given: dict[str, Any]) -> None:
     assume(not any(endless(given[name]) for name in ("rounds", "discard", "least")))
