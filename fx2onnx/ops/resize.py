@@ -44,7 +44,7 @@ def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
     aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec, aten._upsample_nearest_exact3d.vec,
 )  # fmt: skip
 def nearest_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, scale_factors: Sequence[float] | None) -> Tensor:
-    """upsample_nearest(x, size?, scales?) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
+    """upsample_nearest(x, size?, scales?) → Resize by whole numbers, else Gather at the positions that torch rounds to."""
     return nearest(g, x, size, *(scale_factors or ()))
 
 
@@ -53,15 +53,21 @@ def nearest_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, scale_factors:
     aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact3d.default,
 )  # fmt: skip
 def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | None) -> Tensor:
-    """upsample_nearest(x, size, scale…) → Resize; for scales that are no integers Gather at the positions that torch rounds to."""
+    """upsample_nearest(x, size, scale…) → Resize by whole numbers, else Gather at the positions that torch rounds to."""
     exact = "exact" in g.overload._schema.name
     given = list(scales) or [None] * (x.rank - 2)
-    if x.dtype == FLOAT and (all(scale is None for scale in given) or all(scale and scale == int(scale) for scale in given)):
+    if x.dtype == FLOAT and (_whole_times(x.sizes[2:], g.sizes[2:], given) or all(scale and scale == int(scale) for scale in given)):
         return resized(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
     made = x
     for axis, scale in enumerate(given, 2):
         made = g.Gather(made, _positions(g, x.sizes[axis], g.sizes[axis], scale, exact), axis=axis)
     return made
+
+
+def _whole_times(sizes: Sequence[Size], wanted: Sequence[Size], scales: Sequence[float | None]) -> bool:
+    """Return whether sizes alone are given, and each is known to be a multiple: of others ONNX Runtime rounds some positions otherwise."""
+    known = all(isinstance(size, int) for size in (*sizes, *wanted)) and all(scale is None for scale in scales)
+    return known and all(size > 0 and to % size == 0 for size, to in zip(sizes, wanted, strict=True))
 
 
 def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: bool) -> Tensor:

@@ -50,6 +50,14 @@ def test_interpolation_to_a_size_that_moves() -> None:
     check_both(lambda x: F.interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1), mode="bilinear"), image(), options=OWN)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize(("size", "wanted"), [(14, 2), (14, 46), (20, 12), (16, 48)])
+def test_the_nearest_is_that_of_torch_at_sizes_where_onnx_runtime_rounds_otherwise(size: int, wanted: int, mode: str) -> None:
+    x = torch.arange(2.0 * size).reshape(1, 2, size)
+    check(lambda x: F.interpolate(x, size=wanted, mode=mode), x, options=OWN)
+    check_both(lambda x, y: F.interpolate(x, size=y.shape[2], mode=mode), x, normal(1, 1, wanted), options=OWN)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_antialiasing_is_exact_for_known_sizes(mode: str) -> None:
     check(lambda x: F.interpolate(x, size=(3, 13), mode=mode, antialias=True), image(), options=OWN)
