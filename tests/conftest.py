@@ -7,6 +7,6 @@ import os
 from hypothesis import HealthCheck, settings
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
-settings.register_profile("tests", max_examples=200, derandomize=True, database=None, **COMMON)
+settings.register_profile("short", max_examples=200, derandomize=True, database=None, **COMMON)
 settings.register_profile("long", max_examples=20_000, database=None, print_blob=True, **COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
