@@ -38,7 +38,9 @@ FINDERS = {
     (CATALOGUE / "__init__.py", "known_errors"): Finder(CATALOGUE),
     (OPS / "__init__.py", "own_translations"): Finder(OPS),
 }
-BY_NAME = {ROOT / "exportlab/cli/sweeping.py", ROOT / "exportlab/sweep/runner.py"}  # look through all there is for what their caller names
+BY_NAME = {  # look through all there is for what their caller names
+    *(ROOT / "exportlab" / name for name in ("cli/sweeping.py", "sweep/runner.py", "sweep/page/__init__.py")),
+}
 
 
 def is_content(path: Path) -> bool:
