@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from os import PathLike
 from typing import Any
 
@@ -21,13 +21,13 @@ def must_be(*kinds: type, **given: Any) -> None:
 
 
 def must_be_names(**given: Any) -> None:
-    """Refuse arguments that are no lists of names, as a string is none.
+    """Refuse arguments that are no lists of names, as a string is none; a dictionary is one of its keys.
 
     Raises:
         TypeError: one is not.
     """
     for name, value in given.items():
-        if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(part, str) for part in value):
+        if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(part, str) for part in value):
             raise TypeError(f"{name} must be a list of names, not {kind_of(value)}")
 
 
