@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def export(
             exporter raises is raised as it is.
     """
     chosen = get(exporter)
-    if not isinstance(module, torch.export.ExportedProgram):
+    if not isinstance(module, torch.export.ExportedProgram) and not inspect.isroutine(module):  # what one says of a function is its own
         check_module(module)
     names_of(options.get("input_names"), options.get("output_names"))
     must_be(Mapping, type(None), kwargs=kwargs)
