@@ -47,7 +47,7 @@ def itself() -> list[Any]:
     return found
 
 
-def deep(levels: int = 3000) -> Any:
+def deep(levels: int = 300) -> Any:
     """Return a list in a list in a list."""
     found: Any = X
     for _ in range(levels):

@@ -36,7 +36,9 @@ def test_verify(given: dict[str, Any]) -> None:
 
 @given(mostly(module=models, samples=samples, dynamic_shapes=shapes, exporters=exporters, options=st.none()))
 def test_compare(given: dict[str, Any]) -> None:
-    promised(lambda: str(compare(**given)), module=given["module"], passes=(OfModel, RecursionError))
+    promised(
+        lambda: str(compare(**given)), module=given["module"], passes=(OfModel, RecursionError, RuntimeError)
+    )  # torch's own, of a module that cannot be copied
 
 
 @given(mostly(program=st.sampled_from([PROGRAM, ARTIFACT]), given=args, tolerances=st.just({})))

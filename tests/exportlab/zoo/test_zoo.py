@@ -130,7 +130,7 @@ def test_two_equal_specs_are_two_tensors() -> None:
 def test_a_size_is_a_number_a_name_or_a_sum() -> None:
     sizes = {"past": 5, "seq": 3}
     assert [size_of(dim, sizes) for dim in (4, "seq", "past+seq", "past+1")] == [4, 3, 8, 6]
-    with pytest.raises(KeyError, match="batch"):
+    with pytest.raises(ValueError, match="no dimension 'batch': the case declares past, seq"):
         size_of("batch", sizes)
 
 
@@ -214,7 +214,7 @@ def test_an_input_with_an_undeclared_dimension_is_refused() -> None:
     def undeclared() -> Any:
         return nn.Identity(), (tensor("batch", "seq"),)
 
-    with pytest.raises(KeyError, match="seq"):
+    with pytest.raises(ValueError, match="no dimension 'seq': the case declares batch"):
         undeclared.samples()
 
 
