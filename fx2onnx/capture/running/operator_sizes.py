@@ -8,16 +8,15 @@ from typing import Any
 
 import sympy
 import torch
-from torch._dynamo.source import ConstantSource
 from torch._subclasses import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from ...build.values import Size, sizes_of
 from .program import Described
 from .refusal import CannotRun
-from .sample import Axes, Setting
+from .sample import Axes, Setting, new_symbol
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diagonal")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
@@ -36,8 +35,7 @@ class OperatorSizes:
         self._example, self._settings = axes.example, settings
         self._environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
         for symbol, size in axes.example.items():
-            source = ConstantSource(axes.names[symbol])
-            self._environment.create_symbol(size, source, dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
+            new_symbol(self._environment, axes.names[symbol], size)
         self._mode = FakeTensorMode(shape_env=self._environment)
 
     def of(self, node: torch.fx.Node) -> Sizes:

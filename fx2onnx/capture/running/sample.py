@@ -45,7 +45,7 @@ class Axes:
         environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
         plain = {dim.name: size for dim, size in found}
         composed = {name: parts for name, size in plain.items() if (parts := _sum_of(name, size, plain)) is not None}
-        symbols = {name: _new_symbol(environment, name, size) for name, size in plain.items() if name not in composed}
+        symbols = {name: new_symbol(environment, name, size) for name, size in plain.items() if name not in composed}
         sizes: dict[tuple[int, int], sympy.Expr] = {}
         ranges = dict.fromkeys(symbols.values(), (1, LONGEST))
         for dim, size in found:
@@ -110,7 +110,8 @@ def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
     return parts if sum(sizes[part] if part in sizes else int(part) for part in parts) == size else None
 
 
-def _new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:
+def new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:
+    """Return the symbol that an environment has for the size of this name; environments give one name one symbol."""
     symbol = environment.create_symbol(size, ConstantSource(name), dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
     assert isinstance(symbol, sympy.Symbol)
     return symbol
