@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -32,7 +33,7 @@ class OperatorSizes:
     """
 
     def __init__(self, axes: Axes, settings: Sequence[Setting]) -> None:
-        self._example, self._settings = axes.example, settings
+        self._axes, self._example, self._settings = axes, axes.example, settings
         self._environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
         for symbol, size in axes.example.items():
             new_symbol(self._environment, axes.names[symbol], size)
@@ -42,25 +43,35 @@ class OperatorSizes:
         """Return the sizes of each result of a call; none where torch cannot say.
 
         Raises:
-            CannotRun: torch decides something by a size that is larger than the example, and no run shows what it does then.
+            CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and other sizes
+                come of it.
         """
         if node.target is torch.ops.aten.slice.Tensor:
             return [_of_a_slice(node)]
         known = len(self._environment.guards)
         try:
-            with torch._C.DisableTorchFunction(), torch.no_grad(), self._mode:
-                args, kwargs = pytree.tree_map(self._argument, (node.args, dict(node.kwargs)))
-                made = node.target(*args, **kwargs)  # type: ignore[operator]
+            made = self._told(node)
         except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
             return []
-        self._check(node, [guard.expr for guard in self._environment.guards[known:]])
+        for test in [guard.expr for guard in self._environment.guards[known:]]:
+            seen = all(test.subs(setting) == sympy.true for setting in self._settings)
+            other = next((setting for setting in self._larger() if test.subs(setting) == sympy.false), None)
+            if seen and other is not None and not self._tells_the_same_at(other, node, made):
+                raise CannotRun(f"{node.target} decides by its sizes: {test}")
+        return made
+
+    def _told(self, node: torch.fx.Node) -> Sizes:
+        with torch._C.DisableTorchFunction(), torch.no_grad(), self._mode:
+            args, kwargs = pytree.tree_map(self._argument, (node.args, dict(node.kwargs)))
+            made = node.target(*args, **kwargs)  # type: ignore[operator]
         return [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in pytree.tree_leaves(made)]
 
-    def _check(self, node: torch.fx.Node, decided: Sequence[sympy.Basic]) -> None:
-        for test in decided:
-            seen = all(test.subs(setting) == sympy.true for setting in self._settings)
-            if seen and any(test.subs(setting) == sympy.false for setting in self._larger()):
-                raise CannotRun(f"{node.target} decides by its sizes: {test}")
+    def _tells_the_same_at(self, setting: Setting, node: torch.fx.Node, made: Sizes) -> bool:
+        """Whether what was decided makes no difference to the sizes: convolutions choose a kernel by size and threads."""
+        try:
+            return OperatorSizes(replace(self._axes, example=setting), self._settings)._told(node) == made
+        except Exception:  # noqa: BLE001 - torch cannot say
+            return False
 
     def _larger(self) -> Iterator[Setting]:
         further = FURTHER if len(self._example) < 3 else FURTHER[:4]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -263,3 +263,20 @@ def test_an_axis_named_as_a_sum_is_the_sum_of_the_others() -> None:
     program = to_onnx(Longer(), (torch.rand(3), torch.rand(2), torch.rand(5)), dynamic_shapes=shapes, capture="run")
     past, new = torch.rand(9), torch.rand(4)
     torch.testing.assert_close(program(past, new, torch.ones(13))[0], torch.cat([past, new]))
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Torch on one thread, as in a container, for the length of a test."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_kernel_that_torch_chooses_by_size_is_no_reason_to_refuse() -> None:
+    model = nn.Conv2d(3, 4, 3).eval()  # one thread takes another kernel from 16 rows on
+    program = to_onnx(model, (torch.rand(2, 3, 8, 8),), dynamic_shapes=ROWS, capture="run")
+    image = torch.rand(20, 3, 8, 8)
+    torch.testing.assert_close(program(image)[0], model(image))
