@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
@@ -99,6 +100,9 @@ def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, o
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
     model = conversion.model()
     report = replace(_report(dispatch, blocks, conversion), capture=capture.by, not_run=capture.not_run)
+    report = replace(report, branches=capture.branches, limits=capture.limits)
+    if capture.limits:
+        model.metadata_props["fx2onnx.limits"] = json.dumps(capture.limits)
     artifacts.has_made(program := Program(passes_applied(model) if optimize else model, capture.program, report))
     return program
 

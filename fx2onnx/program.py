@@ -35,6 +35,8 @@ class ConversionReport:
         state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
         capture: what captured the model, "run" or "torch.export".
         not_run: why it was not captured by running, where that was tried first.
+        branches: the lines of the tests whose both sides are in the file, where it was captured by running.
+        limits: the tests of values whose other side raises, and what: the file does not raise it. Its metadata has them, too.
     """
 
     sources: Mapping[str, int] = field(default_factory=dict)
@@ -46,6 +48,8 @@ class ConversionReport:
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
     capture: str = "torch.export"
     not_run: str = ""
+    branches: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 class Program(torch.onnx.ONNXProgram):

@@ -30,13 +30,18 @@ ONE_AT_A_TIME = threading.RLock()  # torch.export puts its own in the place of n
 
 @dataclass(frozen=True)
 class Capture:
-    """A captured program, the names of its symbols, its blocks where any were marked; by what, and why not by running."""
+    """A captured program, the names of its symbols, its blocks where any were marked; by what, and why not by running.
+
+    `branches` are the tests of which the program has both sides, `limits` those whose other side raises, and what it raises.
+    """
 
     program: torch.export.ExportedProgram
     dim_names: dict[sympy.Expr, str] = field(default_factory=dict)
     sharing: Sharing | None = None
     by: str = "torch.export"
     not_run: str = ""
+    branches: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def capture_by_export(

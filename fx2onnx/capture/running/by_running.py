@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import sympy
@@ -14,10 +15,13 @@ from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
 from ..dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moving_numbers, source_line
 from ..keywords import keywords_named
+from .branches.joined import Joined
+from .branches.paths import Path, every_path
 from .explain import Ambiguous, Explanations
 from .program import RunProgram
 from .refusal import CannotRun
 from .sample import Axes, Setting, shown
+from .script import Script
 from .trace import Trace, trace
 from .unify import Arguments, Writer, first_difference
 
@@ -43,28 +47,42 @@ def capture_by_running(
     if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
         raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
     axes = Axes.of(asked, pytree.tree_leaves((args, kwargs)))
-    runs = Runs(model, axes, (args, kwargs))
     with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes):
-        program = runs.program()
+        paths = every_path(partial(_path, model, axes, (args, kwargs)))
+    joined = Joined(paths, axes.names)
+    program = joined.program()
     _check_constant(axes, asked, accept_ranges)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
     check_dynamic_dims(program, symbols, accept_ranges, axes.environment)  # type: ignore[arg-type]  # it reads graph and signature alone
-    _check_small(runs, axes)
-    return Capture(program, {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}, by="run")  # type: ignore[arg-type]
+    for path in paths:
+        _check_small(path.small, axes)
+    names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
+    return Capture(program, names, by="run", branches=tuple(joined.branches), limits=tuple(joined.limits))  # type: ignore[arg-type]
+
+
+def _path(model: nn.Module, axes: Axes, arguments: Arguments, given: Sequence[bool]) -> Path:
+    """Return what runs show that answer the first tests of values so."""
+    runs = Runs(model, axes, arguments, given)
+    program, ended = runs.program()
+    return Path(tuple(runs.answers), program, runs.small, ended)
 
 
 class Runs:
-    """The runs of one module: at the settings that are tried, as many as there have to be, and last at the example's own."""
+    """The runs of one module: at the settings that are tried, as many as there have to be, and last at the example's own.
 
-    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments) -> None:
-        self.model, self.axes, self.arguments = model, axes, arguments
+    Args:
+        answers: to the first tests of values; the first run says the others.
+    """
+
+    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, answers: Sequence[bool] = ()) -> None:
+        self.model, self.axes, self.arguments, self.answers = model, axes, arguments, answers
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
         self.small: tuple[Setting, str] | None = None  # at which the model does something else, and what
 
-    def program(self) -> RunProgram:
-        """Return the program that explains all runs.
+    def program(self) -> tuple[RunProgram, Exception | None]:
+        """Return the program that explains all runs, and what all of them raise.
 
         Raises:
             CannotRun: there is none.
@@ -80,11 +98,14 @@ class Runs:
             except Ambiguous as error:
                 self._run_further(error.setting)
 
-    def _followed(self) -> RunProgram:
+    def _followed(self) -> tuple[RunProgram, Exception | None]:
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         try:
-            return writer.program(trace(self.model, self.axes.at(self.arguments, self.axes.example), writer))
+            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, Script(self.answers))
+            if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
+                raise CannotRun(f"at some sizes only it raises {type(error).__name__}: {first_sentence(error)}")
+            return writer.program(found), found.ended
         except (ToOnnxError, Ambiguous):
             raise
         except Exception as error:
@@ -93,13 +114,18 @@ class Runs:
     def _run(self, setting: Setting) -> None:
         if setting in self.settings or (setting and setting == self.axes.example):
             return
+        script = Script(self.answers)
         try:
-            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1))
+            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1), script=script)
         except ToOnnxError:
             raise
-        except Exception as error:  # noqa: BLE001 - a size that the model does not take; too few of others are an error
-            self.refused[shown(setting)] = f"{type(error).__name__}: {first_sentence(error)}"
+        except Exception as error:
+            told = f"{type(error).__name__}: {first_sentence(error)}"
+            if script.is_forced:
+                raise CannotRun(f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {told}") from error
+            self.refused[shown(setting)] = told  # a size that the model does not take; too few of others are an error
             return
+        self.answers = self.answers if self.traces else script.answers
         number = first_difference(self.traces[0], found) if self.traces else None
         if number is not None and set(setting.values()) == {1} and self.small is None:
             self.small = setting, f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {shown(setting)}"
@@ -135,14 +161,14 @@ def _check_constant(axes: Axes, asked: Sequence[DynamicDim], accepted: Sequence[
         )
 
 
-def _check_small(runs: Runs, axes: Axes) -> None:
+def _check_small(small: tuple[Setting, str] | None, axes: Axes) -> None:
     """Refuse a model that does something else at ones, unless a test of sizes was seen that comes out another way there.
 
     Raises:
         CannotRun: none was seen.
     """
-    if runs.small is None:
+    if small is None:
         return
-    setting, told = runs.small
+    setting, told = small
     if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
         raise CannotRun(f"no test of sizes says why it calls {told}")

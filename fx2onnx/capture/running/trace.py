@@ -21,8 +21,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...build.aliasing import HIDDEN_WRITES
 from ...build.values import expression
-from ...errors import shown_path
+from ...errors import first_sentence, shown_path
 from .refusal import CannotRun
+from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
 Scope: TypeAlias = dict[str, tuple[str, str]]
@@ -31,6 +32,7 @@ FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
 INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
 OWN_FOLDER = str(Path(__file__).parent)
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+TEST_SPEC = pytree.tree_structure(((0,), {}))
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
 
 
@@ -82,12 +84,13 @@ class Follower(Protocol):
 
 @dataclass
 class Trace:
-    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`."""
+    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`; or the error that it raised of its own will."""
 
     rows: list[Row]
     returned: list[Any]
-    spec: pytree.TreeSpec
+    spec: pytree.TreeSpec | None
     constants: list[torch.Tensor]
+    ended: Exception | None = None
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -97,14 +100,17 @@ class Recorder(ProxyTorchDispatchMode):
     to Python; all are kept until the run is over, so that neither is used twice.
     """
 
-    def __init__(self, state: Mapping[str, torch.Tensor], follower: Follower | None = None, scopes: Scopes | None = None) -> None:
+    def __init__(
+        self, state: Mapping[str, torch.Tensor], script: Script, follower: Follower | None = None, scopes: Scopes | None = None
+    ) -> None:
         TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
         self._mode_key = None  # type: ignore[assignment]  # this one gives way to no other
         self.pre_dispatch = True
         self.rows: list[Row] = []
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
-        self._follower, self._scopes = follower, scopes
+        self.has_failed = False  # whether an operator raised
+        self._script, self._follower, self._scopes = script, follower, scopes
         self._kept: list[torch.Tensor] = []
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
@@ -164,13 +170,15 @@ class Recorder(ProxyTorchDispatchMode):
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if func is aten.contiguous.default:
             return self._contiguous(args[0])
+        if is_test(func, args):
+            return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
         leaves, spec = pytree.tree_flatten((args, kwargs))
         told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         if self._follower is not None:
             told = [expression(leaf) for leaf in told]
             args, kwargs = pytree.tree_unflatten(list(map(_plain, leaves)), spec)
-        out = func(*args, **kwargs)
+        out = self._called(func, args, kwargs)
         row = Row(func, told, spec, [], isinstance(out, (tuple, list)))
         for part, result in enumerate(out if row.many else (out,)):
             row.made.append(self._made(result, Ref("row", len(self.rows), part)))
@@ -178,6 +186,31 @@ class Recorder(ProxyTorchDispatchMode):
         if self._follower is not None:
             self._tell(self._follower, row)
         return out
+
+    def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
+        try:
+            return func(*args, **kwargs)
+        except Exception as error:
+            self.has_failed = True
+            if not self._script.is_forced:
+                raise
+            where = f"where values do not lead to it: behind the test at {self._script.lines[-1]},"
+            raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
+
+    def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
+        """The answer to a test of a value, which is noted."""
+        ref = self.ref(tensor)
+        if (known := self._script.known(ref, self.rows)) is not None:
+            return known
+        if len(self._script.answers) == MOST_TESTS:
+            raise self.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
+        answer = self._script.answer(ref, said, len(self.rows), line_of(sys._getframe(2)))
+        row = Row(TEST, [ref], TEST_SPEC, [answer], False)
+        self.rows.append(row)
+        if self._follower is not None:
+            self._tell(self._follower, row)
+        return answer
 
     def _tell(self, follower: Follower, row: Row) -> None:
         assert self._scopes is not None
@@ -324,27 +357,40 @@ def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
     return dict(found.values())
 
 
-def trace(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]], follower: Follower | None = None) -> Trace:
+def trace(
+    model: nn.Module,
+    arguments: tuple[tuple[Any, ...], dict[str, Any]],
+    follower: Follower | None = None,
+    script: Script | None = None,
+) -> Trace:
     """Run a module on arguments that are its own to keep, and return what it did.
 
     Args:
         follower: is told of each call as it is made, with its line and the modules around it.
+        script: answers the tests of values.
 
     Raises:
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
     """
-    scopes = Scopes(model) if follower else None
-    recorder = Recorder(state_of(model), follower, scopes)
+    scopes, script = Scopes(model) if follower else None, script or Script()
+    recorder = Recorder(state_of(model), script, follower, scopes)
     for number, leaf in enumerate(pytree.tree_leaves(arguments)):
         if isinstance(leaf, torch.Tensor):
             recorder.place(leaf, Ref("input", number), f"input {number}")
     args, kwargs = arguments
-    with ExitStack() as stack:
-        for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
-            stack.enter_context(context)
-        stack.enter_context(scopes.followed() if scopes else nullcontext())
-        stack.enter_context(follower.follow(recorder) if follower else nullcontext())
-        answers = model(*args, **kwargs)
+    try:
+        with ExitStack() as stack:
+            for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
+                stack.enter_context(context)
+            stack.enter_context(scopes.followed() if scopes else nullcontext())
+            stack.enter_context(follower.follow(recorder) if follower else nullcontext())
+            answers = model(*args, **kwargs)
+    except Exception as error:
+        if recorder.refused is not None:
+            raise recorder.refused from None
+        if not script.answers or recorder.has_failed or not is_deliberate(error):
+            raise
+        return Trace(recorder.rows, [], None, recorder.constants, error)
     if recorder.refused is not None:
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)

@@ -23,9 +23,11 @@ from .operator_sizes import OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun
 from .sample import Axes, shown
+from .script import TEST
 from .trace import Made, Recorder, Ref, Row, Trace, line_in, state_of
 from .tracked_sizes import Tracked
 
+NOTHING = pytree.tree_structure(())
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -97,9 +99,10 @@ class Writer:
             if len(other.rows) > len(self._rows):
                 raise self._difference(None, other.rows[len(self._rows)], run)
         outputs = self._returned(trace)
-        self.graph.eliminate_dead_code()
+        if not any(row.op is TEST for row in trace.rows):
+            self.graph.eliminate_dead_code()
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
-        spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec)
+        spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
         module = torch.fx.GraphModule(nn.Module(), self.graph)
         return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments)
 
@@ -145,7 +148,7 @@ class Writer:
         number = int(ref.key)
         first = self._recorder.constants[number]
         others = [trace.constants[number] if number < len(trace.constants) else None for trace in self.traces]
-        if any(other is not first and (other is None or not _equal(first, other)) for other in others):
+        if any(other is not first and (other is None or not equal(first, other)) for other in others):
             raise CannotRun(f"a tensor that no operator made, {tuple(first.shape)} of {first.dtype}, differs between runs")
         target = f"lifted_tensor_{number}"
         with self.graph.inserting_before(self._first):
@@ -181,7 +184,7 @@ class Writer:
             first = python_number(first)
         if type(first) is int and all(type(value) is int for value in values[1:]):
             return self._size(row, (first, *values[1:]))
-        if not all(_alike(first, value) for value in values[1:]):
+        if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
             raise CannotRun(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
         return first
@@ -232,7 +235,7 @@ class Writer:
         specs = []
         for values in zip(trace.returned, *(other.returned for other in self.traces), strict=True):
             results.append(self._result_of_the_model(values))
-            specs.append(OutputSpec(OutputKind.USER_OUTPUT, _argument(results[-1]), None))
+            specs.append(OutputSpec(OutputKind.USER_OUTPUT, argument_of(results[-1]), None))
         self.graph.output(tuple(results))
         return specs
 
@@ -244,12 +247,13 @@ class Writer:
             node = self.graph.call_function(operator.index, (first,))
             node.meta["val"] = self.axes.environment.create_symintnode(first, hint=None)
             return node
-        if not all(_alike(first, value) for value in values[1:]):
+        if not all(alike(first, value) for value in values[1:]):
             raise CannotRun(f"it returns {', '.join(map(repr, dict.fromkeys(values)))}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first
 
 
-def _argument(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
+def argument_of(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
+    """Return how a signature names a result of the model."""
     if not isinstance(result, torch.fx.Node):
         return ConstantArgument("", result)
     return TensorArgument(result.name) if isinstance(result.meta["val"], torch.Tensor) else SymIntArgument(result.name)
@@ -267,11 +271,13 @@ def _identifier(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
 
 
-def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return whether two tensors are the same, where NaN is NaN."""
     return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def alike(a: Any, b: Any) -> bool:
+    """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b))
     return type(a) is type(b) and (a is b or bool(a == b))

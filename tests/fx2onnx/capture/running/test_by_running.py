@@ -37,9 +37,9 @@ class Of(nn.Module):
 
 
 def caught(x: Tensor) -> Tensor:
-    """A test of a value whose error the model itself catches."""
+    """A value that is read, where the model itself catches the error."""
     try:
-        return x if x.sum() > 0 else -x
+        return x * x.sum().item()
     except Exception:  # noqa: BLE001 - what such models do
         return x * 3
 
@@ -70,7 +70,6 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
     "deepcopy": (lambda x: copy.deepcopy(x) + 1, "reads values"),
     "item": (lambda x: x * x.sum().item(), "a value is read at " + HERE),
-    "if": (lambda x: x if x.sum() > 0 else -x, "a value is read at " + HERE),
     "an error that is caught": (caught, "a value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
     "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),

@@ -1,0 +1,280 @@
+"""Paths as one program: what they share once, and at each test that they answer otherwise a `cond` with a graph for each side."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import sympy
+import torch
+from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec
+from torch.utils import _pytree as pytree
+
+from ....build.values import expression
+from ....errors import first_sentence
+from ..program import Described, RunProgram
+from ..refusal import CannotRun
+from ..script import TEST
+from ..trace import line_in
+from ..unify import alike, argument_of, equal
+from .paths import Path
+from .scope import Node, Scope
+
+aten = torch.ops.aten
+
+
+class Joined:
+    """The program of all paths of a module.
+
+    Args:
+        names: of the moving sizes.
+
+    Attributes:
+        branches: the lines of the tests whose both sides are in it.
+        limits: the tests whose other side raises, and what.
+    """
+
+    def __init__(self, paths: Sequence[Path], names: Mapping[sympy.Symbol, str]) -> None:
+        self.branches: dict[str, None] = {}
+        self.limits: dict[str, None] = {}
+        self._paths, self._shown_names = paths, names
+        self._calls = [[node for node in path.program.graph.nodes if node.op == "call_function"] for path in paths]
+        self._nodes: list[dict[Node, Node]] = [{} for _ in paths]  # of a path, and what is the same in the program
+        self._memory: list[dict[int, int]] = [{} for _ in paths]
+        self._new = count()
+        self._constants: dict[str, torch.Tensor] = {}
+        self._specs: list[InputSpec] = []
+
+    def program(self) -> RunProgram:
+        """Return the program.
+
+        Raises:
+            CannotRun: sides return what no file can return of either, or all of them raise.
+        """
+        first = next((path for path in self._paths if path.ended is None), None)
+        if first is None:
+            raise CannotRun(f"whatever its values are, it raises {_raised(self._paths[0])}")
+        if len(self._paths) == 1:
+            return first.program
+        self._check_structure(first)
+        root = Scope()
+        self._place(root)
+        results = self._results(root, range(len(self._paths)), 0)
+        outputs = [OutputSpec(OutputKind.USER_OUTPUT, argument_of(result), None) for result in results]
+        constants = {name: value for name, value in first.program.constants.items() if not name.startswith("lifted_tensor_")}
+        return replace(
+            first.program,
+            graph_module=root.finished(results),
+            graph_signature=ExportGraphSignature(self._specs, outputs),
+            constants=constants | self._constants,
+        )
+
+    def _check_structure(self, first: Path) -> None:
+        for path in self._paths:
+            if path.ended is None and path.program.call_spec.out_spec != first.program.call_spec.out_spec:
+                told = ", but ".join(map(_structure, (first, path)))
+                raise CannotRun(f"the sides of its tests of values return what has another structure: {told}")
+
+    def _place(self, root: Scope) -> None:
+        """Place the inputs of all paths: state, constants, and last what the caller gives."""
+        for wanted in (_is_state, _is_constant, _is_input):
+            for number, path in enumerate(self._paths):
+                specs = {spec.arg.name: spec for spec in path.program.graph_signature.input_specs}
+                for node in path.program.graph.find_nodes(op="placeholder"):
+                    if wanted(specs[node.name]):
+                        self._place_one(root, number, node, specs[node.name])
+
+    def _place_one(self, root: Scope, path: int, node: Node, spec: InputSpec) -> None:
+        name, target = node.name, spec.target
+        if _is_constant(spec):
+            value = self._paths[path].program.constants[str(spec.target)]
+            known = (name for name, other in self._constants.items() if equal(value, other))
+            target = next(known, f"lifted_tensor_{len(self._constants)}")
+            self._constants.setdefault(target, value)
+            name = f"c_{target}"
+        same = next((other for other in root.graph.nodes if other.name == name), None)
+        if same is None:
+            same = root.graph.placeholder(name)
+            same.name = same.target = name
+            same.meta["val"] = self._described([path], [node.meta["val"]])
+            self._specs.append(replace(spec, arg=replace(spec.arg, name=name), target=target))
+        elif isinstance(same.meta["val"], Described):
+            self._memory[path][node.meta["val"].memory] = same.meta["val"].memory
+        self._nodes[path][node] = same
+
+    def _described(self, paths: Sequence[int], values: Sequence[Any]) -> Any:
+        """What the first of these values says, in memory of the program that is the same for all of them."""
+        first = values[0]
+        if isinstance(first, (list, tuple)):
+            return [self._described(paths, parts) for parts in zip(*values, strict=True)]
+        if not isinstance(first, Described):
+            return first
+        memory = self._memory[paths[0]].setdefault(first.memory, next(self._new))
+        for path, value in zip(paths, values, strict=True):
+            if self._memory[path].setdefault(value.memory, memory) != memory:
+                raise CannotRun("what it shares of memory is not the same in two runs")
+        return Described.of(first.sizes, first.dtype, memory)
+
+    def _results(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
+        """Write the calls of these paths, which are the same up to here, from this one on; return what they return."""
+        while at < len(self._calls[paths[0]]):
+            nodes = [self._calls[path][at] if at < len(self._calls[path]) else None for path in paths]
+            called = [node for node in nodes if node is not None]
+            self._check_same(paths, nodes)
+            at += 1
+            if called[0].target is not TEST:
+                self._write(scope, paths, called)
+                continue
+            sides = [[path for path, node in zip(paths, called, strict=True) if node.meta["val"] is answer] for answer in (True, False)]
+            alive = [side for side in sides if any(self._paths[path].ended is None for path in side)]
+            if len(alive) == 2:
+                return self._either(scope, paths, sides, called[0], at)
+            self._note_limits([path for side in sides if side not in alive for path in side], called[0])
+            paths = alive[0]
+        outputs: Any = self._paths[paths[0]].program.graph.output_node().args[0]
+        return [self._nodes[paths[0]][result] if isinstance(result, Node) else result for result in outputs]
+
+    def _note_limits(self, paths: Sequence[int], test: Node) -> None:
+        for path in paths:
+            self.limits[f"{line_in(test.meta['stack_trace'])}: {_raised(self._paths[path])}"] = None
+
+    def _check_same(self, paths: Sequence[int], nodes: Sequence[Node | None]) -> None:
+        """Hold a call of several paths against each other, which no answer has told apart yet."""
+        calls = [node and self._call(path, node) for path, node in zip(paths, nodes, strict=True)]
+        if not all(_same(calls[0], call) for call in calls[1:]):
+            line = line_in(next(node for node in nodes if node is not None).meta["stack_trace"])
+            raise CannotRun(f"what it calls at {line} is not the same in two runs, and no test of a value says why")
+
+    def _call(self, path: int, node: Node) -> Any:
+        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
+        return node.target, [self._nodes[path][leaf] if isinstance(leaf, Node) else leaf for leaf in leaves], spec
+
+    def _write(self, scope: Scope, paths: Sequence[int], nodes: Sequence[Node]) -> None:
+        _, leaves, spec = self._call(paths[0], nodes[0])
+        value = self._described(paths, [node.meta["val"] for node in nodes])
+        if nodes[0].target is operator.getitem:
+            made = scope.part(leaves[0], leaves[1], nodes[0], value)
+        else:
+            leaves = [scope.here(leaf) if isinstance(leaf, Node) else leaf for leaf in leaves]
+            args, kwargs = pytree.tree_unflatten(leaves, spec)
+            made = scope.graph.create_node("call_function", nodes[0].target, args, kwargs, name=nodes[0].name)
+            made.meta.update(nodes[0].meta, val=value)
+        for path, node in zip(paths, nodes, strict=True):
+            self._nodes[path][node] = made
+
+    def _either(self, scope: Scope, paths: Sequence[int], sides: Sequence[Sequence[int]], test: Node, at: int) -> list[Any]:
+        """Write a test with its two sides; return what they return."""
+        line = line_in(test.meta["stack_trace"])
+        self.branches[line] = None
+        inner = Scope(scope), Scope(scope)
+        told = [self._results(side, taken, at) for side, taken in zip(inner, sides, strict=True)]
+        pairs = list(zip(*told, strict=True))
+        for pair in pairs:
+            self._check_alike(pair, line)
+        tensors = [number for number, (one, _) in enumerate(pairs) if _is_tensor(one)]
+        results = [[side.here(given[number]) for number in tensors] for side, given in zip(inner, told, strict=True)]
+        outer = list(dict.fromkeys(node for side in inner for node in side.inside))
+        modules = [side.closed(outer, given) for side, given in zip(inner, results, strict=True)]
+        values = [self._fresh(pairs[number][0].meta["val"]) for number in tensors]
+        parts = iter(_cond(scope, self._condition(scope, paths[0], test), modules, outer, values, test.meta)) if tensors else iter(())
+        return [next(parts) if _is_tensor(one) else _again(scope, one) for one, _ in pairs]
+
+    def _condition(self, scope: Scope, path: int, test: Node) -> Node:
+        """The tensor that is tested, as truth."""
+        tested = scope.here(self._nodes[path][test.all_input_nodes[0]])
+        if tested.meta["val"].dtype == torch.bool:
+            return tested
+        made = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
+        made.meta.update(test.meta, val=Described.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
+        return made
+
+    def _check_alike(self, pair: Sequence[Any], line: str) -> None:
+        """Refuse results of two sides that one output of a file cannot be.
+
+        Raises:
+            CannotRun: they are such.
+        """
+        if not alike(*(_kind(result) for result in pair)):
+            told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
+            raise CannotRun(f"the sides of the test at {line} return what one output cannot be: {told}")
+
+    def _shown(self, result: Any) -> str:
+        if not isinstance(result, Node):
+            return repr(result)
+        kind = _kind(result)
+        if not isinstance(kind, tuple):
+            return str(kind.subs(self._shown_names))
+        return f"({', '.join(str(sympy.sympify(size).subs(self._shown_names)) for size in kind[1])}) of {kind[0]}"
+
+    def _fresh(self, value: Described) -> Described:
+        return Described.of(value.sizes, value.dtype, next(self._new))
+
+
+def _cond(
+    scope: Scope, condition: Node, sides: Sequence[torch.fx.GraphModule], outer: Sequence[Node], values: Sequence[Described], meta: Any
+) -> list[Node]:
+    names = [f"side_{len(list(scope.modules.children())) + number}" for number in range(2)]
+    for name, side in zip(names, sides, strict=True):
+        scope.modules.add_module(name, side)
+    gets = [scope.graph.get_attr(name) for name in names]
+    made = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
+    made.meta.update(meta, val=list(values))
+    return [scope.part(made, number, made, value) for number, value in enumerate(values)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two calls are of the same operator with the same arguments."""
+    if one is None or other is None:
+        return one is other
+    return one[0] is other[0] and one[2] == other[2] and all(map(alike, one[1], other[1]))
+
+
+def _again(scope: Scope, result: Any) -> Any:
+    """A result that is the same on both sides: a constant, or a size."""
+    if not isinstance(result, Node):
+        return result
+    made = scope.graph.call_function(operator.index, result.args)
+    made.meta.update(result.meta)
+    return made
+
+
+def _is_tensor(result: Any) -> bool:
+    return isinstance(result, Node) and isinstance(result.meta["val"], Described)
+
+
+def _kind(result: Any) -> Any:
+    if not isinstance(result, Node):
+        return result
+    value = result.meta["val"]
+    return (value.dtype, value.sizes) if isinstance(value, Described) else expression(value)
+
+
+def _where(result: Any) -> str:
+    trace = result.meta.get("stack_trace") if isinstance(result, Node) else None
+    return f" at {line_in(trace)}" if trace else ""
+
+
+def _structure(path: Path) -> str:
+    """What a path returns, and after which line."""
+    traces = [node.meta["stack_trace"] for node in path.program.graph.nodes if "stack_trace" in node.meta]
+    return f"{' '.join(str(path.program.call_spec.out_spec).split())} after {line_in(traces[-1])}"
+
+
+def _raised(path: Path) -> str:
+    assert path.ended is not None
+    return f"{type(path.ended).__name__}: {first_sentence(path.ended)}"
+
+
+def _is_state(spec: InputSpec) -> bool:
+    return spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)
+
+
+def _is_constant(spec: InputSpec) -> bool:
+    return spec.kind == InputKind.CONSTANT_TENSOR
+
+
+def _is_input(spec: InputSpec) -> bool:
+    return spec.kind == InputKind.USER_INPUT

@@ -1,0 +1,84 @@
+"""Every list of answers to the tests that a module makes of values, with what runs show that answer so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..program import RunProgram
+from ..refusal import CannotRun
+from ..script import LOOP, TEST
+from ..trace import line_in
+
+BRANCHES = 16  # paths of one file
+MOST_ENDED = 64  # paths that raise, which are in no file
+OFTEN = 4  # times a line asks on one path, from which on it may be a loop
+
+
+@dataclass(frozen=True)
+class Path:
+    """What runs show that answer tests of values alike.
+
+    Attributes:
+        program: its graph has a call of `TEST` where a test is made.
+        small: a setting at which the model does something else, and what.
+        ended: what all of the runs raise, of the model's own will.
+    """
+
+    answers: tuple[bool, ...]
+    program: RunProgram
+    small: Any
+    ended: Exception | None
+
+    def tests(self) -> list[torch.fx.Node]:
+        """Return the calls that are tests, in their order."""
+        return list(self.program.graph.find_nodes(op="call_function", target=TEST))
+
+
+def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
+    """Return all paths of a module, each test answered both ways.
+
+    Args:
+        run: returns the path whose first answers are these.
+
+    Raises:
+        CannotRun: there are too many. Whatever a run raises.
+    """
+    todo: list[tuple[bool, ...]] = [()]
+    found: list[Path] = []
+    while todo:
+        given = todo.pop()
+        path = run(given)
+        if path.answers[: len(given)] != given:
+            raise CannotRun(f"the tests of values it makes are not the same in two runs: {_listed(path)}")
+        found.append(path)
+        todo += [(*path.answers[:i], not path.answers[i]) for i in range(len(given), len(path.answers))]
+        _check_number(found, len(todo))
+    return found
+
+
+def _check_number(found: Sequence[Path], further: int) -> None:
+    """Refuse more paths than a file may have.
+
+    Raises:
+        CannotRun: there are more.
+    """
+    files = [path for path in found if path.ended is None]
+    if len(files) <= BRANCHES and len(found) - len(files) <= MOST_ENDED:
+        return
+    longest = max(found, key=lambda path: len(path.answers))
+    lines = Counter(_lines(longest))
+    loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
+    raise CannotRun(f"its tests of values lead to more than {BRANCHES} paths, {further} are left to try: {_listed(longest)}{loop}")
+
+
+def _lines(path: Path) -> list[str]:
+    return [line_in(node.meta["stack_trace"]) for node in path.tests()]
+
+
+def _listed(path: Path) -> str:
+    return ", ".join(f"{line} ({times} times)" if times > 1 else line for line, times in Counter(_lines(path)).items())

@@ -1,0 +1,86 @@
+"""A graph of the joined program, the root or one side of a `cond`, which reads what stands around it through placeholders."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from ....build.aliasing import written_arguments
+from ..program import Described
+from ..refusal import CannotRun
+from ..trace import line_in
+
+Node = torch.fx.Node
+
+
+class Scope:
+    """One graph, and the one around it."""
+
+    def __init__(self, around: Scope | None = None) -> None:
+        self.graph = torch.fx.Graph()
+        self.around = around
+        self.modules = nn.Module()
+        self.inside: dict[Node, Node] = {}  # of the graph around, and the placeholder here
+        self._parts: dict[tuple[Node, Any], Node] = {}
+
+    def here(self, node: Node) -> Node:
+        """Return what is this node in this graph."""
+        if self.around is None or node.graph is self.graph:
+            return node
+        outer = self.around.here(node)
+        if outer not in self.inside:
+            with self.graph.inserting_after():
+                placeholder = self.graph.placeholder(outer.name)
+            placeholder.meta.update(outer.meta)
+            self.inside[outer] = placeholder
+        return self.inside[outer]
+
+    def part(self, whole: Node, key: Any, made: Node, value: Any) -> Node:
+        """Return a part of several results, read where these were made."""
+        if whole.graph is not self.graph:
+            assert self.around is not None
+            return self.around.part(whole, key, made, value)
+        if (whole, key) not in self._parts:
+            with self.graph.inserting_after(whole):
+                part = self.graph.call_function(operator.getitem, (whole, key))
+            part.meta.update(made.meta, val=value)
+            self._parts[whole, key] = part
+        return self._parts[whole, key]
+
+    def closed(self, outer: Sequence[Node], results: Sequence[Node]) -> torch.fx.GraphModule:
+        """Return the finished side, whose inputs are these nodes of the graph around.
+
+        Raises:
+            CannotRun: it writes into memory that two of its inputs show, which would be two in a file.
+        """
+        placeholders = [self.here(node) for node in outer]
+        for placeholder in reversed(placeholders):
+            self.graph._root.append(placeholder)
+        self._check_writes(placeholders)
+        return self.finished(results)
+
+    def finished(self, results: Sequence[Any]) -> torch.fx.GraphModule:
+        """Return the graph, which returns these."""
+        self.graph.output(tuple(results))
+        self.graph.eliminate_dead_code()
+        return torch.fx.GraphModule(self.modules, self.graph)
+
+    def _check_writes(self, placeholders: Sequence[Node]) -> None:
+        shown = [node.meta["val"].memory for node in placeholders]
+        for node in written_in(self.graph, self.modules):
+            for changed in written_arguments(node):
+                if isinstance(changed.meta["val"], Described) and shown.count(changed.meta["val"].memory) > 1:
+                    line = line_in(node.meta["stack_trace"])
+                    raise CannotRun(f"behind a test it writes at {line} into memory made before the test, and reads a view of that")
+
+
+def written_in(graph: torch.fx.Graph, modules: nn.Module) -> Iterator[Node]:
+    """Yield the calls that write, those of sides inside among them."""
+    yield from (node for node in graph.nodes if node.op == "call_function" and written_arguments(node))
+    for module in modules.children():
+        if isinstance(module, torch.fx.GraphModule):
+            yield from written_in(module.graph, module)

@@ -1,0 +1,73 @@
+"""Answers to the tests that a run makes of values: those that are given, and then what the values say."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
+READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
+MOST_TESTS = 256  # of one run
+LOOP = "A loop that goes on as long as a value says needs torch.while_loop"
+
+
+class Script:
+    """Answers tests in their order, and keeps what was answered.
+
+    Args:
+        given: the first answers, whatever the values say.
+    """
+
+    def __init__(self, given: Sequence[bool] = ()) -> None:
+        self._given = tuple(given)
+        self.answers: list[bool] = []
+        self.lines: list[str] = []
+        self.is_forced = False  # whether an answer was another than the values'
+        self._known: dict[Any, tuple[int, bool]] = {}
+
+    def known(self, ref: Any, rows: Sequence[Any]) -> bool | None:
+        """Return the answer to a test that was asked before, if nothing was written since."""
+        asked, answer = self._known.get(ref, (0, None))
+        return None if answer is None or any(_writes(row.op) for row in rows[asked:]) else answer
+
+    def answer(self, ref: Any, said: bool, asked: int, line: str) -> bool:
+        """Return the answer to a test, the next of those given if there is one.
+
+        Args:
+            said: what the values say.
+            asked: how many calls were made before.
+        """
+        place = len(self.answers)
+        answer = self._given[place] if place < len(self._given) else said
+        self.is_forced |= answer != said
+        self._known[ref] = asked, answer
+        self.answers.append(answer)
+        self.lines.append(line)
+        return answer
+
+
+def is_test(func: Any, args: Sequence[Any]) -> bool:
+    """Return whether a call asks a tensor for something that has two answers only."""
+    return func is TEST or (func in READS_ONE and args[0].dtype == torch.bool)
+
+
+def is_deliberate(error: Exception) -> bool:
+    """Return whether a statement of Python, `raise` or `assert`, raised this error, and not in the handling of another."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and error.__context__ is None and error.__cause__ is None and _raises(last)
+
+
+def _raises(at: TracebackType) -> bool:
+    return dis.opname[at.tb_frame.f_code.co_code[at.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _writes(op: Any) -> bool:
+    schema = getattr(op, "_schema", None)
+    return schema is None or schema.is_mutable
