@@ -17,10 +17,16 @@ def fresh(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
 
+def copied(sample: Sample) -> Sample:
+    """Return a deep copy of the arguments; a tensor that was computed from others is copied without what it was computed from."""
+    computed = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and not leaf.is_leaf]
+    return copy.deepcopy(sample, {id(tensor): tensor.detach().clone() for tensor in computed})
+
+
 def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
     """Return what the last of these calls returns, in inference mode; each gets copies, since a module may write into its inputs."""
     with torch.inference_mode():
-        results = [callee(*s.args, **s.kwargs) for s in (copy.deepcopy(call) for call in calls)]
+        results = [callee(*s.args, **s.kwargs) for s in map(copied, calls)]
     return results[-1]
 
 

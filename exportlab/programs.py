@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from .checks import must_be_names
+from .plain import one_line
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian's, where they have another name than the program
@@ -32,7 +33,7 @@ def require(*needed: str) -> None:
     said = [f"not on the path: {', '.join(programs)}. On Debian or Ubuntu: apt install {_packages(programs)}"] if programs else []
     said += [f"not there: {', '.join(files)}. In the repository: make web"] if files else []
     if said:
-        raise MissingProgram("; ".join(said))
+        raise MissingProgram(one_line("; ".join(said)))
 
 
 def _packages(programs: list[str]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils import _pytree as pytree
 
 from .checks import kind_of, must_be, must_end
@@ -113,11 +114,13 @@ def check_module(module: Any) -> None:
     """Refuse what is no module, or has not been made to the end.
 
     Raises:
-        TypeError: so it is.
+        TypeError: so it is. ValueError: some of its weights have no shape yet, which the first call gives them.
     """
     must_be(nn.Module, module=module)
     if not _begun(module):
         raise TypeError(f"module is {_NOT_BEGUN.format(kind_of(module))}")
+    if lazy := [name for name, weight in module.named_parameters() if is_lazy(weight)]:
+        raise ValueError(f"module has lazy weights, without a shape yet ({', '.join(lazy)}): call it once before")
 
 
 def _begun(module: nn.Module) -> bool:

@@ -58,7 +58,9 @@ def tensor(*dims: Dimension, dtype: torch.dtype = torch.float32) -> TensorSpec:
 def integers(*dims: Dimension, low: int = 0, high: int = 10, dtype: torch.dtype = torch.int64) -> TensorSpec:
     """Declare integers from `low` up to, not including, `high`. Raises what `tensor` raises, and where there is none between them."""
     must_be(torch.dtype, dtype=dtype)
-    must_be(int, low=low, high=high)
+    must_be_whole(-(2**63), low=low, high=high)
+    if high >= 2**63:
+        raise ValueError(f"high={high} has more than 64 bits")
     if low >= high:
         raise ValueError(f"low={low} and high={high}: there is no integer between them")
     return TensorSpec(dims, lambda shape, generator: torch.randint(low, high, shape, generator=generator, dtype=dtype))
@@ -139,6 +141,8 @@ class Maker:
 
     def _axes_of_equal(self, copied: torch.Tensor, parts: tuple[Any, ...]) -> dict[int, str]:
         """The axes of the part that `copied` equals: a cache copies what it is given."""
+        if copied.is_meta or copied.layout != torch.strided:
+            return {}
         known = (part for part in pytree.tree_leaves(parts) if id(part) in self.axes)
         return next((self.axes[id(part)] for part in known if part.dtype == copied.dtype and torch.equal(part, copied)), {})
 

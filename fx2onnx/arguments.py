@@ -159,7 +159,7 @@ def check_ends(*given: Any) -> None:
     try:
         pytree.tree_leaves(given)
     except RecursionError:
-        raise UnsupportedArgument("args or kwargs are nested too deep, or hold themselves") from None
+        raise UnsupportedArgument("args, kwargs or dynamic_shapes are nested too deep, or hold themselves") from None
 
 
 def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
@@ -174,6 +174,8 @@ def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
     for name, value in zip(inputs, given, strict=False):
         if not isinstance(value, (torch.Tensor, int, float)):
             raise UnsupportedArgument(f"{name} is given a {type(value).__name__}: a file takes tensors and numbers")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise UnsupportedArgument(f"{name} is given a number of more than 64 bits")
         if isinstance(value, torch.Tensor) and (value.is_meta or value.layout != torch.strided):
             raise UnsupportedArgument(f"{name} is given a {value.layout} tensor on the device {value.device}: a file takes dense ones")
 

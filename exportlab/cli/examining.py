@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..doctor import Options
 from ..doctor.terminal import diagnosed
-from .given import check_exporter, check_writable
+from .given import check_exporter, check_named, check_writable
 
 
 def diagnose(
@@ -17,6 +17,7 @@ def diagnose(
     Raises:
         BadInput: there is no such exporter, or a file cannot be written.
     """
+    check_named("exporters", exporters)
     for name in exporters:
         check_exporter(name)
     for path in filter(None, (output, save)):

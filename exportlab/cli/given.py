@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,12 @@ def check_exporter(name: str) -> None:
         get(name)
     except ValueError as error:
         raise BadInput(str(error)) from error
+
+
+def check_named(what: str, names: Sequence[str]) -> None:
+    """Raise `BadInput` where an option names nothing."""
+    if not names:
+        raise BadInput(f"--{what} names none: leave it out for the usual ones")
 
 
 def check_writable(path: Path) -> None:

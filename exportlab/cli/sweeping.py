@@ -44,6 +44,8 @@ class Asked:
         Raises:
             BadInput: there is no such case, exporter or mode.
         """
+        given.check_named("exporters", self.exporters)
+        given.check_named("modes", self.modes)
         for name in self.exporters:
             given.check_exporter(name)
         for mode in self.modes:

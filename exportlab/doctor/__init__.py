@@ -52,6 +52,7 @@ def doctor(
     must_be_names(exporters=exporters)
     must_be_positive(seconds=seconds, memory=memory)
     must_be(str, PathLike, type(None), save=save)
+    must_be(bool, train=train)
     must_be(dict, tuple, list, type(None), dynamic_shapes=dynamic_shapes)
     must_end(dynamic_shapes=dynamic_shapes)
     check_exporters(exporters)

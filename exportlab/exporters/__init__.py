@@ -88,6 +88,7 @@ def export(
         check_module(module)
     names_of(options.get("input_names"), options.get("output_names"))
     must_be(Mapping, type(None), kwargs=kwargs)
+    must_be(bool, train=train)
     asked = module if train else as_eval(module, "train=True")
     with ONE_AT_A_TIME:
         return chosen.export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)

@@ -10,7 +10,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Any
 
-from ..checks import must_be, must_be_all, must_be_names
+from ..checks import must_be, must_be_all, must_end
 from ..outcomes import Outcome
 from ..plain import one_line, plain
 
@@ -67,8 +67,8 @@ def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     """
     must_be_all(Mapping, rows=rows)
     must_be(str, title=title)
+    must_end(rows=[list(row.values()) for row in rows])
     for row in rows:
-        must_be_names(**{"the keys of a row": list(row)})
         if list(row) != list(rows[0]):
             raise ValueError(f"every row needs the keys {list(rows[0])}, this one has {list(row)}")
     return Table(tuple(rows), title)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from .. import show
 from ..cases import DynamicShapes, Sample
 from ..checks import must_be, must_be_names
 from ..defaults import EXPORTERS
-from ..eager import fresh
+from ..eager import copied, fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
@@ -128,9 +127,9 @@ def attempt(
 
 def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
     """Take the first step of an attempt: to the artifact, or the error of the exporter."""
-    copied, given = fresh(module), copy.deepcopy(sample)
+    own, given = fresh(module), copied(sample)
     with heard() as said:
-        tried = _exported(exporter, lambda: exporter.export(copied, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
+        tried = _exported(exporter, lambda: exporter.export(own, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
     return replace(tried, said=tuple(said))
 
 

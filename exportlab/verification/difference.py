@@ -133,8 +133,15 @@ def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances | Non
 def _objects(where: str, expected: Any, actual: Any) -> Difference:
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor) or type(expected) is not type(actual):
         return _in_kind(f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
-    same = expected == actual or (expected != expected and actual != actual)  # NaN is not equal to itself
-    return Difference() if same else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
+    return Difference() if _equal(expected, actual) else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
+
+
+def _equal(expected: Any, actual: Any) -> bool:
+    """Whether two values are one, NaN among them; those of a class that cannot be compared are not."""
+    try:
+        return bool(expected == actual or (expected != expected and actual != actual))
+    except Exception:  # noqa: BLE001 - whatever the comparison of the user's own class raises
+        return False
 
 
 def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:

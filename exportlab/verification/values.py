@@ -50,7 +50,8 @@ def varied(sample: Sample, variations: tuple[Variation, ...]) -> Iterator[tuple[
 
 def _mapped(sample: Sample, variation: Variation) -> Sample:
     def change(tensor: torch.Tensor) -> torch.Tensor:
-        return variation.change(tensor) if tensor.numel() and variation.applies(tensor) else tensor
+        dense = tensor.numel() and not tensor.is_meta and tensor.layout == torch.strided
+        return variation.change(tensor) if dense and variation.applies(tensor) else tensor
 
     return mapped(sample, change)
 

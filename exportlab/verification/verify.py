@@ -43,15 +43,27 @@ def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerance
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
 
     Raises:
-        TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample.
+        TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample, or
+            one holds no dense numbers.
     """
     artifact = artifact_of(exported)
     check_module(module)
     given = samples_of(samples, module)
     check_tolerances(tolerances)
+    _check_dense(given)
     with heard() as said:
         report = _looked_at(artifact, module, given, tolerances)
     return replace(report, said=tuple(said))
+
+
+def _check_dense(samples: Sequence[Sample]) -> None:
+    for leaf in (leaf for sample in samples for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)):
+        if leaf.is_meta:
+            raise ValueError("a sample holds a tensor on the device meta, which has no numbers: give real ones")
+        if leaf.layout != torch.strided:
+            raise ValueError(
+                f"a sample holds a {leaf.layout} tensor, and its values cannot be varied: give dense ones, as to_dense() makes"
+            )
 
 
 def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:

@@ -10,7 +10,7 @@ from torch import nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-from ..errors import UnsupportedArgument
+from ..errors import UnsupportedArgument, shown
 from .by_export import kept_apart
 
 
@@ -32,6 +32,8 @@ def as_dynamic_shapes(
 
     if not isinstance(model, nn.Module):
         raise UnsupportedArgument("dynamic_axes comes too late for a captured program: capture it with dynamic_shapes")
+    if not isinstance(dynamic_axes, Mapping):
+        raise UnsupportedArgument(f"dynamic_axes={shown(dynamic_axes)}: pass a dict of axes by the names of inputs, or dynamic_shapes")
     args, kwargs = kept_apart(args, dict(kwargs))
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     names = {id(tensor): name for tensor, name in zip(tensors, input_names, strict=False)}

@@ -19,6 +19,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
+from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 
@@ -114,7 +115,11 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
 
-    combined = _combine_args(module, args, kwargs)
+    check_ends(dynamic_shapes)
+    try:
+        combined = _combine_args(module, args, kwargs)
+    except TypeError as error:
+        raise CaptureError(f"forward does not take the arguments: {error}") from error
     if isinstance(dynamic_shapes, (tuple, list)):
         if len(dynamic_shapes) != len(combined):
             raise CaptureError(f"dynamic_shapes does not fit the arguments: {len(dynamic_shapes)} entries for {', '.join(combined)}")

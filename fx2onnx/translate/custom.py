@@ -22,9 +22,11 @@ def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]
     A value may be a list of functions: the first that fits is used.
 
     Raises:
-        TypeError: a key is no operator of torch, or a value is not callable.
+        TypeError: it is no mapping, a key is no operator of torch, or a value is not callable.
         ValueError: an operator has several overloads, or a list is empty.
     """
+    if not isinstance(table, Mapping):
+        raise TypeError(f"custom_translation_table must be a mapping of operators to functions, not a {type(table).__name__}")
     return {_operator(key): _translation(key, value) for key, value in table.items()}
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 import exportlab
 import fx2onnx
@@ -170,10 +171,10 @@ def surroundings() -> list[tuple[str, Any]]:
 
 def state_of(module: Any) -> list[tuple[str, Any]]:
     """Return by name what a module consists of."""
-    if not isinstance(module, nn.Module) or "_modules" not in vars(module):
+    if not parts_of(module):
         return []
     weights = [*module.named_parameters(), *module.named_buffers()]
-    values = [(name, "?" if lazy(value) or value.is_meta else value.tolist()) for name, value in weights]
+    values = [(name, "?" if is_lazy(value) or value.is_meta else value.tolist()) for name, value in weights]
     return [
         *values,
         *((f"{name}.training", part.training) for name, part in module.named_modules()),
@@ -182,6 +183,6 @@ def state_of(module: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def lazy(value: torch.Tensor) -> bool:
-    """Whether a parameter has no shape yet."""
-    return isinstance(value, nn.parameter.UninitializedTensorMixin)
+def parts_of(module: Any) -> list[nn.Module]:
+    """Return a module and all in it; nothing of what is none, or has not begun."""
+    return list(module.modules()) if isinstance(module, nn.Module) and "_modules" in vars(module) else []

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from hostile import LONG, Draws, NotBegun, Odd, Raises, X, itself, made
+from hostile import LONG, Draws, NotBegun, Odd, Raises, Returns, X, itself, made
 from promise import OfModel, ended_after
 from torch import nn
 
@@ -20,11 +20,14 @@ from exportlab import Sample, case, cli, compare, doctor, expect_failure, export
 from exportlab.cases import registered_case
 from exportlab.doctor.patient import patient_of
 from exportlab.measure.timing import interleaved
+from exportlab.outcomes import Outcome
 from exportlab.patches import as_containers, for_model
+from exportlab.programs import MissingProgram
 from exportlab.specs import built, integers
 from exportlab.sweep import Limits, grid, sweep
 from exportlab.sweep.changes import changes
 from exportlab.sweep.records import read
+from exportlab.verification.difference import difference_of
 from exportlab.verification.divergence import compared, first_difference
 from fx2onnx.errors import CaptureError, UnsupportedArgument, WrongNumbers
 
@@ -71,6 +74,9 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: verify(PROGRAM, LINEAR, (X,), tolerances=[1]), TypeError, "tolerances must be a Mapping or None, not a list"),
     (lambda: verify(PROGRAM, LINEAR, (X,), tolerances={"float32": 1}), TypeError, "tolerances must be a mapping of dtypes to pairs"),
     (lambda: verify(PROGRAM, LINEAR, (X,), tolerances={torch.float32: (-1, 0)}), ValueError, "tolerances of torch.float32 are"),
+    (lambda: verify(PROGRAM, made("lazy"), (X,)), ValueError, r"module has lazy weights, without a shape yet \(weight, bias\)"),
+    (lambda: verify(PROGRAM, LINEAR, (SPARSE,)), ValueError, "a sample holds a torch.sparse_coo tensor"),
+    (lambda: verify(PROGRAM, LINEAR, (META,)), ValueError, "a sample holds a tensor on the device meta"),
     (lambda: compare(LINEAR, (X,), exporters="dynamo"), TypeError, "exporters must be a list of names, not a str"),
     (lambda: compare(LINEAR, (X,), options=("dynamo",)), TypeError, "options must be a Mapping or None, not a tuple of str"),
     (lambda: compare([], (X,)), TypeError, "module must be a Module, not a list"),
@@ -80,6 +86,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: first_difference(PROGRAM, X, tolerances=None), TypeError, "tolerances must be a Mapping, not None"),
     (lambda: compared(None, PROGRAM, (X,)), TypeError, "captured must be an ExportedProgram, not None"),
     (lambda: doctor(LINEAR, (X,), exporters=3), TypeError, "exporters must be a list of names, not an int"),
+    (lambda: doctor(LINEAR, (X,), train=X), TypeError, "train must be a bool, not a Tensor"),
     (lambda: doctor(LINEAR, (X,), seconds="x"), TypeError, "seconds must be an int or a float, not a str"),
     (lambda: doctor(LINEAR, (X,), seconds=float("nan")), ValueError, "seconds must be more than 0, and finite, not nan"),
     (lambda: expecting(3), TypeError, "kind must be a class of errors, not an int"),
@@ -113,7 +120,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: interleaved({1: {}}, 1), TypeError, r"groups\[1\] must hold functions, at least one"),
     (lambda: interleaved({}, None), TypeError, "rounds must be a whole number, not None"),
     (lambda: show.table(3), TypeError, "rows must be a Sequence, not an int"),
-    (lambda: show.table([{3: 4}]), TypeError, "the keys of a row must be a list of names"),
+    (lambda: show.table([{"a": itself()}]), ValueError, "rows are nested too deep, or hold themselves"),
     (lambda: show.graph(PROGRAM, title=3), TypeError, "title must be a str, not an int"),
     (lambda: show.graph(PROGRAM, save="picture"), ValueError, "save='picture': a picture is written to a .svg or a .png"),
     (lambda: show.summary("folder"), OSError, "cannot read folder: it is a folder, a device or a pipe"),
@@ -147,6 +154,15 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: to_onnx(LINEAR, (X,), functions=3), UnsupportedArgument, "functions must be True or a sequence of module classes"),
     (lambda: to_onnx(LINEAR, (X,), functions=X), UnsupportedArgument, "functions must be True or a sequence of module classes"),
     (lambda: to_onnx(LINEAR, (X,), artifacts_dir=3, report=True), UnsupportedArgument, "artifacts_dir=3: pass the path of a folder"),
+    (lambda: to_onnx(LINEAR, (), dynamic_shapes=({0: "b"},)), CaptureError, "forward does not take the arguments: missing a required"),
+    (lambda: to_onnx(LINEAR, (X,), dynamic_shapes=itself()), UnsupportedArgument, "dynamic_shapes are nested too deep"),
+    (lambda: to_onnx(LINEAR, (X,), custom_translation_table=[1]), TypeError, "custom_translation_table must be a mapping .* not a list"),
+    (lambda: to_onnx(LINEAR, (X,), dynamic_axes=[1]), UnsupportedArgument, r"dynamic_axes=\[1\]: pass a dict of axes"),
+    (lambda: export("to_onnx", LINEAR, (X,), train=X), TypeError, "train must be a bool, not a Tensor"),
+    (lambda: PROGRAM(10**400), UnsupportedArgument, "input is given a number of more than 64 bits"),
+    (lambda: integers(3, high=10**400), ValueError, "has more than 64 bits"),
+    (lambda: integers(3, high=True), TypeError, "high must be a whole number, not a bool"),
+    (lambda: require("a\nb"), MissingProgram, r"not on the path: a\\nb"),
     (lambda: to_onnx(NotBegun(), (X,)), UnsupportedArgument, "model is a NotBegun whose __init__ does not call super"),
     (lambda: to_onnx(torch.jit.script(Plain()), (X,)), CaptureError, "Exporting a ScriptModule is not supported: the model is one"),
 ]
@@ -194,6 +210,40 @@ def test_an_error_of_the_model_comes_through() -> None:
         to_onnx(made("not copied"), (X,), verify=True)
 
 
+def test_what_holds_no_numbers_is_not_compared() -> None:
+    found = verify(PROGRAM, Returns(META), (X,))
+    assert found.outcome is Outcome.SKIPPED
+    assert "it returns a tensor on the device meta, which holds no numbers" in found.checks[0].detail
+    assert "it returns a torch.sparse_coo tensor, which no file does" in verify(PROGRAM, Returns(SPARSE), (X,)).checks[0].detail
+
+
+def test_values_that_cannot_be_compared_are_not_equal() -> None:
+    assert difference_of(Sample((X,)), Sample((X.clone(),))).unlike
+    assert not difference_of(float("nan"), float("nan")).problem
+
+
+def test_a_sample_may_be_computed_from_what_needs_a_gradient() -> None:
+    sample = (torch.ones(4, 3, requires_grad=True) * 2,)
+    assert verify(PROGRAM, LINEAR, sample).outcome is Outcome.OK
+    assert compare(LINEAR, sample, exporters=["to_onnx"]).outcomes() == {"to_onnx": Outcome.OK}
+
+
+def test_what_eager_draws_is_no_rounding() -> None:
+    """Of 30 random states one used to come out as right."""
+    layers = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    artifact, found = export("dynamo", layers, (X,), train=True), set()
+    with torch.random.fork_rng():
+        for seed in range(30):
+            torch.manual_seed(seed)
+            found.add(verify(artifact, layers, (X,)).outcome)
+    assert found == {Outcome.WRONG}
+
+
+def test_a_spec_may_be_built_of_tensors_without_numbers() -> None:
+    made = case()(lambda: (Plain(), (built(lambda part: (part, META), tensor(4)),))).build()
+    assert made.samples[0].leaves()[1] is META
+
+
 def test_the_doctor_looks_at_a_scripted_model() -> None:
     assert patient_of(made("scripted"), (X,)).at() is None
 
@@ -219,6 +269,9 @@ def good(): return nn.Linear(3, 2), (torch.ones(4, 3),)
         (["sweep", "--cases", "mlp", "-o", "loop"], "cannot write loop: it is a link that leads back to itself"),
         (["sweep", "--cases", "mlp", "-o", "new.jsonl", "--memory", "inf"], "inf is no finite number"),
         (["sweep", "--cases", "mlp", "-o", "new.jsonl", "--timeout", "inf"], "inf is no finite number"),
+        (["sweep", "--cases", "mlp", "-o", "new.jsonl", "--exporters", ","], "--exporters names none: leave it out for the usual ones"),
+        (["sweep", "--cases", "mlp", "-o", "new.jsonl", "--modes", ""], "--modes names none: leave it out for the usual ones"),
+        (["doctor", "model.py:good", "--exporters", ""], "--exporters names none: leave it out for the usual ones"),
         (["verify", "there.onnx", "model.py:good", "--rtol", "inf"], "inf is no finite number"),
         (["doctor", "model.py:good", "--limit", "inf"], "inf is no finite number"),
     ],

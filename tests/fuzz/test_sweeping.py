@@ -56,7 +56,8 @@ def test_grid(given: dict[str, Any]) -> None:
 
 @given(kinds | values, mostly(tasks=tasks, processes=st.integers(-1, 4), limits=st.none(), executor=st.just(AtOnce()), tell=st.just(print)))
 def test_sweep(place: Any, given: dict[str, Any]) -> None:
-    given["executor"] = given["executor"] or AtOnce()
+    if given["executor"] is None:  # else it would be processes
+        given["executor"] = AtOnce()
     with in_folder() as folder:
         path = path_in(folder, place) if of_kind(place) else place
         promised(lambda: sweep(given.pop("tasks"), path, **given), writes=folder)
