@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import Cache, DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
 from exportlab import Sample, export, patches, quiet, verify, zoo
 from exportlab.messages import heard
 
+pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 ROWS = ({0: "rows"},)
 SIZES = (4, 7, 1)
 
@@ -131,20 +132,6 @@ def obstacles() -> dict[str, Obstacle]:
 @pytest.fixture(autouse=True)
 def without_chatter() -> None:
     quiet()
-
-
-@pytest.fixture(autouse=True)
-def as_if_nobody_had_registered_caches() -> Iterator[None]:
-    """Other tests of this process may have, and the first registration of a class wins."""
-    with patches._registries_kept():
-        for registry in filter(lambda found: isinstance(found, dict), patches._registries()):
-            for key in [key for key, value in registry.items() if _is_cache(key) or _is_cache(value)]:
-                del registry[key]
-        yield
-
-
-def _is_cache(thing: Any) -> bool:
-    return isinstance(thing, type) and issubclass(thing, Cache)
 
 
 def exported(obstacle: Obstacle) -> Any:

@@ -24,6 +24,7 @@ from exportlab.eager import called_once
 from exportlab.exporters import from_file
 from exportlab.verification.difference import difference_of
 
+pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 FILE = Path(twelve_models.__file__)
 BOTH = ("to_onnx", "dynamo")
 RECIPE, PASTE = "the export that is right", "the lines"
