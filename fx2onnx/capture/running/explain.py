@@ -36,6 +36,7 @@ class Explanations:
     def __init__(self, settings: Sequence[Setting]) -> None:
         self.settings = settings
         self._known: dict[tuple[int, ...], Size] = {}
+        self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
 
     @cached_property
     def _columns(self) -> list[tuple[sympy.Expr, list[int]]]:
@@ -63,7 +64,7 @@ class Explanations:
             return set(values) == {expression}
         if not expression.free_symbols <= set(self.settings[0]):  # it has a size of its own, that values decide
             return False
-        if any(int(expression.subs(at)) != v for at, v in zip(self.settings, values, strict=True)):
+        if self._values(expression) != values:
             return False
         if len(set(values)) > 1:
             self._known.setdefault(values, expression)
@@ -71,12 +72,18 @@ class Explanations:
 
     def learn(self, expression: sympy.Basic, others: Sequence[Any]) -> bool:
         """Return whether an expression of the first run gives what the others had; integers are explained by it from then on."""
-        values = [expression.subs(setting) for setting in self.settings]
+        values = self._values(expression)
         if any(not value.is_number or value != other for value, other in zip(values[1:], others, strict=True)):
             return False
         if expression.is_integer and expression.free_symbols and len(set(values)) > 1:
             self._known.setdefault(tuple(int(value) for value in values), expression)
         return bool(expression.free_symbols)
+
+    def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
+        """What an expression is at each setting."""
+        if expression not in self._at_settings:
+            self._at_settings[expression] = tuple(expression.subs(setting) for setting in self.settings)
+        return self._at_settings[expression]
 
     def _found(self, values: tuple[int, ...]) -> Size:
         for expression in (*self._single(values), *self._sums(values)):

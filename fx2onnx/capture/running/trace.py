@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -26,6 +27,7 @@ from .refusal import CannotRun
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
+Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
 Scope: TypeAlias = dict[str, tuple[str, str]]
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
@@ -44,8 +46,7 @@ class Ref(NamedTuple):
     part: int = 0
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """What a call returned in one place: a tensor's sizes and dtype, and which memory it shows."""
 
     shape: tuple[int, ...]
@@ -60,7 +61,7 @@ class Row:
 
     op: torch._ops.OpOverload
     leaves: list[Any]
-    spec: pytree.TreeSpec
+    spec: Spec
     made: list[Made | Any]
     many: bool
     line: str = ""
@@ -118,6 +119,11 @@ class Recorder(ProxyTorchDispatchMode):
         for name, tensor in state.items():
             self.place(tensor, Ref("state", name), name)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Whether each call is kept from torch.compile, which costs as much as to note it; nothing here is compiled."""
+        return False
+
     def __enter__(self) -> Recorder:
         return TorchDispatchMode.__enter__(self)
 
@@ -173,11 +179,11 @@ class Recorder(ProxyTorchDispatchMode):
         if is_test(func, args):
             return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
-        leaves, spec = pytree.tree_flatten((args, kwargs))
+        leaves, spec = flattened(args, kwargs)
         told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         if self._follower is not None:
             told = [expression(leaf) for leaf in told]
-            args, kwargs = pytree.tree_unflatten(list(map(_plain, leaves)), spec)
+            args, kwargs = unflattened(list(map(_plain, leaves)), spec)
         out = self._called(func, args, kwargs)
         row = Row(func, told, spec, [], isinstance(out, (tuple, list)))
         for part, result in enumerate(out if row.many else (out,)):
@@ -241,6 +247,8 @@ class Recorder(ProxyTorchDispatchMode):
         """Refuse, before it is made, a call that reads values or changes what was there before."""
         if not isinstance(func, torch._ops.OpOverload):
             raise self.refusal(f"{func} is called, which has graphs of its own,")
+        if is_harmless(func):
+            return
         if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             raise self.refusal("a value is read")
         if torch.Tag.dynamic_output_shape in func.tags and not _is_plain_index(func, args) and not _has_classes(func, args):
@@ -248,6 +256,25 @@ class Recorder(ProxyTorchDispatchMode):
         for tensor in _written(func, args, kwargs):
             if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
                 raise self.refusal(f"{name} is changed")
+
+
+@cache
+def is_harmless(func: torch._ops.OpOverload) -> bool:
+    """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
+    tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+    return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
+
+
+def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
+    """Return the leaves of the arguments of an operator, and how they are nested, most of them not at all."""
+    if kwargs or any(isinstance(leaf, (list, tuple)) for leaf in args):
+        return pytree.tree_flatten((args, kwargs))
+    return list(args), len(args)
+
+
+def unflattened(leaves: list[Any], spec: Spec) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments that these are the leaves of."""
+    return (tuple(leaves), {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
 
 
 def _plain(leaf: Any) -> Any:

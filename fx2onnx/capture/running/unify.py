@@ -24,7 +24,7 @@ from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun
 from .sample import Axes, shown
 from .script import TEST
-from .trace import Made, Recorder, Ref, Row, Trace, line_in, state_of
+from .trace import Made, Recorder, Ref, Row, Trace, line_in, state_of, unflattened
 from .tracked_sizes import Tracked
 
 NOTHING = pytree.tree_structure(())
@@ -159,9 +159,9 @@ class Writer:
 
     def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:
         leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
-        args, kwargs = pytree.tree_unflatten(leaves, row.spec)
+        args, kwargs = unflattened(leaves, row.spec)
         name = self.graph._target_to_str(row.op.overloadpacket.__name__)
-        node = self.graph.create_node("call_function", row.op, tuple(args), kwargs, name=name)
+        node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         told = self._of_operators.of(node) if steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves)) else []
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told) for part, made in parts]
