@@ -19,7 +19,7 @@ from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .explain import Ambiguous, Explanations
 from .program import RunProgram
-from .refusal import CannotRun
+from .refusal import CannotRun, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script
 from .trace import Trace, trace
@@ -62,8 +62,12 @@ def capture_by_running(
 
 def _path(model: nn.Module, axes: Axes, arguments: Arguments, given: Sequence[bool]) -> Path:
     """Return what runs show that answer the first tests of values so."""
-    runs = Runs(model, axes, arguments, given)
-    program, ended = runs.program()
+    try:
+        runs = Runs(model, axes, arguments, given)
+        program, ended = runs.program()
+    except ValueRead:
+        runs = Runs(model, axes, arguments, given, reads=True)
+        program, ended = runs.program()
     return Path(tuple(runs.answers), program, runs.small, ended)
 
 
@@ -72,10 +76,11 @@ class Runs:
 
     Args:
         answers: to the first tests of values; the first run says the others.
+        reads: whether `item()` gives what notes its comparisons, which takes a little longer.
     """
 
-    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, answers: Sequence[bool] = ()) -> None:
-        self.model, self.axes, self.arguments, self.answers = model, axes, arguments, answers
+    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, answers: Sequence[bool] = (), reads: bool = False) -> None:
+        self.model, self.axes, self.arguments, self.answers, self.reads = model, axes, arguments, answers, reads
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
@@ -102,7 +107,7 @@ class Runs:
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         try:
-            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, Script(self.answers))
+            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script())
             if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
                 raise CannotRun(f"at some sizes only it raises {type(error).__name__}: {first_sentence(error)}")
             return writer.program(found), found.ended
@@ -111,10 +116,13 @@ class Runs:
         except Exception as error:
             raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
+    def _script(self) -> Script:
+        return Script(self.answers, self.reads)
+
     def _run(self, setting: Setting) -> None:
         if setting in self.settings or (setting and setting == self.axes.example):
             return
-        script = Script(self.answers)
+        script = self._script()
         try:
             found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1), script=script)
         except ToOnnxError:

@@ -7,3 +7,7 @@ from ...errors import CaptureError
 
 class CannotRun(CaptureError):
     """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""
+
+
+class ValueRead(CannotRun):
+    """Python reads a number that values decide; what it does with that may be a test."""

@@ -21,9 +21,11 @@ class Script:
 
     Args:
         given: the first answers, whatever the values say.
+        reads: whether `item()` gives what notes its comparisons.
     """
 
-    def __init__(self, given: Sequence[bool] = ()) -> None:
+    def __init__(self, given: Sequence[bool] = (), reads: bool = False) -> None:
+        self.reads = reads
         self._given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []

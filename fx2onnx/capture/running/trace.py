@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import torch
@@ -22,19 +20,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...build.aliasing import HIDDEN_WRITES
 from ...build.values import expression
-from ...errors import first_sentence, shown_path
-from .refusal import CannotRun
+from ...errors import first_sentence
+from .lines import frame_text, line_of
+from .numbers import Number, Numbers
+from .refusal import CannotRun, ValueRead
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
 Scope: TypeAlias = dict[str, tuple[str, str]]
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
-FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
 INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
-OWN_FOLDER = str(Path(__file__).parent)
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
-TEST_SPEC = pytree.tree_structure(((0,), {}))
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
 
 
@@ -155,9 +152,9 @@ class Recorder(ProxyTorchDispatchMode):
         self.place(tensor, Ref("constant", len(self.constants) - 1), "a constant")
         return Ref("constant", len(self.constants) - 1)
 
-    def refusal(self, why: str) -> Exception:
+    def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
         """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
-        return self.refuse(CannotRun(f"{why} at {line_of(sys._getframe(1))}"))
+        return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}"))
 
     def refuse(self, error: Exception) -> Exception:
         """Keep the first error that ends the run, and return it."""
@@ -212,7 +209,7 @@ class Recorder(ProxyTorchDispatchMode):
         if len(self._script.answers) == MOST_TESTS:
             raise self.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
         answer = self._script.answer(ref, said, len(self.rows), line_of(sys._getframe(2)))
-        row = Row(TEST, [ref], TEST_SPEC, [answer], False)
+        row = Row(TEST, [ref], 1, [answer], False)
         self.rows.append(row)
         if self._follower is not None:
             self._tell(self._follower, row)
@@ -250,7 +247,7 @@ class Recorder(ProxyTorchDispatchMode):
         if is_harmless(func):
             return
         if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
-            raise self.refusal("a value is read")
+            raise self.refusal("a value is read", ValueRead)
         if torch.Tag.dynamic_output_shape in func.tags and not _is_plain_index(func, args) and not _has_classes(func, args):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in _written(func, args, kwargs):
@@ -306,35 +303,6 @@ def _written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping
 
 def _layout(tensor: torch.Tensor) -> Any:
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-
-
-def line_of(frame: Any) -> str:
-    """Return `file.py:14 in forward` of the innermost frame outside torch and of this package."""
-    found = _outside(frame)
-    return f"{shown_path(found.f_code.co_filename)}:{found.f_lineno} in {found.f_code.co_name}" if found is not None else "an unknown line"
-
-
-def frame_text(frame: Any) -> str:
-    """Return the innermost frame outside torch as a traceback has it."""
-    found = _outside(frame)
-    return f'File "{found.f_code.co_filename}", line {found.f_lineno}, in {found.f_code.co_name}' if found is not None else ""
-
-
-def line_in(text: str) -> str:
-    """Return `file.py:14 in forward` of a frame as a traceback has it."""
-    found = FRAME.match(text)
-    return f"{shown_path(found['path'])}:{found['line']} in {found['name']}" if found else "an unknown line"
-
-
-def _outside(frame: Any) -> Any:
-    while frame is not None and is_within_torch(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def is_within_torch(path: str) -> bool:
-    """Return whether a file is torch's, or of this folder."""
-    return "/torch/" in path or path.startswith((OWN_FOLDER, "<"))
 
 
 class Scopes:
@@ -409,6 +377,7 @@ def trace(
         with ExitStack() as stack:
             for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
                 stack.enter_context(context)
+            stack.enter_context(Numbers(recorder) if script.reads else nullcontext())
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
             answers = model(*args, **kwargs)
@@ -421,5 +390,8 @@ def trace(
     if recorder.refused is not None:
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
+    for leaf in leaves:
+        if isinstance(leaf, Number):
+            leaf.refuse("the caller, as a result of the model,")
     returned = [recorder.ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     return Trace(recorder.rows, returned, spec, recorder.constants)

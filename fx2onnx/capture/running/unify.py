@@ -19,12 +19,13 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import Size, python_number
 from .explain import Ambiguous, Explanations, Unexplained
+from .lines import line_in
 from .operator_sizes import OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun
 from .sample import Axes, shown
 from .script import TEST
-from .trace import Made, Recorder, Ref, Row, Trace, line_in, state_of, unflattened
+from .trace import Made, Recorder, Ref, Row, Trace, state_of, unflattened
 from .tracked_sizes import Tracked
 
 NOTHING = pytree.tree_structure(())

@@ -15,10 +15,10 @@ from torch.utils import _pytree as pytree
 
 from ....build.values import expression
 from ....errors import first_sentence
+from ..lines import line_in
 from ..program import Described, RunProgram
 from ..refusal import CannotRun
 from ..script import TEST
-from ..trace import line_in
 from ..unify import alike, argument_of, equal
 from .paths import Path
 from .scope import Node, Scope

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from ..lines import line_in
 from ..program import RunProgram
 from ..refusal import CannotRun
 from ..script import LOOP, TEST
-from ..trace import line_in
 
 BRANCHES = 16  # paths of one file
 MOST_ENDED = 64  # paths that raise, which are in no file

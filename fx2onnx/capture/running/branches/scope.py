@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from ....build.aliasing import written_arguments
+from ..lines import line_in
 from ..program import Described
 from ..refusal import CannotRun
-from ..trace import line_in
 
 Node = torch.fx.Node
 

@@ -39,7 +39,7 @@ class Of(nn.Module):
 def caught(x: Tensor) -> Tensor:
     """A value that is read, where the model itself catches the error."""
     try:
-        return x * x.sum().item()
+        return x * float(x.sum())
     except Exception:  # noqa: BLE001 - what such models do
         return x * 3
 
@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads values|differs between runs"),
     "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
     "deepcopy": (lambda x: copy.deepcopy(x) + 1, "reads values"),
-    "item": (lambda x: x * x.sum().item(), "a value is read at " + HERE),
+    "a number": (lambda x: x * float(x.sum()), "a value is read at " + HERE),
     "an error that is caught": (caught, "a value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
     "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),

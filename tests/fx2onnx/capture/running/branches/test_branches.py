@@ -73,6 +73,14 @@ def asked_twice(m: Any, x: Tensor) -> Tensor:
     return h + 1 if positive else h - 1
 
 
+def read_before_a_change(m: Any, x: Tensor) -> Tensor:
+    h = x.clone()
+    first = h[0, 0]
+    number = first.item()
+    h.add_(100)
+    return h * 2 if number > 0 else h
+
+
 def own_temporaries(m: Any, x: Tensor) -> Tensor:
     h = x.clone()
     if h.mean() > 0:
@@ -138,6 +146,14 @@ TAKEN: dict[str, Callable[[Any, Tensor], Any]] = {
     "the input itself": lambda m, x: x if x.sum() > 0 else -x,
     "moving results": lambda m, x: x[1:] * 2 if x.sum() > 0 else x[1:],
     "in dropout": lambda m, x: nn.functional.dropout(x, training=False) if x.sum() > 0 else x * 0,
+    "a number compared": lambda m, x: x + 1 if x.sum().item() > 0.5 else x,
+    "a number compared with a size": lambda m, x: x + 1 if (x > 0).sum().item() >= x.shape[0] else x - 1,
+    "two numbers compared": lambda m, x: x + 1 if x.min().item() > -x.shape[0] and x.max().item() > 0 else x,
+    "a number compared and given on": lambda m, x: x.clamp(max=limit) * limit if (limit := x.mean().item()) != 0 else x,
+    "a number read before a change": read_before_a_change,
+    "a number that is a float": lambda m, x: x + 1 if isinstance(n := x.sum().item(), float) and n > 0 else x,
+    "a whole number": lambda m, x: x + 1 if x.long().sum().item() == 0 else x,
+    "truth of a number that is read": lambda m, x: x + 1 if x.long().sum().item() else x,
     "any of a list": lambda m, x: x * 2 if any(t > 0 for t in x[0].unbind()) else x,
 }
 
@@ -261,7 +277,14 @@ REFUSED: dict[str, tuple[Callable[[Any, Tensor], Any], str]] = {
     "another structure": (lambda m, x: (x, x) if x.sum() > 0 else (x * 2,), f"another structure.* after {HERE}.*but .* after {HERE}"),
     "nothing on one side": (lambda m, x: x if x.sum() > 0 else None, "None|another structure"),
     "another number": (lambda m, x: (x, 1) if x.sum() > 0 else (x * 2, 2), rf"the test at {HERE}.*: 1, but 2"),
-    "a value read on one side": (lambda m, x: x * x.max().item() if x.sum() > 0 else x, f"a value is read at {HERE}"),
+    "a value read on one side": (lambda m, x: x * int(x.max()) if x.sum() > 0 else x, f"a value is read at {HERE}"),
+    "a number computed with": (lambda m, x: x if x.sum().item() * 2 > 0 else -x, f"a value is read, .* given to __mul__ at {HERE}"),
+    "a number returned": (lambda m, x: (x, x.max().item()) if x.sum() > 0 else (x, 2.0), "a value is read, .* given to the caller"),
+    "a number as a size": (lambda m, x: x[: x.long().sum().item()], f"a value is read, .* given to __index__ at {HERE}"),
+    "a number given to Python": (lambda m, x: x * abs(x.sum().item()), f"a value is read, .* given to __abs__ at {HERE}"),
+    "a number given to other types": (lambda m, x: x.long() * x.sum().item(), f"a value is read, .* given to mul at {HERE}"),
+    "a number made by float()": (lambda m, x: x if float(x.sum()) > 0 else -x, f"a value is read at {HERE}"),
+    "a number as text": (lambda m, x: x if f"{x.sum().item()}" > "0" else -x, f"a value is read, .* given to __format__ at {HERE}"),
     "an input written on one side": (lambda m, x: x.add_(1) if x.sum() > 0 else x, f"input 0 is changed at {HERE}"),
     "values that do not fit": (fits_on_one_side, f"where values do not lead to it: behind the test at {HERE}.* at {HERE}"),
     "values that do not fit, caught": (fits_and_is_caught, f"where values do not lead to it: behind the test at {HERE}"),

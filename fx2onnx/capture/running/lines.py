@@ -1,0 +1,41 @@
+"""Lines of the caller's code: the innermost frame outside torch and of this package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ...errors import shown_path
+
+FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
+OWN_FOLDER = str(Path(__file__).parent)
+
+
+def line_of(frame: Any) -> str:
+    """Return `file.py:14 in forward` of the innermost frame outside torch and of this package."""
+    found = _outside(frame)
+    return f"{shown_path(found.f_code.co_filename)}:{found.f_lineno} in {found.f_code.co_name}" if found is not None else "an unknown line"
+
+
+def frame_text(frame: Any) -> str:
+    """Return the innermost frame outside torch as a traceback has it."""
+    found = _outside(frame)
+    return f'File "{found.f_code.co_filename}", line {found.f_lineno}, in {found.f_code.co_name}' if found is not None else ""
+
+
+def line_in(text: str) -> str:
+    """Return `file.py:14 in forward` of a frame as a traceback has it."""
+    found = FRAME.match(text)
+    return f"{shown_path(found['path'])}:{found['line']} in {found['name']}" if found else "an unknown line"
+
+
+def _outside(frame: Any) -> Any:
+    while frame is not None and is_within_torch(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def is_within_torch(path: str) -> bool:
+    """Return whether a file is torch's, or of this folder."""
+    return "/torch/" in path or path.startswith((OWN_FOLDER, "<"))

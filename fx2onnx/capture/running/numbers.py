@@ -1,0 +1,99 @@
+"""Numbers that `item()` reads: compared they are tests of values, given to arithmetic of tensors they are tensors; all else is refused."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, Protocol
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+AS_TENSORS = {"mul", "add", "sub", "truediv", "div", "radd", "rmul", "rsub", "clamp", "clamp_min", "clamp_max", "clip", "masked_fill"}
+COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
+OTHER_USES = (
+    *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod") for side in ("", "r")),
+    *(f"__{name}__" for name in ("neg", "pos", "abs", "float", "int", "index", "round", "trunc", "floor", "ceil", "hash", "str", "format")),
+)
+
+
+class Refuses(Protocol):
+    """Who is told of a use that no file can have."""
+
+    def refusal(self, why: str) -> Exception:
+        """Return the error, with the line."""
+
+
+class Number:
+    """A number of one run: it stands for the element of a tensor, as that was when it was read."""
+
+    def __init__(self, tensor: torch.Tensor, recorder: Refuses) -> None:
+        self.tensor = tensor.reshape(()).clone()
+        self._recorder = recorder
+
+    @property  # type: ignore[misc]  # of every object one may set it
+    def __class__(self) -> type:
+        """What the model takes it for."""
+        return float if self.tensor.is_floating_point() else int
+
+    def exact(self, other: Any) -> torch.Tensor:
+        """Return the tensor as Python holds its element: float64, or int64 where what it is compared with is an integer, too."""
+        whole = not self.tensor.is_floating_point() and not isinstance(other, float)
+        whole &= not (isinstance(other, Number) and other.tensor.is_floating_point())
+        return self.tensor.to(torch.int64 if whole else torch.float64)
+
+    def __bool__(self) -> bool:
+        return bool(self.tensor != 0)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Take the place of a tensor in arithmetic of floats, where that gives the same."""
+        leaves = pytree.tree_leaves((args, kwargs))
+        numbers = [leaf for leaf in leaves if isinstance(leaf, Number)]
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        name = getattr(func, "__name__", str(func))
+        floats = all(t.is_floating_point() and t.dim() for t in tensors) and all(n.tensor.is_floating_point() for n in numbers)
+        if name.strip("_") not in AS_TENSORS or not tensors or not floats:
+            numbers[0].refuse(name)
+        args, kwargs = pytree.tree_map(lambda leaf: leaf.tensor if isinstance(leaf, Number) else leaf, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+    def refuse(self, use: str) -> NoReturn:
+        """Raise the error for a use of this number."""
+        raise self._recorder.refusal(f"a value is read, and the number is given to {use}")
+
+
+def _compared(name: str) -> Callable[[Number, Any], Any]:
+    def compare(self: Number, other: Any) -> Any:
+        if isinstance(other, Number):
+            return bool(getattr(operator, name)(self.exact(other), other.exact(self)))
+        if not isinstance(other, (int, float, torch.SymInt, torch.SymFloat)):
+            return NotImplemented
+        return bool(getattr(operator, name)(self.exact(other), other))
+
+    return compare
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    return lambda self, *args: self.refuse(name)
+
+
+for name in COMPARISONS:
+    setattr(Number, name, _compared(name))
+for name in OTHER_USES:
+    setattr(Number, name, _refused(name))
+
+
+class Numbers(TorchFunctionMode):
+    """While it lasts, `item()` gives a `Number`."""
+
+    def __init__(self, recorder: Refuses) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call."""
+        if func is torch.Tensor.item and args[0].dtype != torch.bool and not args[0].is_complex():
+            return Number(args[0], self._recorder)
+        return func(*args, **(kwargs or {}))
