@@ -18,6 +18,7 @@ from ..keywords import keywords_named
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .explain import Ambiguous, Explanations
+from .inner_graphs import functions_called_as_they_are
 from .program import RunProgram
 from .refusal import CannotRun, ValueRead
 from .sample import Axes, Setting, shown
@@ -47,7 +48,7 @@ def capture_by_running(
     if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
         raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
     axes = Axes.of(asked, pytree.tree_leaves((args, kwargs)))
-    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes):
+    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
         paths = every_path(partial(_path, model, axes, (args, kwargs)))
     joined = Joined(paths, axes.names)
     program = joined.program()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -14,7 +14,6 @@ from torch import nn
 from torch._dispatch.python import enable_python_dispatcher
 from torch._export.utils import _compiling_state_context
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-from torch.nn.modules import module as hooks
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -24,11 +23,11 @@ from ...errors import first_sentence
 from .lines import frame_text, line_of
 from .numbers import Number, Numbers
 from .refusal import CannotRun, ValueRead
+from .scopes import Scope, Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
-Scope: TypeAlias = dict[str, tuple[str, str]]
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
 INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
@@ -63,6 +62,7 @@ class Row:
     many: bool
     line: str = ""
     scope: Scope = field(default_factory=dict)
+    sizes: list[Any] | None = None  # of what it returned, where they are known already
 
     @property
     def kind(self) -> Any:
@@ -72,6 +72,8 @@ class Row:
 
 class Follower(Protocol):
     """Somebody who is told of a run while it goes on."""
+
+    known: dict[Ref, tuple[Any, ...]]  # the sizes of tensors
 
     def follow(self, recorder: Recorder) -> AbstractContextManager[Any]:
         """Return what watches the run."""
@@ -89,6 +91,7 @@ class Trace:
     spec: pytree.TreeSpec | None
     constants: list[torch.Tensor]
     ended: Exception | None = None
+    name: str = ""  # of its graph, where an operator takes it as a function
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -108,7 +111,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
         self.has_failed = False  # whether an operator raised
-        self._script, self._follower, self._scopes = script, follower, scopes
+        self._script, self.follower, self._scopes = script, follower, scopes
         self._kept: list[torch.Tensor] = []
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
@@ -178,7 +181,7 @@ class Recorder(ProxyTorchDispatchMode):
         self._check(func, args, kwargs)
         leaves, spec = flattened(args, kwargs)
         told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-        if self._follower is not None:
+        if self.follower is not None:
             told = [expression(leaf) for leaf in told]
             args, kwargs = unflattened(list(map(_plain, leaves)), spec)
         out = self._called(func, args, kwargs)
@@ -186,8 +189,8 @@ class Recorder(ProxyTorchDispatchMode):
         for part, result in enumerate(out if row.many else (out,)):
             row.made.append(self._made(result, Ref("row", len(self.rows), part)))
         self.rows.append(row)
-        if self._follower is not None:
-            self._tell(self._follower, row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
         return out
 
     def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -211,9 +214,27 @@ class Recorder(ProxyTorchDispatchMode):
         answer = self._script.answer(ref, said, len(self.rows), line_of(sys._getframe(2)))
         row = Row(TEST, [ref], 1, [answer], False)
         self.rows.append(row)
-        if self._follower is not None:
-            self._tell(self._follower, row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
         return answer
+
+    def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
+        """Note a call that was made already, of an operator with graphs of its own."""
+        leaves, spec = pytree.tree_flatten((args, {}))
+        row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
+        row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
+        self.rows.append(row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
+
+    def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
+        """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
+        known = self.follower.known.get(self.ref(tensor)) if self.follower is not None else None
+        return tuple(tensor.shape) if known is None else known
+
+    def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
+        """Refuse from here on whatever writes into the memory of this tensor."""
+        self._given.setdefault(tensor.untyped_storage()._cdata, since)
 
     def _tell(self, follower: Follower, row: Row) -> None:
         assert self._scopes is not None
@@ -250,7 +271,7 @@ class Recorder(ProxyTorchDispatchMode):
             raise self.refusal("a value is read", ValueRead)
         if torch.Tag.dynamic_output_shape in func.tags and not _is_plain_index(func, args) and not _has_classes(func, args):
             raise self.refusal(f"the size of what {func} returns depends on values")
-        for tensor in _written(func, args, kwargs):
+        for tensor in written(func, args, kwargs):
             if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
                 raise self.refusal(f"{name} is changed")
 
@@ -289,8 +310,8 @@ def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
     return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
 
 
-def _written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """The tensors that a call changes."""
+def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a call changes."""
     if func in HIDDEN_WRITES and args[TRAINING]:
         yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
     if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
@@ -303,45 +324,6 @@ def _written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping
 
 def _layout(tensor: torch.Tensor) -> Any:
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
-
-
-class Scopes:
-    """The modules that are being called, from the outermost, as torch.export writes them beside each node."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._paths = {id(module): path for path, module in model.named_modules()}
-        self._stack: list[tuple[str, str]] = []
-        self._now: Scope = {}
-
-    def now(self) -> Scope:
-        """Return them at this moment."""
-        return self._now
-
-    @contextmanager
-    def followed(self) -> Iterator[None]:
-        """Follow, while it lasts, the calls of modules."""
-        handles = (
-            hooks.register_module_forward_pre_hook(lambda module, args: self._enter(module)),
-            hooks.register_module_forward_hook(lambda module, args, out: self._leave(), always_call=True),
-        )
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def _enter(self, module: nn.Module) -> None:
-        kind = type(module)
-        self._stack.append((self._paths.get(id(module), ""), f"{kind.__module__}.{kind.__qualname__}"))
-        self._now = _as_stack(self._stack)
-
-    def _leave(self) -> None:
-        self._stack.pop()
-        self._now = _as_stack(self._stack)
-
-
-def _as_stack(stack: list[tuple[str, str]]) -> Scope:
-    return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:

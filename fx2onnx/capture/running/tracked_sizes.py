@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ...build.values import Size
-from .trace import Recorder, Ref
+from .trace import Recorder
 
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
@@ -26,14 +26,11 @@ class Tracked(TorchFunctionMode):
 
     A function of torch that is written in Python is run without its question whether somebody takes its place, so that what it asks of
     sizes is noted as well.
-
-    Args:
-        sizes: of what each call has made so far, filled while the run goes on.
     """
 
-    def __init__(self, recorder: Recorder, sizes: Mapping[Ref, tuple[Size, ...]], environment: ShapeEnv) -> None:
+    def __init__(self, recorder: Recorder, environment: ShapeEnv) -> None:
         super().__init__()
-        self._recorder, self._sizes, self._environment = recorder, sizes, environment
+        self._recorder, self._environment = recorder, environment
         self._within: list[Any] = []  # a method of torch may call its own namesake underneath
         self._special: dict[Any, Callable[..., Any]] = {
             torch.Tensor.shape.__get__: self._shape,  # type: ignore[attr-defined]
@@ -72,31 +69,27 @@ class Tracked(TorchFunctionMode):
         finally:
             self._within.pop()
 
-    def _of(self, tensor: torch.Tensor) -> tuple[Size, ...]:
-        """The sizes of a tensor, as far as they are known."""
-        return self._sizes.get(self._recorder.ref(tensor), tuple(tensor.shape))
-
     def _number(self, value: int, size: Size) -> Any:
         return value if isinstance(size, int) else self._environment.create_symintnode(size, hint=value)
 
     def _shape(self, found: torch.Size, tensor: torch.Tensor, *_: Any) -> Any:
-        sizes = self._of(tensor)
+        sizes = self._recorder.sizes(tensor)
         return found if all(isinstance(size, int) for size in sizes) else torch.Size(map(self._number, found, sizes))
 
     def _size(self, found: Any, tensor: torch.Tensor, dim: int | None = None) -> Any:
-        return self._shape(tensor.shape, tensor) if dim is None else self._number(found, self._of(tensor)[dim])
+        return self._shape(tensor.shape, tensor) if dim is None else self._number(found, self._recorder.sizes(tensor)[dim])
 
     def _numel(self, found: int, tensor: torch.Tensor) -> Any:
-        product = sympy.prod(self._of(tensor))
+        product = sympy.prod(self._recorder.sizes(tensor))
         return self._number(found, product if sympy.sympify(product).free_symbols else int(product))
 
     def _length(self, found: int, tensor: torch.Tensor) -> int:
-        if not isinstance(self._of(tensor)[0], int):
+        if not isinstance(self._recorder.sizes(tensor)[0], int):
             raise self._recorder.refusal("len() makes a plain integer of a size that moves")
         return found
 
     def _stride(self, found: Any, tensor: torch.Tensor, *_: Any, **__: Any) -> Any:
-        if not all(isinstance(size, int) for size in self._of(tensor)):
+        if not all(isinstance(size, int) for size in self._recorder.sizes(tensor)):
             raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
         return found
 

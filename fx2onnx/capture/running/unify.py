@@ -49,26 +49,30 @@ class Writer:
     """
 
     def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, traces: Sequence[Trace], sizes: Explanations) -> None:
-        self.model, self.axes, self.arguments, self.traces, self.sizes = model, axes, arguments, traces, sizes
-        self.graph = torch.fx.Graph()
-        self.known: dict[Ref, tuple[Size, ...]] = {}
-        self._names: set[str] = set()  # of placeholders
-        self._nodes: dict[Ref, torch.fx.Node] = {}
-        self._rows: list[torch.fx.Node] = []
+        self.model, self.arguments = model, arguments
+        self._begin(axes, traces, sizes, OperatorSizes(axes, sizes.settings))
         self._specs: list[InputSpec] = []
         self._inputs: list[InputSpec] = []
         self._persistent = model.state_dict(keep_vars=True)
         self._constants: dict[str, torch.Tensor] = {}
-        self._of_operators = OperatorSizes(axes, sizes.settings)
         self._place_state()
         self._place_inputs()
         self._first = self._nodes_before_calls()
+
+    def _begin(self, axes: Axes, traces: Sequence[Trace], sizes: Explanations, of_operators: OperatorSizes) -> None:
+        self.axes, self.traces, self.sizes, self.of_operators = axes, traces, sizes, of_operators
+        self.graph = torch.fx.Graph()
+        self.modules: dict[str, torch.fx.GraphModule] = {}  # graphs inside
+        self.known: dict[Ref, tuple[Size, ...]] = {}
+        self._names: set[str] = set()  # of placeholders
+        self._nodes: dict[Ref, torch.fx.Node] = {}
+        self._rows: list[torch.fx.Node] = []
 
     @contextmanager
     def follow(self, recorder: Recorder) -> Iterator[None]:
         """Watch the run: its sizes are symbols from here on."""
         self._recorder = recorder
-        with Tracked(recorder, self.known, self.axes.environment):
+        with Tracked(recorder, self.axes.environment):
             yield
 
     def row(self, row: Row) -> None:
@@ -78,17 +82,39 @@ class Writer:
             CannotRun: another run makes another call here, or something differs that sizes do not explain.
             Ambiguous: another run would tell.
         """
-        number = len(self._rows)
-        others = [trace.rows[number] if number < len(trace.rows) else None for trace in self.traces]
+        others = self._others()
         for run, other in enumerate(others):
             if other is None or other.kind != row.kind:
                 raise self._difference(row, other, run)
-        self._write(number, row, [other for other in others if other is not None])
+        self._write(len(self._rows), row, [other for other in others if other is not None])
+
+    def _others(self) -> list[Row | None]:
+        """What the other runs call here."""
+        number = len(self._rows)
+        return [trace.rows[number] if number < len(trace.rows) else None for trace in self.traces]
+
+    def inner_traces(self, op: Any, number: int) -> list[Trace]:
+        """Return what the other runs did in a function that the operator takes that is called here.
+
+        Raises:
+            CannotRun: another run calls another operator.
+        """
+        found: list[Trace] = []
+        for run, other in enumerate(self._others()):
+            if other is None or other.op is not op:
+                raise CannotRun(f"what it calls depends on its sizes: {op}, but {self._called(other)} at {self._setting(run)}")
+            found.append([leaf for leaf in other.leaves if isinstance(leaf, Trace)][number])
+        return found
 
     def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
         usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
-        at = f"{other.op if other is not None else 'nothing more'} at {shown(self.sizes.settings[run + 1])}"
-        return CannotRun(f"what it calls depends on its sizes: {usually}, but {at}")
+        return CannotRun(f"what it calls depends on its sizes: {usually}, but {self._called(other)} at {self._setting(run)}")
+
+    def _called(self, row: Row | None) -> str:
+        return str(row.op) if row is not None else "nothing more"
+
+    def _setting(self, run: int) -> str:
+        return shown(self.sizes.settings[run + 1])
 
     def program(self, trace: Trace) -> RunProgram:
         """Return the program, once the run is over.
@@ -96,16 +122,25 @@ class Writer:
         Raises:
             CannotRun: another run calls more, or what is returned differs.
         """
+        outputs = self._finished(trace)
+        signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
+        spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
+        module = self._module(any(row.op is TEST for row in trace.rows))
+        return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments)
+
+    def _finished(self, trace: Trace) -> list[OutputSpec]:
         for run, other in enumerate(self.traces):
             if len(other.rows) > len(self._rows):
                 raise self._difference(None, other.rows[len(self._rows)], run)
-        outputs = self._returned(trace)
-        if not any(row.op is TEST for row in trace.rows):
+        return self._returned(trace)
+
+    def _module(self, has_tests: bool) -> torch.fx.GraphModule:
+        if not has_tests:
             self.graph.eliminate_dead_code()
-        signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
-        spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
-        module = torch.fx.GraphModule(nn.Module(), self.graph)
-        return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments)
+        root = nn.Module()
+        for name, module in self.modules.items():
+            root.add_module(name, module)
+        return torch.fx.GraphModule(root, self.graph)
 
     def _placed(self, name: str, ref: Ref, value: Any) -> torch.fx.Node:
         node = self.graph.placeholder(name)
@@ -161,9 +196,11 @@ class Writer:
     def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:
         leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
         args, kwargs = unflattened(leaves, row.spec)
-        name = self.graph._target_to_str(row.op.overloadpacket.__name__)
+        name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
-        told = self._of_operators.of(node) if steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves)) else []
+        told = row.sizes or []
+        if row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves)):
+            told = self.of_operators.of(node)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told) for part, made in parts]
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
@@ -173,6 +210,8 @@ class Writer:
 
     def _leaf(self, row: Row, values: tuple[Any, ...]) -> Any:
         first = values[0]
+        if isinstance(first, Trace):
+            return self.graph.create_node("get_attr", first.name, name=first.name)
         if isinstance(first, Ref):
             if any(value != first for value in values):
                 raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
@@ -212,7 +251,7 @@ class Writer:
             try:
                 sizes = tuple(self._size(row, found) for found in shapes)
             except (CannotRun, Ambiguous):
-                sizes = self._as_told(shapes, self._of_operators.of(node), ref.part)
+                sizes = self._as_told(shapes, self.of_operators.of(node), ref.part)
                 if sizes is None:
                     raise
         self.known[ref] = sizes

@@ -60,6 +60,8 @@ class Joined:
         if len(self._paths) == 1:
             return first.program
         self._check_structure(first)
+        if any(path.program.graph.find_nodes(op="get_attr") for path in self._paths):
+            raise CannotRun("it tests values, and calls an operator that takes functions")
         root = Scope()
         self._place(root)
         results = self._results(root, range(len(self._paths)), 0)

@@ -77,10 +77,6 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "an input written": (lambda x: x.add_(1), "input 0 is changed at " + HERE),
     "a row of an input written": (lambda x: x[0].add_(1), "input 0 is changed"),
     "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
-    "cond": (
-        lambda x: torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: -y, (x,)),
-        "UncapturedHigherOrderOp|not registered",
-    ),
 }
 REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a test of a size": (lambda x: x if x.shape[0] > 100 else -x, "only rows <= 100 is exported: the test at .*" + HERE),

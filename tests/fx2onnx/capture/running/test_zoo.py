@@ -28,3 +28,21 @@ def test_what_torch_export_refuses_is_right(name: str) -> None:
     program = to_onnx(case.module, sample.args, kwargs=sample.kwargs, dynamic_shapes=case.dynamic_shapes, capture="auto")
     assert program.report.capture == "run"
     assert verify(program, case.module, case.samples).outcome is Outcome.OK
+
+
+TAKEN_BY_RUNNING_TOO = (
+    "branches_with_names_of_outside",
+    "cond_with_an_identity",
+    "greedy_tokens",
+    "scan_reads_its_start",
+    "scan_with_layers",
+    "three_values_carried",
+)
+
+
+@pytest.mark.parametrize("name", TAKEN_BY_RUNNING_TOO)
+def test_what_running_once_refused_is_right(name: str) -> None:
+    case = zoo.get(name).build()
+    sample = case.samples[0]
+    program = to_onnx(case.module, sample.args, kwargs=sample.kwargs, dynamic_shapes=case.dynamic_shapes, capture="run")
+    assert verify(program, case.module, case.samples).outcome is Outcome.OK

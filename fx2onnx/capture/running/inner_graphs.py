@@ -1,0 +1,252 @@
+"""Operators that take functions: `cond`, `while_loop`, `scan`, `map`. Each function is run once, and noted as a graph of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch._higher_order_ops import utils as hop_utils
+from torch.utils import _pytree as pytree
+
+from ...build.values import Size
+from .program import Described
+from .trace import Recorder, Ref, Trace, written
+from .unify import Writer
+
+hop = torch.ops.higher_order
+Function = Callable[..., Any]
+Tensors = Sequence[torch.Tensor]
+Sizes = tuple[Size, ...]
+NESTED = ContextVar(
+    "nested", default=False
+)  # whether results are wanted as a function nests them, by torch.cond; its operator gives a flat tuple
+
+
+@contextmanager
+def functions_called_as_they_are() -> Iterator[None]:
+    """Let operators that take functions be called with them, while it lasts, where torch would compile them first."""
+    with patch.object(hop_utils, "_hop_compile_and_call", _called):
+        yield
+
+
+def _called(function: Function, args: Any, kwargs: Any = None) -> Any:
+    if function.__name__ == "_cond_op_wrapper":  # of all of them it alone may be given nested operands
+        predicate, yes, no, operands = args
+        flat, spec = pytree.tree_flatten(operands)
+        args = predicate, partial(_on_a_tree, yes, spec), partial(_on_a_tree, no, spec), flat
+    with _set(NESTED, True):
+        return function(*args, **(kwargs or {}))
+
+
+@contextmanager
+def _set(variable: ContextVar[bool], value: bool) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def _on_a_tree(function: Function, spec: pytree.TreeSpec, *leaves: torch.Tensor) -> Any:
+    return function(*pytree.tree_unflatten(leaves, spec))
+
+
+class InnerRecorder(Recorder):
+    """Notes what a function does that an operator takes. What it reads of the outside becomes a further operand.
+
+    Args:
+        further: tensors of the outside that it or its siblings read, each with where it comes from there; grows while it runs.
+    """
+
+    def __init__(self, around: Recorder, operands: Tensors, further: dict[Ref, torch.Tensor], writer: InnerWriter | None) -> None:
+        super().__init__({}, around._script, writer, around._scopes)
+        self.constants = around.constants
+        self._around, self._count, self._further, self._writer = around, len(operands), further, writer
+        for number, tensor in enumerate(operands):
+            self.place(tensor, Ref("input", number), "an operand")
+        around._kept.extend(operands)
+
+    def _constant(self, tensor: torch.Tensor) -> Ref:
+        outside = self._around.ref(tensor)
+        self._further.setdefault(outside, tensor)
+        found = Ref("input", self._count + list(self._further).index(outside))
+        self.place(tensor, found, "a tensor of the outside")
+        if self._writer is not None:
+            self._writer.operand(found, tensor, self._around.sizes(tensor))
+        return found
+
+    def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
+        """Return the sizes of a tensor; one of the outside is no operand because it is asked for them."""
+        return super().sizes(tensor) if self.knows(tensor) else self._around.sizes(tensor)
+
+    def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        for tensor in written(func, args, kwargs) if isinstance(func, torch._ops.OpOverload) else ():
+            self.ref(tensor)  # so that one of the outside is known to be that
+        super()._check(func, args, kwargs)
+
+    def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
+        raise self.refusal("a value is read in a function that an operator takes,")
+
+    def refuse(self, error: Exception) -> Exception:
+        """Keep the first error that ends the run, here and around."""
+        return super().refuse(self._around.refuse(error))
+
+
+class InnerWriter(Writer):
+    """Writes the graph of such a function, held against the same function in the other runs."""
+
+    def __init__(self, around: Writer, traces: Sequence[Trace], operands: Tensors, sizes: Sequence[Sizes]) -> None:
+        self._begin(around.axes, traces, around.sizes, around.of_operators)
+        for number, (tensor, known) in enumerate(zip(operands, sizes, strict=True)):
+            self.operand(Ref("input", number), tensor, known)
+
+    def operand(self, ref: Ref, tensor: torch.Tensor, sizes: Sizes) -> None:
+        """Make a placeholder, unless there is one."""
+        if ref not in self._nodes:
+            self._placed(f"operand_{ref.key}", ref, Described.of(sizes, tensor.dtype, tensor.untyped_storage()._cdata))
+
+    def module(self, trace: Trace, count: int) -> torch.fx.GraphModule:
+        """Return the graph, once the function has returned: its placeholders, as many as there are operands, stand first."""
+        self._finished(trace)
+        for number in reversed(range(count)):
+            self.graph._root.append(self._nodes[Ref("input", number)])
+        return self._module(has_tests=False)
+
+
+class Inner:
+    """What the functions did that one call of an operator takes, each run once.
+
+    Args:
+        operands: what all functions are called with, and their sizes.
+    """
+
+    def __init__(self, recorder: Recorder, op: Any, functions: Sequence[Function], operands: Sequence[tuple[torch.Tensor, Sizes]]) -> None:
+        self._recorder, self._op = recorder, op
+        self._tensors, self._sizes = [tensor for tensor, _ in operands], [sizes for _, sizes in operands]
+        self.further: dict[Ref, torch.Tensor] = {}
+        self.traces: list[Trace] = []
+        self.answers: list[Tensors] = []
+        self._writers: list[InnerWriter] = []
+        self._may_return_an_operand, self._nested = False, NESTED.get()
+        with _set(NESTED, False):
+            for number, function in enumerate(functions):
+                self._run(number, function)
+        self._write()
+
+    @property
+    def _outer(self) -> Writer | None:
+        assert self._recorder.follower is None or isinstance(self._recorder.follower, Writer)
+        return self._recorder.follower
+
+    def _run(self, number: int, function: Function) -> None:
+        operands = [tensor.detach().clone() for tensor in self._tensors]
+        writer = None
+        if self._outer is not None:
+            writer = InnerWriter(self._outer, self._outer.inner_traces(self._op, number), operands, self._sizes)
+            self._writers.append(writer)
+        recorder = InnerRecorder(self._recorder, operands, self.further, writer)
+        with recorder, writer.follow(recorder) if writer is not None else nullcontext():
+            leaves, spec = pytree.tree_flatten(function(*operands))
+        if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+            raise self._recorder.refusal(f"a function that {self._op} takes returns more than tensors")
+        self.traces.append(Trace(recorder.rows, [recorder.ref(leaf) for leaf in leaves], spec, []))
+        self.answers.append(leaves)
+        outside = {_memory(tensor) for tensor in (*operands, *self.further.values())}
+        self._may_return_an_operand |= any(_memory(leaf) in outside for leaf in leaves)
+
+    def _write(self) -> None:
+        count = len(self._tensors) + len(self.further)
+        for trace, writer in zip(self.traces, self._writers, strict=False):
+            assert self._outer is not None
+            for number, tensor in enumerate(self.further.values(), len(self._tensors)):
+                writer.operand(Ref("input", number), tensor, self._recorder.sizes(tensor))
+            trace.name = f"graph_{len(self._outer.modules)}"
+            self._outer.modules[trace.name] = writer.module(trace, count)
+
+    def sizes(self, number: int) -> list[Sizes]:
+        """Return the sizes of what a function returned: those of this run while no graph is written."""
+        if not self._writers:
+            return [tuple(answer.shape) for answer in self.answers[number]]
+        return [self._writers[number].known[ref] for ref in self.traces[number].returned]
+
+    def check_alike(self, number: int, given: Tensors, sizes: Sequence[Sizes]) -> None:
+        """Refuse results that have other dtypes or sizes than these, where a file has one type for both."""
+        answers = self.answers[number][: len(given)]
+        if [t.dtype for t in answers] != [t.dtype for t in given] or self.sizes(number)[: len(given)] != list(sizes):
+            raise self._recorder.refusal(f"{self._op} is given tensors of {list(sizes)} and gets {self.sizes(number)}")
+
+    def noted(self, args: tuple[Any, ...], results: Tensors, sizes: Sequence[Sizes], number: int) -> Any:
+        """Note the call, and return its results, nested as a function nested them where that was asked for."""
+        made = [result.clone() for result in results]
+        if self._may_return_an_operand:
+            for tensor in (*self._tensors, *self.further.values(), *made):
+                self._recorder.is_not_to_be_written(tensor, f"what {self._op} may return")
+        self._recorder.note(self._op, args, made, list(sizes))
+        spec = self.traces[number].spec
+        return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+@hop.cond.py_impl(Recorder)
+@hop.cond.py_impl(InnerRecorder)
+def _cond(recorder: Recorder, predicate: Any, yes: Function, no: Function, operands: Tensors) -> Any:
+    inner = Inner(recorder, hop.cond, [yes, no], [(x, recorder.sizes(x)) for x in operands])
+    if inner.traces[0].spec != inner.traces[1].spec:
+        raise recorder.refusal("the two functions of cond return other structures")
+    inner.check_alike(0, inner.answers[1], inner.sizes(1))
+    side = 0 if bool(predicate) else 1
+    return inner.noted((predicate, *inner.traces, (*operands, *inner.further.values())), inner.answers[side], inner.sizes(0), 0)
+
+
+@hop.while_loop.py_impl(Recorder)
+@hop.while_loop.py_impl(InnerRecorder)
+def _while_loop(recorder: Recorder, condition: Function, body: Function, carried: Tensors, extra: Tensors) -> Any:
+    if not all(isinstance(value, torch.Tensor) for value in (*carried, *extra)):
+        raise recorder.refusal("while_loop carries a Python number")
+    inner = Inner(recorder, hop.while_loop, [condition, body], [(x, recorder.sizes(x)) for x in (*carried, *extra)])
+    sizes = [recorder.sizes(x) for x in carried]
+    inner.check_alike(1, carried, sizes)
+    args = (*inner.traces, tuple(carried), (*extra, *inner.further.values()))
+    return inner.noted(args, inner.answers[1], sizes, 1)
+
+
+@hop.scan.py_impl(Recorder)
+@hop.scan.py_impl(InnerRecorder)
+def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, extra: Tensors) -> Any:
+    states = [(x, recorder.sizes(x)) for x in init]
+    inner = _by_rows(recorder, hop.scan, combine, states, xs, extra)
+    inner.check_alike(0, init, [sizes for _, sizes in states])
+    args = (*inner.traces, list(init), list(xs), (*extra, *inner.further.values()))
+    return _with_rows(recorder, inner, args, xs, len(init))
+
+
+@hop.map_impl.py_impl(Recorder)
+@hop.map_impl.py_impl(InnerRecorder)
+def _map(recorder: Recorder, function: Function, xs: Tensors, extra: Tensors) -> Any:
+    inner = _by_rows(recorder, hop.map_impl, function, [], xs, extra)
+    return _with_rows(recorder, inner, (*inner.traces, list(xs), [*extra, *inner.further.values()]), xs, 0)
+
+
+def _by_rows(
+    recorder: Recorder, op: Any, function: Function, states: Sequence[tuple[torch.Tensor, Sizes]], xs: Tensors, extra: Tensors
+) -> Inner:
+    if not all(isinstance(value, torch.Tensor) for value in extra):
+        raise recorder.refusal(f"{op} takes a Python number")
+    rows = [(x[0], recorder.sizes(x)[1:]) for x in xs]
+    return Inner(recorder, op, [function], [*states, *rows, *((x, recorder.sizes(x)) for x in extra)])
+
+
+def _with_rows(recorder: Recorder, inner: Inner, args: tuple[Any, ...], xs: Tensors, states: int) -> Any:
+    """The last states, and the rows that each turn gives: here those of the first, since only their sizes count."""
+    count, length = len(xs[0]), recorder.sizes(xs[0])[0]
+    answers, sizes = inner.answers[0], inner.sizes(0)
+    results = [*answers[:states], *(row.expand(count, *row.shape) for row in answers[states:])]
+    return inner.noted(args, results, [*sizes[:states], *((length, *row) for row in sizes[states:])], 0)

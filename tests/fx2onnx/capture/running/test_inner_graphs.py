@@ -1,0 +1,109 @@
+"""Functions that operators take are captured by running as graphs of their own, right on both sides and for any number of turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+from exportlab import to_onnx
+from fx2onnx.capture.running.refusal import CannotRun
+from fx2onnx.errors import FrozenDimension
+
+ROWS = ({0: "rows"},)
+
+
+class Of(nn.Module):
+    """A function of one input and a layer."""
+
+    def __init__(self, function: Callable[[nn.Module, Tensor], Any]) -> None:
+        super().__init__()
+        self.layer, self.function = nn.Linear(4, 4), function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self.layer, x)
+
+
+def closing_over_a_size(layer: nn.Module, x: Tensor) -> Tensor:
+    """What a branch reads of the outside: a layer, a tensor, a size, a constant."""
+    rows, outside = x.shape[0], x * 2
+    return torch.cond(x.sum() > 0, lambda y: layer(y) / rows + outside, lambda y: y - torch.tensor(3.0), (x,))
+
+
+def doubled_until_large(layer: nn.Module, x: Tensor) -> Tensor:
+    """As many turns as the values say."""
+    return while_loop(lambda turn, y: y.abs().sum() + turn < 100, lambda turn, y: (turn + 1, y * 2 + layer.bias), (torch.tensor(0), x))[1]
+
+
+def mapped(layer: nn.Module, x: Tensor, other: Tensor) -> Tensor:
+    """A size of a tensor of the outside, inside."""
+    return map_rows(lambda row: layer(row).sum() * other.shape[0], x)
+
+
+TAKEN: dict[str, Callable[[nn.Module, Tensor], Any]] = {
+    "what a branch reads of the outside": closing_over_a_size,
+    "a branch that returns its operand": lambda layer, x: torch.cond(x.sum() > 0, lambda y: y, layer, (x,)) + 1,
+    "a cond in a cond": lambda layer, x: torch.cond(
+        x.sum() > 0, lambda y: torch.cond(y.sum() > 5, layer, torch.neg, (y,)), lambda y: y * x.shape[0], (x,)
+    ),
+    "operands in a dict": lambda layer, x: torch.cond(x.sum() > 0, lambda d: {"a": layer(d["b"])}, lambda d: {"a": -d["b"]}, ({"b": x},))[
+        "a"
+    ],
+    "turns by value": doubled_until_large,
+    "a sum over rows": lambda layer, x: scan(lambda c, row: (c + layer(row), c * 2), torch.zeros(4), x)[1],
+    "the start read twice": lambda layer, x: scan(lambda c, row: ((c[0] + row, c[1] - row), c[0] * 1), (x[0], x[0]), x)[0][1],
+    "a function of each row": lambda layer, x: mapped(layer, x, x * 2),
+}
+REFUSED: dict[str, tuple[Callable[[nn.Module, Tensor], Any], str]] = {
+    "an operand is written": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.add_(1), torch.neg, (x * 1,)), "an operand is changed"),
+    "the outside is written": (
+        lambda layer, x: (z := x * 1, torch.cond(x.sum() > 0, lambda y: z.add_(y), torch.neg, (x,)))[1],
+        "a tensor of the outside is changed",
+    ),
+    "what may be an operand is written": (
+        lambda layer, x: torch.cond(x.sum() > 0, lambda y: y, torch.neg, (x * 1,)).add_(1),
+        "what cond may return is changed",
+    ),
+    "sides of other sizes": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y[:1], torch.neg, (x,)), "cond is given tensors of"),
+    "sides of other structures": (
+        lambda layer, x: torch.cond(x.sum() > 0, lambda y: (y, y), lambda y: [y, y], (x,))[0],
+        "other structures",
+    ),
+    "a value is read inside": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y * y.sum().item(), torch.neg, (x,)), "a value is read"),
+}
+
+
+def lengths_on_one_side(x: Tensor) -> Tensor:
+    """A test of a size inside a branch."""
+    return x * 2 if x.shape[0] > 100 else x * 3
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_functions_are_right_at_values_and_sizes_never_run(name: str) -> None:
+    torch.manual_seed(0)
+    model = Of(TAKEN[name]).eval()
+    program = to_onnx(model, (torch.rand(2, 4) - 0.4,), dynamic_shapes=ROWS, capture="run")
+    for rows in (1, 3, 8):
+        for shift in (0.0, -1.0, 4.0):
+            given = torch.rand(rows, 4) + shift
+            with torch.no_grad():
+                torch.testing.assert_close(program(given)[0], model(given), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_function_may_not_do_is_refused(name: str) -> None:
+    function, why = REFUSED[name]
+    with pytest.raises(CannotRun, match=why):
+        to_onnx(Of(function).eval(), (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
+
+
+def test_a_test_of_a_size_inside_is_noted() -> None:
+    model = Of(lambda layer, x: torch.cond(x.sum() > 0, lengths_on_one_side, torch.neg, (x,))).eval()
+    with pytest.raises(FrozenDimension, match="in lengths_on_one_side"):
+        to_onnx(model, (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
