@@ -21,6 +21,7 @@ from ..build.translation import Translation, TranslationOf
 from ..build.values import sizes_of
 from ..capture.by_export import size_one_stays_dynamic
 from ..capture.dynamic_shapes import PROBES
+from ..capture.running.operator_sizes import fakes_of
 from ..errors import Untranslated, op_title
 from .dispatch import Source, first_that_fits
 
@@ -129,11 +130,11 @@ def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule
         Untranslated: it cannot be traced, or it decides something by a size and so holds for some sizes only.
     """
     given = node.all_input_nodes
-    fakes = [argument.meta["val"] for argument in given]
+    fakes, given_args, given_kwargs = fakes_of(node)
 
     def call(*values: Any) -> Any:
         known = dict(zip(given, values, strict=True))
-        args, kwargs = pytree.tree_map_only(torch.fx.Node, known.__getitem__, (node.args, dict(node.kwargs)))
+        args, kwargs = pytree.tree_map_only(torch.fx.Node, known.__getitem__, (given_args, given_kwargs))
         made = way(*args, **kwargs)
         return list(made) if isinstance(made, tuple) else made
 

@@ -22,6 +22,7 @@ from .sample import Axes, Setting, new_symbol
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diagonal")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
 SLICE_END = 2**31
+EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
 Sizes = list[tuple[Size, ...] | None]
 
 
@@ -88,6 +89,33 @@ class OperatorSizes:
         if isinstance(size, int):
             return size
         return self._environment.create_symintnode(size, hint=int(size.subs(self._example)))
+
+
+def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
+    """Return what the argument nodes of a node hold, and its arguments, for torch to compute with.
+
+    What a run described becomes a tensor without elements, and an expression a number, in an environment of their own.
+    """
+    values = [argument.meta["val"] for argument in node.all_input_nodes]
+    described = [value for value in pytree.tree_leaves(values) if isinstance(value, Described)]
+    example = node.graph.owning_module.meta.get(EXAMPLE) if node.graph.owning_module is not None else None
+    if not described or example is None:
+        return values, node.args, dict(node.kwargs)
+    environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    sizes = {new_symbol(environment, name, size): size for name, size in example.items()}
+
+    def number(size: Any) -> Any:
+        return environment.create_symintnode(size, hint=int(size.subs(sizes)))
+
+    def fake(value: Any) -> Any:
+        if not isinstance(value, Described):
+            return value
+        return torch.empty([size if isinstance(size, int) else number(size) for size in value.sizes], dtype=value.dtype)
+
+    with FakeTensorMode(shape_env=environment):
+        fakes = pytree.tree_map(fake, values)
+    args, kwargs = pytree.tree_map_only(sympy.Basic, number, (node.args, dict(node.kwargs)))
+    return fakes, args, kwargs
 
 
 def steps(op: torch._ops.OpOverload) -> bool:

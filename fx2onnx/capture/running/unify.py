@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, python_number
 from .explain import Ambiguous, Explanations, Unexplained
 from .lines import line_in
-from .operator_sizes import OperatorSizes, Sizes, moving, steps
+from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun
 from .sample import Axes, shown
@@ -140,7 +140,9 @@ class Writer:
         root = nn.Module()
         for name, module in self.modules.items():
             root.add_module(name, module)
-        return torch.fx.GraphModule(root, self.graph)
+        made = torch.fx.GraphModule(root, self.graph)
+        made.meta[EXAMPLE] = {self.axes.names[symbol]: size for symbol, size in self.axes.example.items()}
+        return made
 
     def _placed(self, name: str, ref: Ref, value: Any) -> torch.fx.Node:
         node = self.graph.placeholder(name)

@@ -67,9 +67,13 @@ class Joined:
         results = self._results(root, range(len(self._paths)), 0)
         outputs = [OutputSpec(OutputKind.USER_OUTPUT, argument_of(result), None) for result in results]
         constants = {name: value for name, value in first.program.constants.items() if not name.startswith("lifted_tensor_")}
+        module = root.finished(results)
+        for part in module.modules():
+            if isinstance(part, torch.fx.GraphModule):
+                part.meta.update(first.program.graph_module.meta)
         return replace(
             first.program,
-            graph_module=root.finished(results),
+            graph_module=module,
             graph_signature=ExportGraphSignature(self._specs, outputs),
             constants=constants | self._constants,
         )

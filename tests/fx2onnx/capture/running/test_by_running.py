@@ -60,6 +60,8 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "a view of a copy written": lambda x: _column_set(x.clone()),
     "a constant": lambda x: x + torch.tensor([1.0, 2.0, 3.0, 4.0]),
     "the number of elements": lambda x: x / x.numel(),
+    "an operator that is taken apart": lambda x: torch.add(x, x.shape[0], out=torch.ones(x.shape[0], 4)[:, :]),
+    "an operator that is taken apart on one side": lambda x: torch.add(x, 1, out=torch.ones(x.shape)) if x.sum() > 2 else x,
     "a size returned": lambda x: (x + 1, x.shape[0]),
 }
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
