@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import sympy
+import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
@@ -15,12 +16,13 @@ from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
 from ..dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moving_numbers, source_line
 from ..keywords import keywords_named
+from .as_written import calls_as_written
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
 from .program import RunProgram
-from .refusal import CannotRun, ValueRead
+from .refusal import CannotRun, LeftOut, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script
 from .trace import Trace, trace
@@ -43,11 +45,27 @@ def capture_by_running(
         CannotRun: the runs do not show what a file would have to do; torch.export may know.
         FrozenDimension: an axis asked to be dynamic is not. MutationError: another call would find what this one left.
     """
+    try:
+        return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
+    except LeftOut as error:
+        try:
+            with calls_as_written():  # takes longer, so not at once
+                return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
+        except ToOnnxError:
+            raise error from None
+
+
+def _captured(
+    model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, accept_ranges: Sequence[str]
+) -> Capture:
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
         raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
-    axes = Axes.of(asked, pytree.tree_leaves((args, kwargs)))
+    leaves = pytree.tree_leaves((args, kwargs))
+    if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
+        raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
+    axes = Axes.of(asked, leaves)
     with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
         paths = every_path(partial(_path, model, axes, (args, kwargs)))
     joined = Joined(paths, axes.names)
@@ -180,4 +198,4 @@ def _check_small(small: tuple[Setting, str] | None, axes: Axes) -> None:
         return
     setting, told = small
     if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
-        raise CannotRun(f"no test of sizes says why it calls {told}")
+        raise LeftOut(f"no test of sizes says why it calls {told}")

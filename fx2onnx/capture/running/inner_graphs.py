@@ -14,8 +14,9 @@ from torch._higher_order_ops import utils as hop_utils
 from torch.utils import _pytree as pytree
 
 from ...build.values import Size
+from .effects import written
 from .program import Described
-from .trace import Recorder, Ref, Trace, written
+from .trace import Recorder, Ref, Trace
 from .unify import Writer
 
 hop = torch.ops.higher_order

@@ -34,8 +34,8 @@ class Described(torch.Tensor):
         return self.sizes
 
     def untyped_storage(self) -> Any:
-        """Return what tells memory apart: the `_cdata` of a storage."""
-        return SimpleNamespace(_cdata=self.memory)
+        """Return what tells memory apart: the `_cdata` of a storage, which is not said to be filled by one tensor."""
+        return SimpleNamespace(_cdata=self.memory, nbytes=lambda: -1)
 
 
 @dataclass(frozen=True)

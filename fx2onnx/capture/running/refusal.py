@@ -11,3 +11,7 @@ class CannotRun(CaptureError):
 
 class ValueRead(CannotRun):
     """Python reads a number that values decide; what it does with that may be a test."""
+
+
+class LeftOut(CannotRun):
+    """Runs differ by a call, which may be one that torch leaves out at some sizes."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import torch
@@ -17,21 +16,21 @@ from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...build.aliasing import HIDDEN_WRITES
 from ...build.values import expression
 from ...errors import first_sentence
+from .as_written import COPIES
+from .effects import VALUES_READ, has_classes, is_harmless, is_plain_index, written
 from .lines import frame_text, line_of
 from .numbers import Number, Numbers
-from .refusal import CannotRun, ValueRead
+from .refusal import CannotRun, LeftOut, ValueRead
 from .scopes import Scope, Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
-VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
-INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
-TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
+COPY = "a contiguous copy"
+CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
 
 class Ref(NamedTuple):
@@ -115,6 +114,8 @@ class Recorder(ProxyTorchDispatchMode):
         self._kept: list[torch.Tensor] = []
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
+        self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
+        self._stale: set[int] = set()  # memory whose twin was written
         self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
         for name, tensor in state.items():
             self.place(tensor, Ref("state", name), name)
@@ -141,6 +142,8 @@ class Recorder(ProxyTorchDispatchMode):
 
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from; one that no call has made is a constant."""
+        if self._stale and _memory(tensor) in self._stale:
+            raise self.refusal("what is read may have been changed by a write into its contiguous copy, or the copy by one into it,")
         found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
         return found if found is not None else self._constant(tensor)
 
@@ -247,8 +250,23 @@ class Recorder(ProxyTorchDispatchMode):
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
         """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
         ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
-        self.place(made, ref, "a contiguous copy")
+        if COPIES.get():
+            return self._copied(tensor, ref, made)
+        self.place(made, ref, COPY)
         self._by_layout[_layout(made)] = ref
+        return made
+
+    def _copied(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
+        """Note the call as a copy, which it is of most tensors: where one of the two is written, the other is not to be read any more."""
+        row = Row(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
+        row.made.append(self._made(made, Ref("row", len(self.rows))))
+        self.rows.append(row)
+        if tensor.is_contiguous() and (name := self._given.get(_memory(tensor))) is not None:
+            self.is_not_to_be_written(made, name)
+        for one, other in ((tensor, made), (made, tensor)):
+            self._twins.setdefault(_memory(one), []).append(_memory(other))
+        if self.follower is not None:
+            self._tell(self.follower, row)
         return made
 
     def _made(self, result: Any, ref: Ref) -> Any:
@@ -269,18 +287,12 @@ class Recorder(ProxyTorchDispatchMode):
             return
         if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             raise self.refusal("a value is read", ValueRead)
-        if torch.Tag.dynamic_output_shape in func.tags and not _is_plain_index(func, args) and not _has_classes(func, args):
+        if torch.Tag.dynamic_output_shape in func.tags and not is_plain_index(func, args) and not has_classes(func, args):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in written(func, args, kwargs):
             if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
-                raise self.refusal(f"{name} is changed")
-
-
-@cache
-def is_harmless(func: torch._ops.OpOverload) -> bool:
-    """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
-    tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-    return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
+                raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
+            self._stale.update(self._twins.get(_memory(tensor), ()))
 
 
 def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
@@ -300,26 +312,8 @@ def _plain(leaf: Any) -> Any:
     return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
 
 
-def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
-    return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
-
-
-def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
-    return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
-
-
-def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """Yield the tensors that a call changes."""
-    if func in HIDDEN_WRITES and args[TRAINING]:
-        yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
-    if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
-        return
-    for position, declared in enumerate(func._schema.arguments):
-        if declared.alias_info is not None and declared.alias_info.is_write:
-            given = args[position] if position < len(args) else kwargs.get(declared.name)
-            yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
+def _memory(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
 
 
 def _layout(tensor: torch.Tensor) -> Any:

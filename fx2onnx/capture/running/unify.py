@@ -22,7 +22,7 @@ from .explain import Ambiguous, Explanations, Unexplained
 from .lines import line_in
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
-from .refusal import CannotRun
+from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
 from .trace import Made, Recorder, Ref, Row, Trace, state_of, unflattened
@@ -108,7 +108,7 @@ class Writer:
 
     def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
         usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
-        return CannotRun(f"what it calls depends on its sizes: {usually}, but {self._called(other)} at {self._setting(run)}")
+        return LeftOut(f"what it calls depends on its sizes: {usually}, but {self._called(other)} at {self._setting(run)}")
 
     def _called(self, row: Row | None) -> str:
         return str(row.op) if row is not None else "nothing more"

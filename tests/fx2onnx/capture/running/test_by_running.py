@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,6 +61,9 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "a view of a copy written": lambda x: _column_set(x.clone()),
     "a constant": lambda x: x + torch.tensor([1.0, 2.0, 3.0, 4.0]),
     "the number of elements": lambda x: x / x.numel(),
+    "what is set has a further axis": lambda x: _all_set(x.clone(), x[:1]),
+    "a slice that is the whole at times": lambda x: x[: (x.shape[0] + 1) // 2 * 2] + x[: x.shape[0]],
+    "a contiguous copy written": lambda x: _column_set((x * 2).T.contiguous().T.contiguous()),
     "an operator that is taken apart": lambda x: torch.add(x, x.shape[0], out=torch.ones(x.shape[0], 4)[:, :]),
     "an operator that is taken apart on one side": lambda x: torch.add(x, 1, out=torch.ones(x.shape)) if x.sum() > 2 else x,
     "a size returned": lambda x: (x + 1, x.shape[0]),
@@ -93,6 +97,11 @@ REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a tensor of a size": (lambda x: x + torch.tensor(x.shape[0]), "differs between runs"),
     "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
 }
+
+
+def _all_set(x: Tensor, row: Tensor) -> Tensor:
+    x[:, torch.tensor([0, 2])] = row[None, :, :2] * 3
+    return x
 
 
 def _column_set(x: Tensor) -> Tensor:
@@ -141,6 +150,26 @@ def test_what_asks_for_a_size_is_taken_where_it_stays_and_refused_where_it_moves
     assert to_onnx(Of(function).eval(), (x,), capture="run").report.capture == "run"
     with pytest.raises((CannotRun, FrozenDimension), match=why):
         to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS, capture="run")
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda x: torch.as_strided(x.T, (2, 2), (1, 2)), "strides"),
+        (lambda x: (z := x * 1, z.contiguous().add_(1), z)[2], "a contiguous copy is changed"),
+        (lambda x: (z := x * 1, y := z.contiguous(), z.add_(1), y * 2)[3], "."),
+    ],
+    ids=["strides", "a contiguous copy that is the tensor itself", "a tensor that is its contiguous copy"],
+)
+def test_what_follows_from_the_layout_of_memory_is_refused_or_right(function: Callable[[Tensor], Any], why: str, x: Tensor) -> None:
+    model = Of(function).eval()
+    try:
+        program = to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run")
+    except ToOnnxError as error:
+        assert re.search(why, str(error))  # noqa: PT017 - one of the two
+        return
+    given = torch.rand(7, 4)
+    torch.testing.assert_close(program(given)[0], model(given.clone()))
 
 
 class Counts(nn.Module):

@@ -1,0 +1,46 @@
+"""What a call of an operator reads into Python, decides by values, and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ...build.aliasing import HIDDEN_WRITES
+
+aten = torch.ops.aten
+VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
+INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
+TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
+
+
+@cache
+def is_harmless(func: torch._ops.OpOverload) -> bool:
+    """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
+    tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+    return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
+
+
+def is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Return whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
+    return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
+
+
+def has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Return whether a call of `one_hot` is told how many classes there are, instead of counting them."""
+    return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
+
+
+def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a call changes."""
+    if func in HIDDEN_WRITES and args[TRAINING]:
+        yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
+    if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
+        return
+    for position, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            given = args[position] if position < len(args) else kwargs.get(declared.name)
+            yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
