@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,7 @@ from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
+_STAY = 'the model writes into its inputs ({}): the file leaves them as they are, and mutations="outputs" returns the new values'
 _OF_FUNCTIONS = "functions must be True or a sequence of module classes"
 OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20
 
@@ -55,8 +57,9 @@ def to_onnx(
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define.
             Equal blocks are captured once; the report says which were proven equal, and why others were not.
-        mutations: "error" refuses a model that changes a buffer or an input; "outputs" makes an input of a changed buffer `running`, and
-            returns all new values as further outputs, `running_new`. The report has what the first call gets.
+        mutations: "error" refuses a model that changes a buffer or an input (captured by running, it warns of an input, which stays as it
+            is); "outputs" makes an input of a changed buffer `running`, and returns all new values as further outputs, `running_new`.
+            The report has what the first call gets.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
         capture: "torch.export"; "run" runs the model at a few of its sizes and notes what it does; "auto" runs it, and takes torch.export
@@ -89,6 +92,8 @@ def to_onnx(
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback)
     with ONE_AT_A_TIME, artifacts.kept():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
+        if stay := program.report.unchanged_inputs:
+            warnings.warn(_STAY.format(", ".join(stay)), stacklevel=2)
         if verify:
             check_numbers(program, model, args, given)
     return _saved(program, f, export_params, keep_initializers_as_inputs, external_data)
@@ -152,7 +157,9 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
 def _report(dispatch: Dispatch, blocks: Blocks | None, conversion: Conversion) -> ConversionReport:
     sources = {source: len(nodes) for source, nodes in sorted(dispatch.used.items())}
     fallbacks = {op_title(node.target): source for source, nodes in dispatch.used.items() if source in FALLBACKS for node in nodes}
-    report = ConversionReport(sources, fallbacks, mutations=conversion.mutated, state=conversion.state)
+    report = ConversionReport(
+        sources, fallbacks, mutations=conversion.mutated, unchanged_inputs=conversion.unchanged, state=conversion.state
+    )
     if blocks is None:
         return report
     calls = {name: len(nodes) for name, nodes in blocks.calls.items()}

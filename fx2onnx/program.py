@@ -32,6 +32,7 @@ class ConversionReport:
         shared: the blocks that were not captured, and the one whose capture they stand on.
         not_shared: the blocks that were captured alone, and why.
         mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
+        unchanged_inputs: the inputs that the model writes into; the file computes with what is written, and leaves the inputs as they are.
         state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
         capture: what captured the model, "run" or "torch.export".
         not_run: why it was not captured by running, where that was tried first.
@@ -45,6 +46,7 @@ class ConversionReport:
     shared: Mapping[str, str] = field(default_factory=dict)
     not_shared: Mapping[str, str] = field(default_factory=dict)
     mutations: tuple[str, ...] = ()
+    unchanged_inputs: tuple[str, ...] = ()
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
     capture: str = "torch.export"
     not_run: str = ""

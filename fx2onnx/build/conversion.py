@@ -58,6 +58,7 @@ class Conversion:
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.mutated: tuple[str, ...] = ()
+        self.unchanged: tuple[str, ...] = ()  # inputs that the model writes into, and the file does not
         self.state: dict[str, torch.Tensor] = {}
         self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
 
@@ -145,6 +146,8 @@ class Conversion:
             elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
                 further.append((spec.target, self.interpreter.memory.read(node)))
         further = sorted(further + self._written(placeholders), key=lambda changed: changed[0] not in self.weights)
+        if self.asked.mutations == "error":
+            further = self._without_inputs_that_stay(further)
         if further and self.asked.mutations == "error":
             raise MutationError(_mutation_text([name for name, _ in further]))
         if len(self.asked.output_names) > len(results) + len(further):
@@ -153,6 +156,11 @@ class Conversion:
             )
         self._becomes_state([name for name, _ in further])
         return self._named(results, [(f"{name}_new", value) for name, (_, value) in zip(self.mutated, further, strict=True)])
+
+    def _without_inputs_that_stay(self, further: list[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:
+        stay = getattr(self.program, "changed_inputs", ())  # torch.export's programs say it otherwise
+        self.unchanged = tuple(name for name, _ in further if name in stay)
+        return [(name, value) for name, value in further if name not in stay]
 
     def _becomes_state(self, changed: Sequence[str]) -> None:
         """Make an input without a default of each buffer that is changed: ONNX Runtime hides those that have one, and warns of them."""

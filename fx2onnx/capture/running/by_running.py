@@ -70,6 +70,7 @@ def _captured(
         paths = every_path(partial(_path, model, axes, (args, kwargs)))
     joined = Joined(paths, axes.names)
     program = joined.program()
+    _check_changed_inputs(paths, leaves)
     _check_constant(axes, asked, accept_ranges)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
     check_dynamic_dims(program, symbols, accept_ranges, axes.environment)  # type: ignore[arg-type]  # it reads graph and signature alone
@@ -167,6 +168,21 @@ class Runs:
             self._run(setting)
         if len(self.settings) == before:
             raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {shown(setting)})")
+
+
+def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
+    """Refuse writes into inputs where a file would show less of them than eager.
+
+    Raises:
+        CannotRun: another input shows the same memory, or one side alone of a test writes.
+    """
+    changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
+    if not changed:
+        return
+    memory = [leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if len(paths) > 1 or len(set(memory)) < len(memory):
+        why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
+        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
 
 
 def _check_constant(axes: Axes, asked: Sequence[DynamicDim], accepted: Sequence[str]) -> None:

@@ -56,6 +56,7 @@ class RunProgram:
     constants: Mapping[str, torch.Tensor]
     call_spec: CallSpec
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]]
+    changed_inputs: tuple[str, ...] = ()
     range_constraints: Mapping[Any, Any] = field(default_factory=dict)
 
     @property

@@ -91,6 +91,7 @@ class Trace:
     constants: list[torch.Tensor]
     ended: Exception | None = None
     name: str = ""  # of its graph, where an operator takes it as a function
+    changed: frozenset[int] = frozenset()  # the inputs that it writes into
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -116,6 +117,8 @@ class Recorder(ProxyTorchDispatchMode):
         self._by_layout: dict[Any, Ref] = {}
         self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
         self._stale: set[int] = set()  # memory whose twin was written
+        self.inputs: dict[int, torch.Tensor] = {}
+        self.changed: set[int] = set()  # the inputs that were written into
         self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
         for name, tensor in state.items():
             self.place(tensor, Ref("state", name), name)
@@ -292,6 +295,7 @@ class Recorder(ProxyTorchDispatchMode):
         for tensor in written(func, args, kwargs):
             if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
                 raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
+            self.changed.update(number for number, given in self.inputs.items() if _memory(given) == _memory(tensor))
             self._stale.update(self._twins.get(_memory(tensor), ()))
 
 
@@ -347,7 +351,8 @@ def trace(
     recorder = Recorder(state_of(model), script, follower, scopes)
     for number, leaf in enumerate(pytree.tree_leaves(arguments)):
         if isinstance(leaf, torch.Tensor):
-            recorder.place(leaf, Ref("input", number), f"input {number}")
+            recorder.place(leaf, Ref("input", number))
+            recorder.inputs[number] = leaf
     args, kwargs = arguments
     try:
         with ExitStack() as stack:
@@ -370,4 +375,4 @@ def trace(
         if isinstance(leaf, Number):
             leaf.refuse("the caller, as a result of the model,")
     returned = [recorder.ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
-    return Trace(recorder.rows, returned, spec, recorder.constants)
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=frozenset(recorder.changed))

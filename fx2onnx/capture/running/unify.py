@@ -72,6 +72,8 @@ class Writer:
     def follow(self, recorder: Recorder) -> Iterator[None]:
         """Watch the run: its sizes are symbols from here on."""
         self._recorder = recorder
+        for number, tensor in recorder.inputs.items():  # each run has copies of its own
+            self._nodes[Ref("input", number)].meta["val"].memory = tensor.untyped_storage()._cdata
         with Tracked(recorder, self.axes.environment):
             yield
 
@@ -126,7 +128,8 @@ class Writer:
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
         spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
         module = self._module(any(row.op is TEST for row in trace.rows))
-        return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments)
+        changed = tuple(self._nodes[Ref("input", number)].name for number in sorted(trace.changed))
+        return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments, changed)
 
     def _finished(self, trace: Trace) -> list[OutputSpec]:
         for run, other in enumerate(self.traces):

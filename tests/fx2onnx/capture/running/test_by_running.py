@@ -80,8 +80,6 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
     "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),
     "a mask": (lambda x: x[x > 0], "depends on values"),
-    "an input written": (lambda x: x.add_(1), "input 0 is changed at " + HERE),
-    "a row of an input written": (lambda x: x[0].add_(1), "input 0 is changed"),
     "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
 }
 REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
@@ -170,6 +168,46 @@ def test_what_follows_from_the_layout_of_memory_is_refused_or_right(function: Ca
         return
     given = torch.rand(7, 4)
     torch.testing.assert_close(program(given)[0], model(given.clone()))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.add_(1) * 2,
+        lambda x: (x[0].add_(1), x.sum(1))[1],
+        lambda x: (x.T.mul_(x.shape[0]), x + 1)[1],
+        lambda x: (F.relu(x, inplace=True), _column_set(x))[1],
+        lambda x: x[:, 1:].zero_(),
+    ],
+    ids=["whole", "a row", "transposed", "twice", "a view returned"],
+)
+def test_an_input_that_is_written_stays_and_the_results_are_right(function: Callable[[Tensor], Any], x: Tensor) -> None:
+    model, before = Of(function).eval(), x.clone()
+    with pytest.warns(UserWarning, match=r"writes into its inputs \(x\): the file leaves them as they are"):
+        program = to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run")
+    assert program.report.unchanged_inputs == ("x",)
+    given = torch.rand(7, 4) - 0.5
+    torch.testing.assert_close(program(given)[0], model(given.clone()))
+    assert torch.equal(x, before)
+
+
+def test_the_new_value_of_an_input_comes_out_where_it_is_asked_for(x: Tensor) -> None:
+    model = Of(lambda x: x.mul_(2).sum(1)).eval()
+    program = to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run", mutations="outputs")
+    assert program.report.unchanged_inputs == ()
+    given = torch.rand(3, 4)
+    torch.testing.assert_close(program(given)[1], given * 2)
+
+
+def test_an_input_that_is_written_and_another_that_shows_it_are_refused() -> None:
+    class Both(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            x.add_(1)
+            return y * 2
+
+    x = torch.rand(3, 4)
+    with pytest.raises(CannotRun, match="whose memory another input shows"):
+        to_onnx(Both(), (x, x[1:]), capture="run")
 
 
 class Counts(nn.Module):

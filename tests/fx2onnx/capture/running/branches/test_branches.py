@@ -285,7 +285,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Tensor], Any], str]] = {
     "a number given to other types": (lambda m, x: x.long() * x.sum().item(), f"a value is read, .* given to mul at {HERE}"),
     "a number made by float()": (lambda m, x: x if float(x.sum()) > 0 else -x, f"a value is read at {HERE}"),
     "a number as text": (lambda m, x: x if f"{x.sum().item()}" > "0" else -x, f"a value is read, .* given to __format__ at {HERE}"),
-    "an input written on one side": (lambda m, x: x.add_(1) if x.sum() > 0 else x, f"input 0 is changed at {HERE}"),
+    "an input written on one side": (lambda m, x: x.add_(1) if x.sum() > 0 else x, "it writes into its inputs .x., and tests values"),
     "values that do not fit": (fits_on_one_side, f"where values do not lead to it: behind the test at {HERE}.* at {HERE}"),
     "values that do not fit, caught": (fits_and_is_caught, f"where values do not lead to it: behind the test at {HERE}"),
     "an error made of another": (raises_of_an_error, f"where values do not lead to it: behind the test at {HERE}"),
