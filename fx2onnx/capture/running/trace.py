@@ -117,6 +117,8 @@ class Recorder(ProxyTorchDispatchMode):
         self._by_layout: dict[Any, Ref] = {}
         self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
         self._stale: set[int] = set()  # memory whose twin was written
+        self.made_of: Any = None  # the numbers that a constant is being made of, where sizes are among them
+        self.formulas: dict[int, Any] = {}  # of such constants
         self.inputs: dict[int, torch.Tensor] = {}
         self.changed: set[int] = set()  # the inputs that were written into
         self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
@@ -157,6 +159,8 @@ class Recorder(ProxyTorchDispatchMode):
     def _constant(self, tensor: torch.Tensor) -> Ref:
         if type(tensor) not in PLAIN:
             raise self.refusal(f"a {type(tensor).__name__} is made where runs do not show it")
+        if self.made_of is not None:
+            self.formulas[len(self.constants)] = self.made_of
         self.constants.append(tensor)
         self.place(tensor, Ref("constant", len(self.constants) - 1), "a constant")
         return Ref("constant", len(self.constants) - 1)

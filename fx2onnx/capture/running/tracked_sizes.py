@@ -13,11 +13,13 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from ...build.values import Size
+from ...build.values import Size, expression
 from .trace import Recorder
 
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
+OF_NUMBERS = (torch.tensor, torch.as_tensor)
+SYMBOLS = (torch.SymInt, torch.SymFloat)
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -49,6 +51,8 @@ class Tracked(TorchFunctionMode):
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._recorder.refusal(f"{func.__name__}() reads values")
+        if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
+            return self._made_of_sizes(func, args, kwargs)
         constants = len(self._recorder.constants)
         out = self._called(func, args, kwargs)
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
@@ -58,6 +62,15 @@ class Tracked(TorchFunctionMode):
         if given and isinstance(out, torch.Tensor) and not self._recorder.knows(out):
             raise self._recorder.refusal(f"{getattr(func, '__name__', func)}() makes a tensor of others where runs do not show it")
         return out
+
+    def _made_of_sizes(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
+        """Make the tensor of this run's numbers, and note of which expressions."""
+        numbers = pytree.tree_map_only(SYMBOLS, lambda size: size.node.hint, args[0])
+        self._recorder.made_of = pytree.tree_map(expression, args[0])
+        try:
+            return func(numbers, *args[1:], **kwargs)
+        finally:
+            self._recorder.made_of = None
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func in self._within or not _asks(func):

@@ -29,6 +29,7 @@ from .trace import Made, Recorder, Ref, Row, Trace, state_of, unflattened
 from .tracked_sizes import Tracked
 
 NOTHING = pytree.tree_structure(())
+aten = torch.ops.aten
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -189,6 +190,8 @@ class Writer:
         number = int(ref.key)
         first = self._recorder.constants[number]
         others = [trace.constants[number] if number < len(trace.constants) else None for trace in self.traces]
+        if (formula := self._recorder.formulas.get(number)) is not None and self._gives(formula, others):
+            return self._tensor_of_sizes(ref, first, pytree.tree_leaves(formula))
         if any(other is not first and (other is None or not equal(first, other)) for other in others):
             raise CannotRun(f"a tensor that no operator made, {tuple(first.shape)} of {first.dtype}, differs between runs")
         target = f"lifted_tensor_{number}"
@@ -196,6 +199,28 @@ class Writer:
             node = self._placed(f"c_{target}", ref, _described(first))
         self._constants[target] = first.detach()
         self._specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
+        return node
+
+    def _gives(self, formula: Any, tensors: Sequence[torch.Tensor | None]) -> bool:
+        """Whether tensors of the other runs are made of these expressions of sizes."""
+        for setting, tensor in zip(self.sizes.settings[1:], tensors, strict=True):
+            numbers = pytree.tree_map_only(sympy.Basic, lambda size, at=setting: python_number(size.subs(at)), formula)  # type: ignore[misc]
+            if tensor is None or not equal(torch.tensor(numbers, dtype=tensor.dtype), tensor):
+                return False
+        return True
+
+    def _tensor_of_sizes(self, ref: Ref, tensor: torch.Tensor, numbers: Sequence[Any]) -> torch.fx.Node:
+        """The calls that make a tensor of sizes where it stands."""
+        made = [self._made(aten.scalar_tensor.default, (number,), (), tensor.dtype) for number in numbers]
+        whole = made[0] if not tensor.dim() else self._made(aten.stack.default, (made,), (len(made),), tensor.dtype)
+        if tensor.dim() > 1:
+            whole = self._made(aten.reshape.default, (whole, list(tensor.shape)), tuple(tensor.shape), tensor.dtype)
+        self.known[ref], self._nodes[ref] = tuple(tensor.shape), whole
+        return whole
+
+    def _made(self, op: Any, args: tuple[Any, ...], sizes: tuple[int, ...], dtype: torch.dtype) -> torch.fx.Node:
+        node = self.graph.call_function(op, args, {"dtype": dtype} if op is aten.scalar_tensor.default else {})
+        node.meta["val"] = Described.of(sizes, dtype, -len(self.graph.nodes))  # memory of its own
         return node
 
     def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:

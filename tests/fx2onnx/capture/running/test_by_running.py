@@ -55,6 +55,8 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "padded to a multiple": lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 8)),
     "pooled in wide steps": lambda x: F.max_pool1d(F.pad(x.T[None], (0, 16)), 16).squeeze(0),
     "positions": lambda x: x + torch.arange(x.shape[0])[:, None],
+    "a tensor of a size": lambda x: x + torch.tensor(x.shape[0]),
+    "a tensor of sizes": lambda x: x * torch.tensor([[x.shape[0], 2, x.shape[0] // 2, x.numel()]]) + torch.as_tensor(x.shape[0] / 2),
     "made of sizes": lambda x: x + torch.ones(x.shape),
     "another tensor of the same memory": lambda x: torch.as_tensor(x) + x.data + x.detach(),
     "written into a copy": lambda x: x.clone().add_(1),
@@ -92,7 +94,6 @@ REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a key": (lambda x: {300: x}.get(x.shape[0], -x), "unhashable"),
     "a turn for each row": (lambda x: sum(row for row in x), "depends on its sizes: aten.unbind.int at .*" + HERE),
     "turns of a range": (lambda x: sum(x[i] for i in range(x.shape[0])), "depends on its sizes"),
-    "a tensor of a size": (lambda x: x + torch.tensor(x.shape[0]), "differs between runs"),
     "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
 }
 
