@@ -14,6 +14,13 @@ from ...build.aliasing import HIDDEN_WRITES
 aten = torch.ops.aten
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
 INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
+COUNTING = {  # whose results are as long as values say, of which torch has no tag
+    aten.where.default,
+    aten.nonzero_numpy.default,
+    aten.repeat_interleave.self_Tensor,
+    aten.tensor_split.tensor_indices_or_sections,
+    aten._pack_padded_sequence.default,
+}
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
 
 
@@ -21,16 +28,25 @@ TRAINING = 5  # the place of `training` among the arguments of a batch norm, `us
 def is_harmless(func: torch._ops.OpOverload) -> bool:
     """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
     tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+    if func in COUNTING:
+        return False
     return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
 
 
-def is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Return whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
+def decides_a_size(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether values decide how large what this call returns is."""
+    if torch.Tag.dynamic_output_shape in func.tags:
+        return not _is_plain_index(func, args) and not _has_classes(func, args)
+    return func in COUNTING and kwargs.get("output_size") is None
+
+
+def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
     return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
 
-def has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Return whether a call of `one_hot` is told how many classes there are, instead of counting them."""
+def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
     return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
 
 

@@ -15,12 +15,14 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from ...build.values import Size, sizes_of
+from .explain import Ambiguous
 from .program import Described
 from .refusal import CannotRun
 from .sample import Axes, Setting, new_symbol
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diagonal")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
+FURTHEST = 60  # how much larger it is run for that
 SLICE_END = 2**31
 EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
 Sizes = list[tuple[Size, ...] | None]
@@ -44,8 +46,8 @@ class OperatorSizes:
         """Return the sizes of each result of a call; none where torch cannot say.
 
         Raises:
-            CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and other sizes
-                come of it.
+            Ambiguous, CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and
+                other sizes come of it.
         """
         if node.target is torch.ops.aten.slice.Tensor:
             return [_of_a_slice(node)]
@@ -58,6 +60,8 @@ class OperatorSizes:
             seen = all(test.subs(setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger() if test.subs(setting) == sympy.false), None)
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
+                if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
+                    raise Ambiguous(other)
                 raise CannotRun(f"{node.target} decides by its sizes: {test}")
         return made
 

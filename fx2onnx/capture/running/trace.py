@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...build.values import expression
 from ...errors import first_sentence
 from .as_written import COPIES
-from .effects import VALUES_READ, has_classes, is_harmless, is_plain_index, written
+from .effects import VALUES_READ, decides_a_size, is_harmless, written
 from .lines import frame_text, line_of
 from .numbers import Number, Numbers
 from .refusal import CannotRun, LeftOut, ValueRead
@@ -294,7 +294,7 @@ class Recorder(ProxyTorchDispatchMode):
             return
         if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             raise self.refusal("a value is read", ValueRead)
-        if torch.Tag.dynamic_output_shape in func.tags and not is_plain_index(func, args) and not has_classes(func, args):
+        if decides_a_size(func, args, kwargs):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in written(func, args, kwargs):
             if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:

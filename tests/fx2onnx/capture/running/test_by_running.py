@@ -50,6 +50,7 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "a size as a factor": lambda x: x * x.shape[0],
     "a root of a size": lambda x: x / x.shape[0] ** 0.5,
     "products of sizes": lambda x: x.reshape(x.shape[0] * 2, -1).sum(1),
+    "thirds": lambda x: torch.cat([part * 2 for part in torch.tensor_split(x, 3)]),
     "a size in steps": lambda x: x[: x.shape[0] // 3 + 1],
     "every third row": lambda x: x[1::3],
     "padded to a multiple": lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 8)),
@@ -81,6 +82,8 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "an error that is caught": (caught, "a value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
     "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),
+    "as many as counts say": (lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), dim=0), "depends on values"),
+    "where": (lambda x: torch.where(x > -1)[0], "depends on values"),
     "a mask": (lambda x: x[x > 0], "depends on values"),
     "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
 }
