@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,17 +26,8 @@ from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, s
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
-    "_decomp/",
-    "_refs/",
-    "_prims",
-    "_meta_registrations",
-    "_subclasses/",
-    "_ops.py",
-    "_export/",
-    "_tensor.py",
-    "fx/",
-    "nn/",
-    "export/",
+    *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
+    *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
 )
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
@@ -56,6 +47,28 @@ class DynamicDim:
     most: int | None = None
     named: bool = True
     derived: bool = False  # from another, `2 * batch`
+
+
+@dataclass(frozen=True)
+class OpenTest:
+    """A test of sizes that does not come out alike at all of them: what held, of which axes, and its line."""
+
+    test: sympy.Basic
+    dims: Mapping[sympy.Symbol, DynamicDim]
+    line: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the axes."""
+        return list(dict.fromkeys(dim.name for dim in self.dims.values()))
+
+    def error(self) -> FrozenDimension:
+        """Return what says so."""
+        asked = " and ".join(f'"{name}"' for name in self.names)
+        return FrozenDimension(
+            f"{asked} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
+            f"the test at {self.line} chose one branch. {ADVICE} accept_ranges={in_quotes(self.names)}."
+        )
 
 
 Captured = nn.Module | torch.export.ExportedProgram
@@ -224,20 +237,29 @@ def _check_tests(environment: ShapeEnv | None, symbols: Sequence[DimSize], accep
     Raises:
         FrozenDimension: one does not hold.
     """
-    if environment is None:
-        return
+    for found in open_tests(environment, symbols, accepted) if environment is not None else ():
+        raise found.error()
+
+
+def open_tests(
+    environment: ShapeEnv, symbols: Sequence[DimSize], accepted: Sequence[str], within: Sequence[sympy.Basic] = ()
+) -> Iterator[OpenTest]:
+    """Yield each test in Python code outside torch that comes out another way at a size that is promised.
+
+    Args:
+        within: tests that hold at the sizes that are looked at.
+    """
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
-        names = list(dict.fromkeys(dim.name for dim in dims.values()))
-        line, own = source_line(guard.sloc), _is_own(guard.sloc)
-        if not dims or len(dims) < len(test.free_symbols) or set(names) <= set(accepted) or not (own or (line and len(dims) == 1)):
+        found = OpenTest(test, dims, source_line(guard.sloc) or "")
+        own = _is_own(guard.sloc)
+        if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
-        if not all(_holds(test, sizes, own) for sizes in _sizes_to_try(dims)):
-            asked = " and ".join(f'"{name}"' for name in names)
-            raise FrozenDimension(
-                f"{asked} {'was' if len(names) == 1 else 'were'} asked to be dynamic but {_range_text(dims, test)} is exported: "
-                f"the test at {line} chose one branch. {ADVICE} accept_ranges={in_quotes(names)}."
-            )
+        if not (own or (found.line and len(dims) == 1)):
+            continue
+        sizes_of_region = (sizes for sizes in _sizes_to_try(dims) if not any(one.subs(sizes) == sympy.false for one in within))
+        if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
+            yield found
 
 
 def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize]) -> tuple[sympy.Basic, DimOf]:
@@ -317,7 +339,8 @@ def _is_own(sloc: SLoc) -> bool:
     return line is not None and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
 
 
-def _range_text(dims: DimOf, test: sympy.Basic) -> str:
+def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
+    """Return a test of sizes, by the names of the axes."""
     from torch.utils._sympy.printers import PythonPrinter
 
     names = {symbol: sympy.Symbol(dim.name, integer=True, nonnegative=True) for symbol, dim in dims.items()}

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import sympy
 import torch
 from torch import nn
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ...errors import FrozenDimension, ToOnnxError, first_sentence
+from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
-from ..dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moving_numbers, source_line
+from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import keywords_named
 from .as_written import calls_as_written
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
+from .branches.regions import Regions
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, ValueRead
 from .sample import Axes, Setting, shown
-from .script import Script
+from .script import Script, is_deliberate
 from .trace import Trace, trace
 from .unify import Arguments, Writer, first_difference
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
+VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
 
 
@@ -66,18 +70,26 @@ def _captured(
     if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
         raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
     axes = Axes.of(asked, leaves)
-    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
-        paths = every_path(partial(_path, model, axes, (args, kwargs)))
-    joined = Joined(paths, axes.names)
-    program = joined.program()
-    _check_changed_inputs(paths, leaves)
-    _check_constant(axes, asked, accept_ranges)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
-    check_dynamic_dims(program, symbols, accept_ranges, axes.environment)  # type: ignore[arg-type]  # it reads graph and signature alone
-    for path in paths:
-        _check_small(path.small, axes)
+    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
+        regions = Regions(partial(_paths, model), symbols, accept_ranges)
+        paths = regions.paths(axes, (args, kwargs))
+    joined = Joined(paths, axes)
+    with regions.explaining():
+        program = joined.program()
+    _check_changed_inputs(paths, leaves)
+    check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
-    return Capture(program, names, by="run", branches=tuple(joined.branches), limits=tuple(joined.limits))  # type: ignore[arg-type]
+    limits = (*regions.limits, *joined.limits)
+    return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
+
+
+def _paths(model: nn.Module, axes: Axes, arguments: Arguments) -> list[Path]:
+    """Return what runs show at these sizes, each test of a value answered both ways."""
+    found = every_path(partial(_path, model, axes, arguments))
+    for path in found:
+        _check_small(path.small, axes)
+    return found
 
 
 def _path(model: nn.Module, axes: Axes, arguments: Arguments, given: Sequence[bool]) -> Path:
@@ -88,7 +100,7 @@ def _path(model: nn.Module, axes: Axes, arguments: Arguments, given: Sequence[bo
     except ValueRead:
         runs = Runs(model, axes, arguments, given, reads=True)
         program, ended = runs.program()
-    return Path(tuple(runs.answers), program, runs.small, ended)
+    return Path(tuple(runs.answers), program, runs.small, ended, axes)
 
 
 class Runs:
@@ -104,6 +116,7 @@ class Runs:
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
+        self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.small: tuple[Setting, str] | None = None  # at which the model does something else, and what
 
     def program(self) -> tuple[RunProgram, Exception | None]:
@@ -114,14 +127,30 @@ class Runs:
         """
         for setting in self.axes.settings():
             self._run(setting)
-        if self.axes.example and len(self.traces) < FEWEST:
+        if self.deliberate and not self.traces and self.axes.conditions:
+            self._note_tests()
+            raise NeverRuns(self.deliberate)
+        if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
             told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
             raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({told})")
+        self._check_variety()
         while True:
             try:
                 return self._followed()
             except Ambiguous as error:
                 self._run_further(error.setting)
+
+    def _check_variety(self) -> None:
+        """Refuse to take a size for a constant, or a line through two points for all of several, next to a test of it."""
+        for symbol in self.axes.example if self.axes.conditions else ():
+            seen = {self.axes.example[symbol], *(setting[symbol] for setting in self.settings)}
+            if len(seen) < min(VARIETY, len(self.axes.allowed(symbol))):
+                raise CannotRun(f"it runs at {self.axes.names[symbol]} of {sorted(seen)} alone")
+
+    def _note_tests(self) -> None:
+        """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
+        with suppress(CannotRun):
+            self._followed()
 
     def _followed(self) -> tuple[RunProgram, Exception | None]:
         sizes = Explanations([self.axes.example, *self.settings])
@@ -151,6 +180,7 @@ class Runs:
             told = f"{type(error).__name__}: {first_sentence(error)}"
             if script.is_forced:
                 raise CannotRun(f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {told}") from error
+            self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
             self.refused[shown(setting)] = told  # a size that the model does not take; too few of others are an error
             return
         self.answers = self.answers if self.traces else script.answers
@@ -183,25 +213,6 @@ def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
     if len(paths) > 1 or len(set(memory)) < len(memory):
         why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
         raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
-
-
-def _check_constant(axes: Axes, asked: Sequence[DynamicDim], accepted: Sequence[str]) -> None:
-    """Refuse sizes that Python took as plain numbers, or held to be equal to others.
-
-    Raises:
-        FrozenDimension: there is one.
-    """
-    environment = axes.environment
-    for dim in asked:
-        symbol = axes.sizes[dim.tensor, dim.axis]
-        became = environment.replace(symbol)
-        if became == symbol or dim.name in accepted:
-            continue
-        line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
-        what = f"the constant {became}" if became.is_number else "equal to another size"
-        raise FrozenDimension(
-            f'"{dim.name}" was asked to be dynamic but is {what} after {line}. {ADVICE} accept_ranges={in_quotes([dim.name])}.'
-        )
 
 
 def _check_small(small: tuple[Setting, str] | None, axes: Axes) -> None:

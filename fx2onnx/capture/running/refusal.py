@@ -9,6 +9,14 @@ class CannotRun(CaptureError):
     """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""
 
 
+class NeverRuns(CannotRun):
+    """The model raises at all sizes that were tried; `told` is what."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(f"whatever its sizes are, it raises {told}")
+        self.told = told
+
+
 class ValueRead(CannotRun):
     """Python reads a number that values decide; what it does with that may be a test."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import sympy
@@ -12,12 +13,14 @@ from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ..dynamic_shapes import DynamicDim
+from ..dynamic_shapes import PROBES, DynamicDim
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]
 FURTHER = ((1, 1, 1), (1, 3, 2), (2, 3, 5))  # times the example, how much longer the first axis is, and how much more each next one
 LONGEST = 4097
+BEYOND = 1_000_003  # longer than what is run
+FEW = 4  # sizes next to a condition that are run
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Axes:
     """The axes that move: the symbol of each, by the identity of its tensor and its place; the ranges of the symbols, and the example's.
 
     The symbols are those of an environment that notes whatever Python asks of them.
+
+    Attributes:
+        conditions: tests of sizes that hold at all sizes looked at, each of one symbol.
+        fixed: symbols that have one size there, and no longer move.
     """
 
     environment: ShapeEnv
@@ -32,6 +39,8 @@ class Axes:
     ranges: Mapping[sympy.Symbol, tuple[int, int]]
     example: Setting
     names: Mapping[sympy.Symbol, str]
+    conditions: tuple[sympy.Basic, ...] = ()
+    fixed: Mapping[sympy.Symbol, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> Axes:
@@ -73,10 +82,57 @@ class Axes:
             order = sorted(self.example, key=lambda symbol: -self.example[symbol])
             yield self.within({symbol: size + 2 + 3 * i for i, (symbol, size) in enumerate(zip(order, sizes, strict=True))})
         yield self.within(dict.fromkeys(self.example, 1))
+        for symbol in sorted({symbol for test in self.conditions for symbol in test.free_symbols} & set(self.example), key=str):
+            for size in self.allowed(symbol)[:FEW]:
+                yield self.within({other: 2 * n + 1 + 2 * i for i, (other, n) in enumerate(self.example.items())} | {symbol: size})
 
     def within(self, setting: Setting) -> Setting:
-        """Return the nearest setting that the ranges allow."""
-        return {symbol: min(max(size, self.ranges[symbol][0]), self.ranges[symbol][1]) for symbol, size in setting.items()}
+        """Return the nearest setting that the ranges and the conditions allow."""
+        return {symbol: self._nearest(symbol, size) for symbol, size in setting.items()}
+
+    def _nearest(self, symbol: sympy.Symbol, size: int) -> int:
+        least, most = self.ranges[symbol]
+        size = min(max(size, least), most)
+        if self._allows(symbol, size):
+            return size
+        return min((n for n in self.allowed(symbol) if n <= most), key=lambda n: abs(n - size), default=size)
+
+    def _allows(self, symbol: sympy.Symbol, size: int) -> bool:
+        return not any(test.subs(symbol, size) == sympy.false for test in self.conditions)
+
+    def allowed(self, symbol: sympy.Symbol) -> list[int]:
+        """Return sizes that the conditions allow, few or many, and sizes near to where a condition changes among them."""
+        least, most = self.ranges[symbol]
+        near = {int(n) + more for test in self.conditions for n in test.atoms(sympy.Integer) for more in (-1, 0, 1)}
+        top = most if most < LONGEST else BEYOND
+        return [n for n in sorted({*PROBES, *near, BEYOND}) if least <= n <= top and self._allows(symbol, n)]
+
+    def count(self) -> int:
+        """Return how many settings there are, if they are few."""
+        return prod(len(self.allowed(symbol)) for symbol in self.example) if self.conditions else LONGEST
+
+    def narrowed(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any]:
+        """Return the axes, and arguments, at the sizes where a test of one of them holds, with an environment of their own.
+
+        Raises:
+            CannotRun: there is no such size that could be run.
+        """
+        apart = replace(self, conditions=(*self.conditions, test))
+        allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
+        if not all(sizes and sizes[0] <= LONGEST for sizes in allowed.values()):
+            raise CannotRun(f"no size that can be tried makes {test} true")
+        fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
+        example = apart.within(self.example)
+        moved = self.at(arguments, example)
+        environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        moving = {symbol: size for symbol, size in example.items() if symbol not in fixed}
+        for symbol, size in moving.items():
+            new_symbol(environment, self.names[symbol], size)
+        pairs = zip(pytree.tree_leaves(arguments), pytree.tree_leaves(moved), strict=True)
+        places = {id(old): id(new) for old, new in pairs if isinstance(old, torch.Tensor)}
+        sizes = {(places[tensor], axis): size.subs(fixed) for (tensor, axis), size in self.sizes.items()}
+        sizes = {place: size for place, size in sizes.items() if size.free_symbols}
+        return replace(apart, environment=environment, sizes=sizes, example=moving, fixed={**self.fixed, **fixed}), moved
 
     def at(self, arguments: Any, setting: Setting, run: int = 0) -> Any:
         """Return copies of the arguments of these sizes: what is longer begins again, so that every value is one that was given.

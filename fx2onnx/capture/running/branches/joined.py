@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -13,34 +14,37 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
 
-from ....build.values import expression
+from ....build.values import Size, expression
 from ....errors import first_sentence
 from ..lines import line_in
 from ..program import Described, RunProgram
 from ..refusal import CannotRun
+from ..sample import Axes, shown
 from ..script import TEST
 from ..unify import alike, argument_of, equal
 from .paths import Path
 from .scope import Node, Scope
 
 aten = torch.ops.aten
+SIZE = (int, sympy.Basic)
 
 
 class Joined:
     """The program of all paths of a module.
 
     Args:
-        names: of the moving sizes.
+        axes: that move.
 
     Attributes:
         branches: the lines of the tests whose both sides are in it.
         limits: the tests whose other side raises, and what.
     """
 
-    def __init__(self, paths: Sequence[Path], names: Mapping[sympy.Symbol, str]) -> None:
+    def __init__(self, paths: Sequence[Path], axes: Axes) -> None:
         self.branches: dict[str, None] = {}
         self.limits: dict[str, None] = {}
-        self._paths, self._shown_names = paths, names
+        paths = sorted(paths, key=lambda path: len(path.axes.fixed))
+        self._paths, self._axes = paths, axes
         self._calls = [[node for node in path.program.graph.nodes if node.op == "call_function"] for path in paths]
         self._nodes: list[dict[Node, Node]] = [{} for _ in paths]  # of a path, and what is the same in the program
         self._memory: list[dict[int, int]] = [{} for _ in paths]
@@ -57,6 +61,8 @@ class Joined:
         first = next((path for path in self._paths if path.ended is None), None)
         if first is None:
             raise CannotRun(f"whatever its values are, it raises {_raised(self._paths[0])}")
+        if self._paths[0].axes.fixed:
+            raise CannotRun(f"the only sizes that it takes are {', '.join(shown(dict(path.axes.fixed)) for path in self._paths)}")
         if len(self._paths) == 1:
             return first.program
         self._check_structure(first)
@@ -126,40 +132,47 @@ class Joined:
 
     def _results(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
         """Write the calls of these paths, which are the same up to here, from this one on; return what they return."""
-        while at < len(self._calls[paths[0]]):
+        while any(at < len(self._calls[path]) for path in paths):
             nodes = [self._calls[path][at] if at < len(self._calls[path]) else None for path in paths]
+            calls = [node and self._call(path, node) for path, node in zip(paths, nodes, strict=True)]
+            if not all(_same(calls[0], call) for call in calls[1:]):
+                return self._by_size(scope, paths, at)
             called = [node for node in nodes if node is not None]
-            self._check_same(paths, nodes)
             at += 1
             if called[0].target is not TEST:
                 self._write(scope, paths, called)
                 continue
             sides = [[path for path, node in zip(paths, called, strict=True) if node.meta["val"] is answer] for answer in (True, False)]
-            alive = [side for side in sides if any(self._paths[path].ended is None for path in side)]
-            if len(alive) == 2:
-                return self._either(scope, paths, sides, called[0], at)
-            self._note_limits([path for side in sides if side not in alive for path in side], called[0])
-            paths = alive[0]
-        outputs: Any = self._paths[paths[0]].program.graph.output_node().args[0]
-        return [self._nodes[paths[0]][result] if isinstance(result, Node) else result for result in outputs]
+            condition = partial(self._truth, scope, paths[0], called[0])
+            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at)
+        told = [self._returned(path) for path in paths]
+        if not all(len(told[0]) == len(other) and all(map(alike, told[0], other)) for other in told[1:]):
+            return self._by_size(scope, paths, at)
+        return told[0]
 
-    def _note_limits(self, paths: Sequence[int], test: Node) -> None:
-        for path in paths:
-            self.limits[f"{line_in(test.meta['stack_trace'])}: {_raised(self._paths[path])}"] = None
+    def _returned(self, path: int) -> list[Any]:
+        outputs: Any = self._paths[path].program.graph.output_node().args[0]
+        return [self._nodes[path][result] if isinstance(result, Node) else result for result in outputs]
 
-    def _check_same(self, paths: Sequence[int], nodes: Sequence[Node | None]) -> None:
-        """Hold a call of several paths against each other, which no answer has told apart yet."""
-        calls = [node and self._call(path, node) for path, node in zip(paths, nodes, strict=True)]
-        if not all(_same(calls[0], call) for call in calls[1:]):
-            line = line_in(next(node for node in nodes if node is not None).meta["stack_trace"])
-            raise CannotRun(f"what it calls at {line} is not the same in two runs, and no test of a value says why")
+    def _by_size(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
+        """Write the first test of a size that tells these paths apart, with its two sides; return what they return."""
+        tests = zip(*(self._paths[path].sizes for path in paths), strict=False)
+        place, held = next(((i, found) for i, found in enumerate(tests) if len({holds for _, holds in found}) == 2), (0, ()))
+        if not held:
+            at = min(at, *(len(self._calls[path]) - 1 for path in paths))
+            where = {line_in(self._calls[path][at].meta.get("stack_trace", "")) for path in paths}
+            raise CannotRun(f"what it calls at {' or '.join(sorted(where))} is not the same in two runs, and no test of a value says why")
+        test = held[0][0]
+        sides = [[path for path in paths if self._paths[path].sizes[place][1] is answer] for answer in (True, False)]
+        return self._either(scope, sides, test.line, partial(self._size_truth, scope, test.test), at)
 
     def _call(self, path: int, node: Node) -> Any:
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
-        return node.target, [self._nodes[path][leaf] if isinstance(leaf, Node) else leaf for leaf in leaves], spec
+        told = [self._nodes[path][leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
+        return node.target, told, spec, [_kind_of(value) for value in pytree.tree_leaves(node.meta["val"]) if isinstance(value, Described)]
 
     def _write(self, scope: Scope, paths: Sequence[int], nodes: Sequence[Node]) -> None:
-        _, leaves, spec = self._call(paths[0], nodes[0])
+        _, leaves, spec, _ = self._call(paths[0], nodes[0])
         value = self._described(paths, [node.meta["val"] for node in nodes])
         if nodes[0].target is operator.getitem:
             made = scope.part(leaves[0], leaves[1], nodes[0], value)
@@ -171,24 +184,27 @@ class Joined:
         for path, node in zip(paths, nodes, strict=True):
             self._nodes[path][node] = made
 
-    def _either(self, scope: Scope, paths: Sequence[int], sides: Sequence[Sequence[int]], test: Node, at: int) -> list[Any]:
-        """Write a test with its two sides; return what they return."""
-        line = line_in(test.meta["stack_trace"])
+    def _either(self, scope: Scope, sides: Sequence[Sequence[int]], line: str, condition: Callable[[], Node], at: int) -> list[Any]:
+        """Write a test with its two sides; return what they return. A side that only raises is a limit."""
+        alive = [[path for path in side if self._paths[path].ended is None] for side in sides]
+        if not all(alive):
+            taken, left = (0, 1) if alive[0] else (1, 0)
+            self.limits.update(dict.fromkeys(f"{line}: {_raised(self._paths[path])}" for path in sides[left]))
+            return self._results(scope, sides[taken], at)
         self.branches[line] = None
         inner = Scope(scope), Scope(scope)
         told = [self._results(side, taken, at) for side, taken in zip(inner, sides, strict=True)]
-        pairs = list(zip(*told, strict=True))
-        for pair in pairs:
-            self._check_alike(pair, line)
-        tensors = [number for number, (one, _) in enumerate(pairs) if _is_tensor(one)]
+        axes = [[self._paths[path].axes for path in side] for side in alive]
+        agreed = [self._agreed(pair, axes, line) for pair in zip(*told, strict=True)]
+        tensors = [number for number, result in enumerate(agreed) if _is_tensor(result)]
         results = [[side.here(given[number]) for number in tensors] for side, given in zip(inner, told, strict=True)]
         outer = list(dict.fromkeys(node for side in inner for node in side.inside))
         modules = [side.closed(outer, given) for side, given in zip(inner, results, strict=True)]
-        values = [self._fresh(pairs[number][0].meta["val"]) for number in tensors]
-        parts = iter(_cond(scope, self._condition(scope, paths[0], test), modules, outer, values, test.meta)) if tensors else iter(())
-        return [next(parts) if _is_tensor(one) else _again(scope, one) for one, _ in pairs]
+        values = [self._fresh(agreed[number].meta["val"]) for number in tensors]
+        parts = iter(_cond(scope, condition(), modules, outer, values) if tensors else ())
+        return [next(parts) if _is_tensor(result) else _again(scope, result) for result in agreed]
 
-    def _condition(self, scope: Scope, path: int, test: Node) -> Node:
+    def _truth(self, scope: Scope, path: int, test: Node) -> Node:
         """The tensor that is tested, as truth."""
         tested = scope.here(self._nodes[path][test.all_input_nodes[0]])
         if tested.meta["val"].dtype == torch.bool:
@@ -197,37 +213,48 @@ class Joined:
         made.meta.update(test.meta, val=Described.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
         return made
 
-    def _check_alike(self, pair: Sequence[Any], line: str) -> None:
-        """Refuse results of two sides that one output of a file cannot be.
+    def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
+        made = scope.graph.call_function(operator.truth, (test,))
+        made.meta["val"] = self._axes.environment.create_symboolnode(test)
+        return made
+
+    def _agreed(self, pair: Sequence[Any], axes: Sequence[Sequence[Axes]], line: str) -> Any:
+        """Return which of the results of two sides describes both.
 
         Raises:
-            CannotRun: they are such.
+            CannotRun: neither does, so that one output of a file cannot be either.
         """
-        if not alike(*(_kind(result) for result in pair)):
-            told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
-            raise CannotRun(f"the sides of the test at {line} return what one output cannot be: {told}")
+        one, other = map(_kind, pair)
+        if alike(one, other):
+            return pair[0]
+        if isinstance(pair[1], Node) and all(_gives(other, one, at) for at in axes[0]):
+            return pair[1]
+        if isinstance(pair[0], Node) and all(_gives(one, other, at) for at in axes[1]):
+            return pair[0]
+        told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
+        raise CannotRun(f"the sides of the test at {line} return what one output cannot be: {told}")
 
     def _shown(self, result: Any) -> str:
         if not isinstance(result, Node):
             return repr(result)
         kind = _kind(result)
         if not isinstance(kind, tuple):
-            return str(kind.subs(self._shown_names))
-        return f"({', '.join(str(sympy.sympify(size).subs(self._shown_names)) for size in kind[1])}) of {kind[0]}"
+            return str(kind.subs(self._axes.names))
+        return f"({', '.join(str(sympy.sympify(size).subs(self._axes.names)) for size in kind[1])}) of {kind[0]}"
 
     def _fresh(self, value: Described) -> Described:
         return Described.of(value.sizes, value.dtype, next(self._new))
 
 
 def _cond(
-    scope: Scope, condition: Node, sides: Sequence[torch.fx.GraphModule], outer: Sequence[Node], values: Sequence[Described], meta: Any
+    scope: Scope, condition: Node, sides: Sequence[torch.fx.GraphModule], outer: Sequence[Node], values: Sequence[Described]
 ) -> list[Node]:
     names = [f"side_{len(list(scope.modules.children())) + number}" for number in range(2)]
     for name, side in zip(names, sides, strict=True):
         scope.modules.add_module(name, side)
     gets = [scope.graph.get_attr(name) for name in names]
     made = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
-    made.meta.update(meta, val=list(values))
+    made.meta.update(condition.meta, val=list(values))
     return [scope.part(made, number, made, value) for number, value in enumerate(values)]
 
 
@@ -235,7 +262,7 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two calls are of the same operator with the same arguments."""
     if one is None or other is None:
         return one is other
-    return one[0] is other[0] and one[2] == other[2] and all(map(alike, one[1], other[1]))
+    return one[0] is other[0] and one[2:] == other[2:] and all(map(alike, one[1], other[1]))
 
 
 def _again(scope: Scope, result: Any) -> Any:
@@ -255,7 +282,26 @@ def _kind(result: Any) -> Any:
     if not isinstance(result, Node):
         return result
     value = result.meta["val"]
-    return (value.dtype, value.sizes) if isinstance(value, Described) else expression(value)
+    return _kind_of(value) if isinstance(value, Described) else expression(value)
+
+
+def _kind_of(value: Described) -> tuple[torch.dtype, tuple[Size, ...]]:
+    return value.dtype, value.sizes
+
+
+def _gives(general: Any, special: Any, axes: Axes) -> bool:
+    """Whether a description is right at some sizes as well, where another one is."""
+    if not any(isinstance(general, kind) and isinstance(special, kind) for kind in (tuple, SIZE)):
+        return False
+    if isinstance(general, tuple):
+        alike_axes = general[0] is special[0] and len(general[1]) == len(special[1])
+        return alike_axes and all(_gives(*pair, axes) for pair in zip(general[1], special[1], strict=True))
+    one, other = (sympy.sympify(size).subs(dict(axes.fixed)) for size in (general, special))
+    symbols = one.free_symbols | other.free_symbols
+    if one == other or len(symbols) != 1 or not axes.conditions:
+        return bool(one == other)
+    (symbol,) = symbols
+    return all(one.subs(symbol, size) == other.subs(symbol, size) for size in axes.allowed(symbol))
 
 
 def _where(result: Any) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from ...dynamic_shapes import OpenTest
 from ..lines import line_in
 from ..program import RunProgram
 from ..refusal import CannotRun
+from ..sample import Axes
 from ..script import LOOP, TEST
 
 BRANCHES = 16  # paths of one file
@@ -27,12 +29,16 @@ class Path:
         program: its graph has a call of `TEST` where a test is made.
         small: a setting at which the model does something else, and what.
         ended: what all of the runs raise, of the model's own will.
+        axes: that move on it.
+        sizes: the tests of sizes that hold on it, or do not.
     """
 
     answers: tuple[bool, ...]
     program: RunProgram
     small: Any
     ended: Exception | None
+    axes: Axes
+    sizes: tuple[tuple[OpenTest, bool], ...] = ()
 
     def tests(self) -> list[torch.fx.Node]:
         """Return the calls that are tests, in their order."""

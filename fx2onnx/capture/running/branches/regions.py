@@ -1,0 +1,132 @@
+"""Tests of moving sizes that do not come out alike: the sizes at which one holds, and the others, are captured apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import sympy
+
+from ....errors import FrozenDimension, first_sentence
+from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
+from ..refusal import CannotRun, LeftOut, NeverRuns
+from ..sample import FEW, Axes
+from ..unify import Arguments
+from .paths import BRANCHES, Path
+
+Capture = Callable[[Axes, Arguments], list[Path]]
+
+
+class Regions:
+    """The paths of a module at all sizes, found by one capture for the sizes on each side of a test.
+
+    Args:
+        capture: returns the paths at the sizes that some axes have.
+        symbols: the axes that were asked to be dynamic.
+        accepted: names of axes that may lose sizes.
+
+    Attributes:
+        limits: the sizes at which the model raises, and what.
+    """
+
+    def __init__(self, capture: Capture, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+        self._capture, self._symbols, self._accepted = capture, symbols, accepted
+        self._number = 0
+        self._first: OpenTest | None = None
+        self.limits: dict[str, None] = {}
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Say, while it lasts, of what cannot be joined which test told it apart.
+
+        Raises:
+            FrozenDimension: a file has one side alone of a test.
+        """
+        try:
+            yield
+        except CannotRun as error:
+            if self._first is None:
+                raise
+            raise _one_side(self._first, error) from error
+
+    def paths(self, axes: Axes, arguments: Arguments) -> list[Path]:
+        """Return the paths at the sizes that these axes have, and at those further ones that a test leaves to them.
+
+        Raises:
+            CannotRun: runs do not show enough at some of them. FrozenDimension: an axis loses sizes to a test.
+        """
+        found: list[Path] = []
+        failed: CannotRun | None = None
+        self._number += 1
+        try:
+            found = self._capture(axes, arguments)
+        except CannotRun as error:
+            failed = error
+        tests = list(self._open(axes))
+        test = next((test for test in tests if _has_two_sides(test.test, axes)), None)
+        if test is not None:
+            return self._both(test, axes, arguments)
+        if failed is not None:
+            raise failed
+        _check_constant(axes, self._symbols, self._accepted)
+        for test in tests:
+            raise test.error()
+        return found
+
+    def _open(self, axes: Axes) -> Iterator[OpenTest]:
+        moving = [(dim, size) for dim, size in self._symbols if set(size.free_symbols) <= set(axes.example)]  # type: ignore[union-attr]
+        return open_tests(axes.environment, moving, self._accepted, axes.conditions)
+
+    def _both(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
+        """Return the paths on both sides of a test."""
+        self._first = self._first or test
+        found: list[Path] = []
+        never: list[NeverRuns] = []
+        for side in (test.test, sympy.Not(test.test)):
+            try:
+                if self._number > BRANCHES:
+                    raise CannotRun(f"its tests of sizes tell more than {BRANCHES} ranges apart")
+                paths = self.paths(*axes.narrowed(side, arguments))
+            except NeverRuns as error:
+                never.append(error)
+                self.limits[f"{test.line}: {range_text(test.dims, side).removeprefix('only ')}: {error.told}"] = None
+                continue
+            except LeftOut as error:
+                raise LeftOut(str(_one_side(test, error))) from error
+            except (CannotRun, FrozenDimension) as error:
+                raise _one_side(test, error) from error
+            found += [replace(path, sizes=((test, side == test.test), *path.sizes)) for path in paths]
+        if not found:
+            raise never[0]
+        return found
+
+
+def _one_side(test: OpenTest, why: Exception) -> FrozenDimension:
+    return FrozenDimension(f"{test.error()} A file with both sides is refused: {first_sentence(why)}")
+
+
+def _has_two_sides(test: sympy.Basic, axes: Axes) -> bool:
+    """Whether both sides of a test can be captured. One that holds at a few sizes says that Python took a size for a number."""
+    if len(test.free_symbols) != 1:
+        return False
+    (symbol,) = test.free_symbols
+    return not isinstance(test, sympy.Eq) or len(replace(axes, conditions=(*axes.conditions, test)).allowed(symbol)) > FEW
+
+
+def _check_constant(axes: Axes, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
+    """Refuse sizes that Python took as plain numbers, or held to be equal to others.
+
+    Raises:
+        FrozenDimension: there is one.
+    """
+    environment = axes.environment
+    for dim, symbol in symbols:
+        became = environment.replace(symbol)
+        if became == symbol or dim.name in accepted:
+            continue
+        line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
+        what = f"the constant {became}" if became.is_number else "equal to another size"
+        raise FrozenDimension(
+            f'"{dim.name}" was asked to be dynamic but is {what} after {line}. {ADVICE} accept_ranges={in_quotes([dim.name])}.'
+        )

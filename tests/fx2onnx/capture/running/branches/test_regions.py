@@ -1,0 +1,143 @@
+"""Both sides of a test of a size that moves are in the file, right on either side; one that raises is a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from exportlab import verify
+from exportlab.outcomes import Outcome
+from fx2onnx import to_onnx
+from fx2onnx.capture.running.refusal import CannotRun
+from fx2onnx.errors import FrozenDimension
+
+HERE = r"\S*test_regions\.py:\d+ in "
+ROWS = ({0: "rows"},)
+SIZES = (1, 2, 3, 4, 5, 6, 9, 10, 11, 64, 101)
+
+
+class Of(nn.Module):
+    """A function of one input."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+def three_ranges(x: Tensor) -> Tensor:
+    if x.shape[0] > 10:
+        return x * 2
+    return x * 3 if x.shape[0] > 4 else x + 1
+
+
+def value_and_size(x: Tensor) -> Tensor:
+    if x.shape[0] > 4:
+        return x * 2 if x.sum() > 0 else x * 3
+    return x - 1
+
+
+def size_behind_a_value(x: Tensor) -> Tensor:
+    h = x.clone()
+    if x.sum() > 0:
+        h += 1 if x.shape[0] > 4 else 2
+    return h
+
+
+def without_effect(x: Tensor) -> Tensor:
+    name = "many" if x.shape[0] > 4 else "few"
+    return x + 1 if name else x
+
+
+def limited_value(x: Tensor) -> Tensor:
+    if x.shape[0] > 4 and x.sum() < -1000:
+        raise ValueError("too little")
+    return x
+
+
+TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "a test": lambda x: x * 2 if x.shape[0] > 4 else x - 1,
+    "one row": lambda x: x if x.shape[0] == 1 else x - x.mean(0),
+    "one row, computed": lambda x: x * 2 if x.shape[0] == 1 else x - x.mean(0),
+    "few rows": lambda x: x * 2 if x.shape[0] < 3 else x.cumsum(0),
+    "three ranges": three_ranges,
+    "the larger": lambda x: x * max(x.shape[0], 4),
+    "the first rows": lambda x: x[: min(x.shape[0], 4)],
+    "a rest": lambda x: x * 2 if x.shape[0] % 3 == 0 else x,
+    "a product": lambda x: x * 2 if x.numel() > 40 else x,
+    "and a value": value_and_size,
+    "behind a value": size_behind_a_value,
+    "no effect": without_effect,
+    "a size returned": lambda x: x * (x.shape[0] if x.shape[0] > 2 else 7),
+    "a limit of values at some sizes": limited_value,
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+@pytest.mark.parametrize("rows", [3, 5])
+def test_all_sizes_are_right(name: str, rows: int) -> None:
+    function = TAKEN[name]
+    program = to_onnx(Of(function).eval(), (torch.rand(rows, 4),), dynamic_shapes=ROWS, capture="run")
+    for size in SIZES:
+        for x in (torch.rand(size, 4), -torch.rand(size, 4)):
+            torch.testing.assert_close(program(x)[0], function(x), rtol=1e-4, atol=1e-5)
+
+
+def table_of_77(x: Tensor) -> Tensor:
+    if x.shape[0] > 77:
+        raise ValueError("no more than 77 positions")
+    return x + torch.arange(77.0)[: x.shape[0], None]
+
+
+def test_a_size_that_raises_is_a_limit_and_verify_shows_that_eager_refuses_too() -> None:
+    model = Of(table_of_77).eval()
+    program = to_onnx(model, (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")
+    (limit,) = program.report.limits
+    assert "rows > 77: ValueError: no more than 77 positions" in limit
+    assert limit in program.model.metadata_props["fx2onnx.limits"]
+    assert verify(program, model, [(torch.rand(n, 4),) for n in (1, 3, 77)]).outcome is Outcome.OK
+    assert "77 positions" in str(verify(program, model, [(torch.rand(3, 4),), (torch.rand(78, 4),)]))
+
+
+def test_sizes_that_are_accepted_are_as_before() -> None:
+    program = to_onnx(Of(TAKEN["a test"]).eval(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="auto", accept_ranges=("rows",))
+    assert not program.report.branches
+
+
+def halved(x: Tensor) -> Tensor:
+    size = x.shape[0]
+    while size > 1:
+        size, x = size // 2, x * 2
+    return x
+
+
+REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "other sizes": (lambda x: x if x.shape[0] > 4 else x[1:], rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused"),
+    "other sizes, computed": (lambda x: x[: min(x.shape[0], 4)] + 1, f"the test at {HERE}.*both sides is refused: the sides of the test"),
+    "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
+    "one size alone is taken": (lambda x: x if x.shape[0] == 3 else x * 2, "rows|sizes"),
+    "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 4096 else x, "only rows <= 4096 is exported"),
+    "an error of torch": (lambda x: x if x.shape[0] < 5 else x @ x, "only rows < 5 is exported"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_the_line(name: str) -> None:
+    function, why = REFUSED[name]
+    with pytest.raises(Exception, match=why):
+        to_onnx(Of(function).eval(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")
+
+
+def test_two_sizes_compared_are_refused_as_before() -> None:
+    class Compared(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            return x.sum() if x.shape[0] > y.shape[0] else y.sum()
+
+    with pytest.raises((CannotRun, FrozenDimension), match=f"another tensor at another size at {HERE}|the test at {HERE}"):
+        to_onnx(Compared(), (torch.rand(5), torch.rand(3)), dynamic_shapes=({0: "rows"}, {0: "others"}), capture="run")
