@@ -9,7 +9,23 @@ from exportlab.outcomes import Outcome
 from fx2onnx import ToOnnxError
 from fx2onnx.capture.by_export import capture_by_export
 
+BRANCHES = (
+    "all_or_nothing_by_a_flag",
+    "assert_on_value",
+    "branch_on_any",
+    "branch_on_batch",
+    "branch_on_item",
+    "branch_on_value",
+    "early_exit",
+    "fallback_on_nan",
+    "mask_dropped_if_all_true",
+    "padded_to_even",
+    "single_row_as_it_is",
+    "switch_as_input",
+    "try_to_test_a_value",
+)
 TAKEN_BY_RUNNING_ALONE = (
+    *BRANCHES,
     "changed_through_data",
     "dtype_argument",
     "gru_time_first",
