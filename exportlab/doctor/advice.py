@@ -9,7 +9,7 @@ import torch
 from .facts import Facts
 from .lines import SourceLine
 from .rewrite import as_cond, checked_in_python, rewritten
-from .rewrite_calls import as_vmap, only_in_training, with_a_copy, with_numbers_given
+from .rewrite_calls import as_vmap, with_a_copy
 
 VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-dependent branching|FrozenDimension|only .* is exported")
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
@@ -18,6 +18,10 @@ STATE = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kwarg
 state = {{name: value.numpy() for name, value in program.report.state.items()}}  # of the first call
 results = session.run(None, {{{feeds}, **state}})  # session = onnxruntime.InferenceSession("model.onnx")
 state = dict(zip(state, results[-len(state):]))  # of the next call"""
+RETURNED = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kwargs{shapes}, mutations="outputs")
+changed, feeds = program.report.mutations, {{{given}}}
+results = session.run(None, feeds)  # session = onnxruntime.InferenceSession("model.onnx")
+feeds |= dict(zip(changed, results[-len(changed):]))  # what the call left in its arguments, for the next one"""
 SKELETON = '''def {name}(g, {arguments}):
     """{schema}"""
     raise NotImplementedError("the same in nodes of ONNX: g.Mul(x, y) appends one and returns what it gives; y may be a number")
@@ -45,14 +49,12 @@ def _changed_test(place: SourceLine) -> str:
     return rewritten(checked_in_python, place) or rewritten(as_cond, place) or rewritten(as_vmap, place)
 
 
-def of_random(place: SourceLine | None) -> str:
-    """Return the head of the function and the line, with what is drawn there as an argument."""
-    return (rewritten(only_in_training, place) or rewritten(with_numbers_given, place)) if place is not None else ""
-
-
 def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
     """Return how an argument is copied before it is written into; of a buffer, how its state is carried from call to call."""
     arguments = facts.summary.arguments if facts.summary else ()
+    if name in arguments and returns(facts):
+        given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
+        return RETURNED.format(model=model_of(facts), shapes=shapes_of(facts), given=given)
     if name in arguments:
         return rewritten(with_a_copy(name), place) if place is not None else ""
     if facts.kept is not None and name in ("", *facts.kept.names):
@@ -61,6 +63,13 @@ def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
         return ""
     feeds = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
     return STATE.format(model=model_of(facts), shapes=shapes_of(facts), feeds=feeds)
+
+
+def returns(facts: Facts) -> bool:
+    """Return whether a file that gives the changed arguments back as outputs was seen to be right."""
+    names = facts.eager.changes if facts.eager else ()
+    right = any(trial.right and trial.options.get("mutations") for trial in facts.tried)
+    return right and set(names) <= set(facts.summary.arguments if facts.summary else ())
 
 
 def skeleton(op: str, schema: str, facts: Facts) -> str:

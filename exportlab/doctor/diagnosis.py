@@ -76,7 +76,7 @@ class Diagnosis:
 
     def attempts(self) -> show.Table:
         """Return every export that was tried, side by side."""
-        return show.table([_row(trial) for trial in self.facts.tried])
+        return show.table([_row(trial, self.facts) for trial in self.facts.tried])
 
     def _how(self) -> Iterator[str]:
         """Lines that say what moved, what was made, what was captured, what was left out."""
@@ -121,9 +121,11 @@ def _labelled(label: str, text: str) -> Iterator[str]:
         yield f"{'' if i else label:<9} {line}"
 
 
-def _row(trial: Trial) -> dict[str, object]:
+def _row(trial: Trial, facts: Facts) -> dict[str, object]:
     failure = trial.failure or trial.save
     seen = sentence(failure) if failure else _first_problem(trial)
+    if facts.forgets(trial):
+        seen = "what it returns is right, and what it leaves in its arguments is not"
     return {
         "export": trial.label,
         "outcome": trial.outcome,

@@ -59,13 +59,14 @@ class Eager:
     """The module by itself: which of the made samples it takes, whether it draws random numbers, and what it holds.
 
     Attributes:
-        weights: in bytes.
+        weights: in bytes. changes: the arguments that a call writes into, which the caller has after it.
     """
 
     valid: tuple[int, ...]
     random: bool
     training: bool
     weights: int
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,12 +160,14 @@ class Kept:
 
     Attributes:
         code: lines to paste that hand it in and out, where these were seen to be right; by which exporters.
+        once: whether the first call alone changes it, so that the lines only make that call before the export.
     """
 
     names: tuple[str, ...]
     at: SourceLine | None
     code: str = ""
     exporters: tuple[str, ...] = ()
+    once: bool = False
 
 
 @dataclass(frozen=True)

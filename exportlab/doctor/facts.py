@@ -71,10 +71,19 @@ class Facts:
             case _:
                 assert_never(event)
 
+    def forgets(self, trial: Trial) -> bool:
+        """Return whether the caller has another argument after a call of the model, and not after one of this file, which is right else."""
+        changes = self.eager is not None and bool(self.eager.changes)
+        return trial.right and changes and trial.exporter != FLOOR and not trial.options.get("mutations")
+
+    def is_right(self, trial: Trial) -> bool:
+        """Return whether its results are right, at every size, and so is what it leaves in its arguments."""
+        return trial.right and not self.forgets(trial)
+
 
 def rights(facts: Facts) -> list[Trial]:
     """Return the exports that are right at all sizes and can be saved; that of torch.export counts where nothing else was tried."""
-    right = [trial for trial in facts.tried if trial.right and not trial.only]
+    right = [trial for trial in facts.tried if facts.is_right(trial) and not trial.only]
     onnx = [trial for trial in right if trial.exporter != FLOOR]
     return onnx if any(trial.exporter != FLOOR for trial in facts.tried) else right
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
-from .advice import CHANGED, of_change, of_random, of_refusal, of_test
+from .advice import CHANGED, of_change, of_refusal, of_test, returns
 from .changes import with_change
 from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
@@ -19,6 +20,9 @@ from .hang import hangs
 from .lines import SourceLine, of_failure, own_frames, source_line
 
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
+LACKS = re.compile(r"cannot export ([\w.]*\w)")
+RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
+NARROW = re.compile(r"\bb?float16\b|autocast")
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
@@ -75,6 +79,8 @@ def _and(first: Finding, other: Finding) -> Finding:
 def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
     if trial.save is not None:
         yield _of_failure(trial, trial.save, "saving", facts)
+    if facts.forgets(trial):
+        yield _of_arguments(trial, facts)
     if trial.outcome.silent:
         yield _silent(trial, facts)
     elif trial.outcome is Outcome.NARROW:
@@ -111,10 +117,8 @@ def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Fin
     known = None if kept else _known(failure.message, place)
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
-        code = of_change(name, place, facts)
-        return Finding(
-            stage, (trial.label,), sentence(failure), place, f"write into a copy: {name}.clone()", code=code, detail=failure.message
-        )
+        code, fix = of_change(name, place, facts), _for_arguments(name, facts)
+        return Finding(stage, (trial.label,), sentence(failure), place, fix, code=code, detail=failure.message)
     return Finding(
         stage=stage,
         exporters=(trial.label,),
@@ -135,7 +139,25 @@ def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
         return of_failure(failure) or _written(facts)
     if "functional graph" in failure.message:
         return trial.at or _in_place(facts)
-    return of_failure(failure) or _of_operator(failure.message, facts) or trial.at or _of_others(facts)
+    if (record := RECORD.search(failure.message)) is not None:
+        return _made_at(record[1], facts) or _begin(facts)
+    operator = _of_operator(failure.message, facts) or _narrowed(failure.message, facts)
+    return (operator if "UnsupportedOps" in failure.types else None) or of_failure(failure) or operator or trial.at or _of_others(facts)
+
+
+def _made_at(name: str, facts: Facts) -> SourceLine | None:
+    """Where the file of the model makes one of a class."""
+    begin = _begin(facts)
+    lines = enumerate(linecache.getlines(begin.file), 1) if begin is not None else ()
+    made = re.compile(rf"(?<!class )\b{name}\(")
+    return next((source_line(begin.file, line) for line, text in lines if begin is not None and made.search(text)), None)
+
+
+def _narrowed(message: str, facts: Facts) -> SourceLine | None:
+    """Where the file of the model asks for a narrow type, if a message is about one, and says nothing of where."""
+    begin = _begin(facts)
+    lines = enumerate(linecache.getlines(begin.file), 1) if begin is not None and NARROW.search(message) else ()
+    return next((source_line(begin.file, line) for line, text in lines if begin is not None and "autocast(" in text), None)
 
 
 def _in_place(facts: Facts) -> SourceLine | None:
@@ -157,12 +179,10 @@ def sentence(failure: Failure) -> str:
 
 
 def _of_operator(message: str, facts: Facts) -> SourceLine | None:
-    """Where the operator is called that a message names."""
-    captured = next((found for found in facts.captures.values() if isinstance(found, Captured)), None)
-    for name, overload in DISPATCH.findall(message):
-        if captured and f"{name}.{overload}" in captured.lines:
-            return captured.lines[f"{name}.{overload}"]
-    return None
+    """Where the operator is called that a message names; a strict capture knows it within the functions that `forward` calls, too."""
+    captured = [found for how in ("strict", *facts.captures) if isinstance(found := facts.captures.get(how), Captured)]
+    named = [f"{name}.{overload}" for name, overload in DISPATCH.findall(message)] + LACKS.findall(message)
+    return next((found.lines[op] for found in captured for op in named if op in found.lines), None)
 
 
 def _of_others(facts: Facts) -> SourceLine | None:
@@ -240,17 +260,19 @@ def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
 
 
 def _of_random(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    place = _drawn(facts)
+    place = drawn(facts)
     defect = "the model draws random numbers, so no two calls agree"
-    code = of_random(place)
-    fix = "drop in training mode alone, as nn.Dropout does" if "training=self.training" in code else _for_random(facts)
-    return _made(trial, failed, defect, place or _begin(facts), fix, code=code)
+    return _made(trial, failed, defect, place or _begin(facts), _for_random(facts))
 
 
-def _drawn(facts: Facts) -> SourceLine | None:
-    """Where the model draws."""
+def drawn(facts: Facts) -> SourceLine | None:
+    """Return where the model draws, as far as a capture shows it."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if RANDOM.search(op)), None)
+
+
+def _graph(facts: Facts) -> str:
+    return "\n".join(line for found in facts.captures.values() if isinstance(found, Captured) for line in found.graph)
 
 
 def _for_random(facts: Facts) -> str:
@@ -313,6 +335,10 @@ def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
 
 def _of_kept(trial: Trial, failed: Sequence[Check], kept: Kept) -> Finding:
     """State in attributes: no export looks at those after the capture."""
+    if kept.once:
+        defect = f"the first call sets the model up ({listed(kept.names)}), and the file does so in every call"
+        fix = f"call the model once before the export; seen to be right with {listed(kept.exporters)}"
+        return _made(trial, failed, defect, kept.at, fix, code=kept.code)
     defect = f"the model keeps {listed(kept.names)} from call to call, and the file has what it was at the capture for ever"
     fix = (
         f"hand the state in and out; seen to be right with {listed(kept.exporters)}"
@@ -322,9 +348,24 @@ def _of_kept(trial: Trial, failed: Sequence[Check], kept: Kept) -> Finding:
     return _made(trial, failed, defect, kept.at, fix, code=kept.code)
 
 
+def _of_arguments(trial: Trial, facts: Facts) -> Finding:
+    """The results are right, and what the caller has in its hands after the call is not."""
+    names = facts.eager.changes if facts.eager else ()
+    place = of_failure(_refusal("MutationError", facts)) or _written(facts) or _begin(facts)
+    defect = f"the model writes into {listed(names)}, which the caller has after the call, and the file does not"
+    return _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], place, facts))
+
+
+def _for_arguments(name: str, facts: Facts) -> str:
+    copied = f"write into a copy: {name}.clone()"
+    if not returns(facts):
+        return copied
+    return f"take it as an output, and give it to the next call; or, if nobody reads it after the call, {copied}"
+
+
 def _of_values(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = _of_others(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
-    place = place or facts.parted.get("sample")
+    place = place or facts.parted.get("sample") or _narrowed(_graph(facts), facts)
     check = next(check for check in failed if check.name == "other values")
     return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=of_test(place))
 

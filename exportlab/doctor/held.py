@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,11 @@ class Held:
         """The attribute's own name."""
         return self.path.rpartition(".")[2]
 
+    @property
+    def expression(self) -> str:
+        """The path as Python reads it: `blocks.0.ready` is `blocks[0].ready`."""
+        return re.sub(r"(?:^|\.)(\d+)(?=\.)", r"[\1]", self.path)
+
     def now(self, module: nn.Module) -> Held:
         """Return the attribute as another module has it."""
         prefix, _, name = self.path.rpartition(".")
@@ -66,7 +72,7 @@ def held_by(module: nn.Module, sample: Sample) -> list[Held]:
     before = {path: copy.deepcopy(value) for path, value in _attributes(copied)}
     last_returned(copied, (sample,))
     after = dict(_attributes(copied))
-    changed = [path for path, value in before.items() if not _same(value, after.get(path))]
+    changed = [path for path, value in before.items() if not same(value, after.get(path))]
     return [Held(path, before[path], _written_at(module, path)) for path in changed] + _globals_changed(module, sample)
 
 
@@ -79,7 +85,7 @@ def _globals_changed(module: nn.Module, sample: Sample) -> list[Held]:
         Held(name, value, _assigned_in(str(spaces[key].get("__file__", "")), name), outside=True)
         for key, kept in before.items()
         for name, value in kept.items()
-        if not _same(value, spaces[key].get(name))
+        if not same(value, spaces[key].get(name))
     ]
 
 
@@ -112,13 +118,14 @@ def _attributes(module: nn.Module) -> Iterator[tuple[str, Any]]:
                 yield f"{prefix}.{name}".lstrip("."), value
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values of attributes are the same, tensor by tensor."""
     if isinstance(one, torch.Tensor):
         return isinstance(other, torch.Tensor) and one.shape == other.shape and bool(torch.equal(one, other))
     if isinstance(one, dict):
-        return isinstance(other, dict) and one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return isinstance(other, dict) and one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple | deque):
-        return type(one) is type(other) and len(one) == len(other) and all(map(_same, one, other))
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and bool(one == other)
 
 
@@ -158,7 +165,7 @@ def wrapper(held: Sequence[Held], arguments: Sequence[str]) -> str:
     """Return a module to paste that takes the state as its last argument and returns it beside the result; empty where it cannot be one."""
     if not held or any(h.outside for h in held) or not all(_can_be_given(h.value) for h in held):
         return ""
-    names = [f"self.model.{h.path}" for h in held]
+    names = [f"self.model.{h.expression}" for h in held]
     return WRAPPER.format(
         given=", ".join([*arguments, "state"]),
         arguments=", ".join(arguments),
@@ -166,7 +173,7 @@ def wrapper(held: Sequence[Held], arguments: Sequence[str]) -> str:
         writes=", ".join(names) + "," * (len(names) == 1),
         taken=_tuple([_taken(h.value, i) for i, h in enumerate(held)]),
         returned=f"[{', '.join(_returned(h.value, name) for h, name in zip(held, names, strict=True))}]",
-        first=f"[{', '.join(_first(h.value, f'module.{h.path}') for h in held)}]",
+        first=f"[{', '.join(_first(h.value, f'module.{h.expression}') for h in held)}]",
     )
 
 

@@ -67,7 +67,24 @@ def with_numbers_given(source: Source) -> Change:
     if len(drawing.drawn) != 1:
         raise CannotRewrite
     new.args.args.insert(len(new.args.args) - len(new.args.defaults), ast.arg("noise"))
-    return changed(f"{ast.unparse(ast.fix_missing_locations(new))}\n\n# a sample has it too: noise = {drawing.drawn[0]}", function)
+    return changed(ast.unparse(ast.fix_missing_locations(_Needed().visit(new))), function)
+
+
+def drawn_at(source: Source | None) -> str:
+    """Return the call at this line that draws; empty where there is not one alone."""
+    statement = source.innermost(ast.stmt) if source else None
+    drawing = _Drawing(source.line if source else 0)
+    if statement is not None:
+        drawing.visit(copy.deepcopy(statement))
+    return drawing.drawn[0] if len(drawing.drawn) == 1 else ""
+
+
+class _Needed(ast.NodeTransformer):
+    """Leaves out `noise = noise`, which is what becomes of `noise = torch.randn_like(x)`."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        """Return the statement, if it does anything."""
+        return None if [ast.unparse(target) for target in node.targets] == [ast.unparse(node.value)] else node
 
 
 def only_in_training(source: Source) -> Change:

@@ -17,9 +17,10 @@ from ..exporters import get
 from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, events
 from ..sweep.warm_up import warmed_up
+from .draws import try_draws
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
 from .facts import FLOOR, Facts, best
-from .findings import suspects
+from .findings import drawn, suspects
 from .hang import Watch
 from .mend import mend
 from .patient import Patient, summary_of, without, written
@@ -131,7 +132,7 @@ class Examination:
 
     def _captures(self) -> Iterator[Event]:
         """Only where an export failed; a draft only where torch.export refuses, since it runs the model on real values."""
-        if all(trial.right for trial in self.facts.tried):
+        if all(map(self.facts.is_right, self.facts.tried)):
             return
         for how in CAPTURES:
             if how == "draft" and not any(isinstance(found, Failure) for found in self.facts.captures.values()):
@@ -146,19 +147,30 @@ class Examination:
     def _mending(self) -> Iterator[Event]:
         """Where no export that was asked for is right: look at what eager does otherwise, and try changes of the lines to blame."""
         exporters = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
-        if any(trial.right and trial.exporter in exporters and not trial.only for trial in self.facts.tried):
+        if any(self.facts.is_right(trial) and trial.exporter in exporters and not trial.only for trial in self.facts.tried):
             return
         yield from self._step("watch", partial(watch, self.patient), lambda failure: None)
         yield from self._step("state", partial(carry, self.patient, exporters), lambda failure: None)
         carried = self.facts.kept is not None and bool(self.facts.kept.code)
-        if self.facts.eager is not None and not self.facts.eager.random and not carried:
+        if self.facts.eager is not None and not carried:
             folder = Path(mkdtemp(dir=self.folder))
-            yield from self._step("change", partial(mend, self.patient, exporters, suspects(self.facts), folder), _not_mended)
+            if self.facts.eager.random:
+                search = partial(try_draws, self.patient, exporters, drawn(self.facts), folder)
+            else:
+                search = partial(mend, self.patient, exporters, suspects(self.facts), folder)
+            yield from self._step("change", search, self._not_mended)
+
+    def _not_mended(self, failure: Failure) -> Event | None:
+        """Say that changes were left out, if none was found until then."""
+        timeless = failure is NO_TIME or failure.kind == "timeout"
+        if self.facts.mended is not None and timeless:
+            return None
+        return LeftOut("changes of your lines" if timeless else f"changes of your lines ({failure.error})")
 
     def _is_done(self, workaround: Workaround) -> bool:
         """Whether one is right; what differs from it in the exporter alone is still tried."""
         onnx = [exporter for exporter in self.options.exporters if exporter != FLOOR]
-        right = [trial for trial in self.facts.tried if trial.right and trial.exporter != FLOOR]
+        right = [trial for trial in self.facts.tried if self.facts.is_right(trial) and trial.exporter != FLOOR]
         return not onnx or any(not workaround.before or trial.before != workaround.before for trial in right)
 
     def _fits(self, workaround: Workaround) -> bool:
@@ -185,10 +197,11 @@ def _capture(patient: Patient, how: str, tell: Tell) -> None:
 
 
 def _try(workaround: Workaround, patient: Patient, trial: Trial, folder: Path, tell: Tell) -> None:
+    before = workaround.lines(patient) if workaround.lines else trial.before
     with workaround.around(patient):
         changed = workaround.change(patient)
         own = written(changed.dynamic_shapes) if workaround.has_own_shapes else ""
-        try_export(changed, replace(trial, shapes=own), folder, tell, workaround.wrapped)
+        try_export(changed, replace(trial, shapes=own, before=before), folder, tell, workaround.wrapped)
 
 
 def _unusable(failure: Failure) -> Event:
@@ -201,12 +214,6 @@ def _no_capture(how: str, failure: Failure) -> Event:
 
 def _no_help(trial: Trial, failure: Failure) -> Event | None:
     return LeftOut(trial.label) if failure is NO_TIME else None
-
-
-def _not_mended(failure: Failure) -> Event:
-    return LeftOut(
-        "changes of your lines" if failure is NO_TIME or failure.kind == "timeout" else f"changes of your lines ({failure.error})"
-    )
 
 
 def _not_saved(failure: Failure) -> Event:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from contextlib import redirect_stdout, suppress
+from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from .. import show
 from ..cases import Sample
@@ -14,6 +17,7 @@ from ..eager import fresh, last_returned
 from ..exporters.capture import dims_from_names
 from ..exporters.to_onnx import in_training, op_title
 from ..messages import heard
+from ..moving import arguments_of
 from ..sweep.observe import weights_bytes
 from ..verification.difference import difference_of
 from .events import Captured, Eager
@@ -34,7 +38,25 @@ def run_eagerly(patient: Patient) -> Eager:
         last_returned(fresh(patient.module), (sample,))
     valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
     random = _draws(patient.module, patient.samples[0])
-    return Eager(valid, random, in_training(patient.module), weights_bytes(patient.module))
+    changes = _written_into(patient.module, patient.samples[0])
+    return Eager(valid, random, in_training(patient.module), weights_bytes(patient.module), changes)
+
+
+def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:
+    """The arguments with a tensor in them whose values are others after a call."""
+    given = copy.deepcopy(sample)
+    with torch.inference_mode():
+        fresh(module)(*given.args, **given.kwargs)
+    before, after = (arguments_of(module, each) for each in (sample, given))
+    return tuple(name for name, value in before.items() if _differ(_tensors(value), _tensors(after[name])))
+
+
+def _differ(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return any(difference_of(one, other).problem for one, other in zip(some, others, strict=False))
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _takes(module: nn.Module, sample: Sample) -> bool:

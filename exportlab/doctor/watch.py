@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +24,7 @@ from ..verification.comparison import Attempt, loaded, verified
 from ..verification.difference import difference_of
 from .events import Kept, Parted, Tell
 from .facts import OFFICIAL
-from .held import Held, held_by, wrapper
+from .held import Held, held_by, same, wrapper
 from .lines import SourceLine
 from .paths import parting, path_of
 from .patient import Patient, written
@@ -67,6 +68,9 @@ def carry(patient: Patient, exporters: Sequence[str], tell: Tell) -> None:
     first = patient.samples[0]
     with heard():
         held = held_by(patient.module, first)
+        if (once := _set_up(patient, held, exporters)) is not None:
+            tell(once)
+            return
         patient, before = _warm(patient, held)
         held = [h.now(patient.module) for h in held] if before else held
         code = "" if first.kwargs else before + wrapper(held, [str(name) for name in arguments_of(patient.module, first)])
@@ -79,6 +83,37 @@ def carry(patient: Patient, exporters: Sequence[str], tell: Tell) -> None:
         tell(Kept(tuple(h.path for h in held), at, lines, right))
 
 
+def _set_up(patient: Patient, held: Sequence[Held], exporters: Sequence[str]) -> Kept | None:
+    """What the first call sets up, and no other call changes, where the model after it is exported right."""
+    first = patient.samples[0]
+    if not held or first.kwargs or any(h.outside for h in held):
+        return None
+    warm = _called(patient)
+    after = copy.deepcopy([h.now(warm).value for h in held])
+    last_returned(warm, patient.samples)
+    if not same(after, [h.now(warm).value for h in held]):
+        return None
+    warm = _called(patient)
+    right = tuple(name for name in exporters if is_right(name, warm, patient.samples, patient.dynamic_shapes))
+    if not right:
+        return None
+    shapes = f", dynamic_shapes={written(patient.dynamic_shapes)}" if patient.dynamic_shapes else ""
+    model = "module" if patient.train else "module.eval()"
+    code = SET_UP.format(exporter=OFFICIAL if OFFICIAL in right else right[0], model=model, shapes=shapes)
+    return Kept(tuple(h.path for h in held), next((h.at for h in held if h.at), None), code, right, once=True)
+
+
+def _called(patient: Patient) -> nn.Module:
+    """The module after its first call."""
+    module = fresh(patient.module)
+    with torch.no_grad():
+        module(*copy.deepcopy(patient.samples[0].args))
+    return module
+
+
+SET_UP = """with torch.no_grad():
+    module(*args)  # on data of yours: the first call sets the model up, and no later one does
+exportlab.export("{exporter}", {model}, args, kwargs{shapes}).save("model.onnx")"""
 WARM = """with torch.no_grad():
     module(*args)  # the first call, which finds no state yet; the file is of all that follow
 
@@ -89,10 +124,7 @@ def _warm(patient: Patient, held: Sequence[Held]) -> tuple[Patient, str]:
     """Where there is no state before the first call, the model after it, and the lines that make that call."""
     if not any(h.value is None for h in held) or any(h.outside for h in held):
         return patient, ""
-    module = fresh(patient.module)
-    with torch.no_grad():
-        module(*patient.samples[0].args)
-    return replace(patient, module=module), WARM
+    return replace(patient, module=_called(patient)), WARM
 
 
 def _right_with(code: str, patient: Patient, exporters: Sequence[str]) -> tuple[tuple[str, ...], Any]:
@@ -109,7 +141,7 @@ def _right_with(code: str, patient: Patient, exporters: Sequence[str]) -> tuple[
     except Exception:  # noqa: BLE001 - a model that does not take its state so cannot be wrapped so
         return (), None
     wrapped = make(fresh(patient.module))
-    return tuple(name for name in exporters if same and _is_right(name, wrapped, samples, shapes)), shapes
+    return tuple(name for name in exporters if same and is_right(name, wrapped, samples, shapes)), shapes
 
 
 def _in_turn(patient: Patient) -> list[Sample]:
@@ -132,8 +164,9 @@ def _with_state(shapes: Any, state: Any) -> Any:
     return (*shapes, fixed) if shapes else None
 
 
-def _is_right(name: str, wrapped: nn.Module, samples: Sequence[Sample], shapes: Any) -> bool:
+def is_right(name: str, wrapped: nn.Module, samples: Sequence[Sample], shapes: Any) -> bool:
+    """Return whether an exporter is right on these samples, the first of which is exported with."""
     with suppress(Exception):
-        artifact = get(name).export(fresh(wrapped), samples[0].args, {}, dynamic_shapes=shapes)
+        artifact = get(name).export(fresh(wrapped), samples[0].args, dict(samples[0].kwargs), dynamic_shapes=shapes)
         return verified(loaded(Attempt(name, Outcome.OK, artifact)), wrapped, samples).outcome is Outcome.OK
     return False

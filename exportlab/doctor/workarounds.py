@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -14,16 +14,18 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
+from ..eager import called_once
 from ..exporters import Artifact, Exporter
 from ..exporters.capture import marked_program
 from ..exporters.to_onnx import in_training
 from ..outcomes import Outcome
-from ..patches import for_model, own_functions
+from ..patches import as_containers, for_model, own_functions
 from .events import MODEL, Trial
 from .patient import Patient, patient_of
 from .trial import Wrap
 
 Table = Callable[[torch.export.ExportedProgram], dict[Any, Callable[..., Any]] | None]
+UNKNOWN = "in output, which is not a known type"
 PATCHABLE = "data-dependent|vmap"
 FOREIGN = re.compile(r"(?:op='|cannot export )([\w.]+)")
 NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
@@ -38,6 +40,7 @@ class Workaround:
         fits: whether it may help, from what was tried before.
         only: what the result holds for, where it is less than asked. wrapped: the exporter, with something done before it.
         around: what is applied while it is tried. has_own_shapes: whether its `dynamic_shapes` are others than those of the samples.
+        lines: what `before` is, where that depends on the model.
     """
 
     label: str
@@ -51,10 +54,31 @@ class Workaround:
     wrapped: Wrap = lambda exporter: exporter
     around: Callable[[Patient], AbstractContextManager[Any]] = lambda patient: nullcontext()
     has_own_shapes: bool = False
+    lines: Callable[[Patient], str] | None = None
 
     def trial(self) -> Trial:
         """Return the export that it is, not tried yet."""
         return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, exports=self.exports, plain=False)
+
+
+def _returns_a_record(patient: Patient, tried: Sequence[Trial]) -> bool:
+    return any(t.failure is not None and UNKNOWN in t.failure.message for t in tried)
+
+
+def _records(patient: Patient) -> list[type]:
+    """The dataclasses that the model returns and torch knows nothing of."""
+    leaves = pytree.tree_leaves(called_once(patient.module, patient.samples[0]))
+    return list(dict.fromkeys(type(leaf) for leaf in leaves if is_dataclass(leaf)))
+
+
+@contextmanager
+def _records_known(patient: Patient) -> Iterator[None]:
+    with as_containers(*_records(patient)):
+        yield
+
+
+def _registered(patient: Patient) -> str:
+    return "\n".join(f"torch.export.register_dataclass({kind.__name__})  # your class, once" for kind in _records(patient))
 
 
 def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
@@ -193,6 +217,10 @@ def _patched(exporter: str) -> Workaround:
     return Workaround(f"{exporter}, patched", exporter, _calls_for_patches, before=PATCHED, **again)  # type: ignore[arg-type]
 
 
+def _with_records(exporter: str) -> Workaround:
+    return Workaround(f"{exporter}, result registered", exporter, _returns_a_record, around=_records_known, lines=_registered)
+
+
 def _written_out(exporter: str) -> Workaround:
     def wrapped(inner: Exporter) -> Exporter:
         return Decomposed(inner, own_functions)
@@ -202,6 +230,8 @@ def _written_out(exporter: str) -> Workaround:
 
 
 WORKAROUNDS = (
+    _with_records("to_onnx"),
+    _with_records("dynamo"),
     Workaround('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
     Workaround("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
     _patched("to_onnx"),

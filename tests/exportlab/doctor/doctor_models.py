@@ -7,6 +7,7 @@ import itertools
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -370,3 +371,46 @@ class SearchingInAnExport(nn.Module):
 
 def hangs_in_an_export() -> Made:
     return SearchingInAnExport(), rows(4, 7)
+
+
+class Writes(nn.Module):
+    def forward(self, x: Tensor, kept: Tensor) -> Tensor:
+        kept.add_(x)  # defect: argument
+        return kept * 2
+
+
+def argument() -> Made:
+    """A file that is right in what it returns, and leaves the caller's tensor as it was."""
+    return Writes(), [(x, x.clone()) for (x,) in rows(4, 7)]
+
+
+@dataclass
+class Scored:
+    score: Tensor
+    hidden: Tensor
+
+
+class Returns(nn.Module):
+    def forward(self, x: Tensor) -> Scored:
+        hidden = x.tanh()
+        return Scored(hidden.sum(1), hidden)  # defect: record
+
+
+def record() -> Made:
+    """A result that torch does not know as a container."""
+    return Returns(), rows(4, 7)
+
+
+def turned(x: Tensor) -> Tensor:
+    pairs = torch.view_as_complex(x.reshape(-1, 2, 2))  # defect: turned
+    return torch.view_as_real(pairs * torch.polar(torch.ones(2), torch.ones(2)))
+
+
+class Turns(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return turned(x.reshape(-1, 4))
+
+
+def complex_numbers() -> Made:
+    """What cannot be translated stands in a function that forward calls."""
+    return Turns(), [(torch.randn(n, 4),) for n in (4, 7)]

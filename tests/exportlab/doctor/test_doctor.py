@@ -13,16 +13,19 @@ import pytest
 import torch
 from torch import nn
 
+import exportlab
 from exportlab import cli, doctor
 from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis, Options, examined, trial
 from exportlab.doctor.events import Trial
+from exportlab.doctor.finding import Finding
 from exportlab.doctor.patient import patient_of
 from exportlab.doctor.run import Examination
 from exportlab.eager import called_once
 from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
 from exportlab.moving import dynamic_shapes_of, in_between, sizes_of
+from exportlab.patches import as_containers
 from exportlab.verification.verify import verify
 
 MODELS = Path(doctor_models.__file__)
@@ -349,3 +352,50 @@ def test_a_file_with_weights_beside_it_is_saved_with_them(tmp_path: Path, monkey
     [sample] = samples[1]
     [result] = session(tmp_path / "own.onnx").run(None, {"input": sample.numpy()})
     torch.testing.assert_close(torch.from_numpy(result), module(sample))
+
+
+def at(finding: Finding) -> str:
+    return finding.place.where.rpartition("/")[2] if finding.place else ""
+
+
+def test_a_file_that_leaves_what_the_model_writes_into_is_not_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, samples = doctor_models.argument()
+    found = doctor(module, *samples, exporters=("to_onnx", "dynamo"), seconds=600)
+    finding = found.findings[0]
+    assert (finding.silent, finding.exporters, finding.refused) == (True, ("dynamo",), ("to_onnx",))
+    assert at(finding) == LINES["argument"]
+    assert found.verdict.best is not None
+    assert found.verdict.best.label == 'to_onnx, mutations="outputs"'
+    before, _, after = finding.code.partition("results = ")
+    (x, kept), later = (tensor.clone() for tensor in samples[0]), samples[0][0] * 3
+    names = {"exportlab": exportlab, "module": module, "args": samples[0], "kwargs": {}, "x": x, "kept": kept.clone()}
+    exec(before, names)
+    names["session"] = session(tmp_path / "model.onnx")
+    exec(f"results = {after}", names)
+    torch.testing.assert_close(torch.from_numpy(names["results"][0]), module(x, kept))
+    names["feeds"]["x"] = later.numpy()
+    exec(f"results = {after}", names)
+    torch.testing.assert_close(torch.from_numpy(names["results"][0]), module(later, kept))
+
+
+def test_a_result_of_a_class_of_ones_own_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, samples = doctor_models.record()
+    found = doctor(module, *samples, exporters=("to_onnx",), seconds=600)
+    assert found.facts.unusable is None
+    assert at(found.findings[0]) == LINES["record"]
+    assert found.verdict.best is not None
+    assert found.verdict.best.label == "to_onnx, result registered"
+    registering, call = found.verdict.recipe
+    assert registering.startswith("torch.export.register_dataclass(Scored)")
+    with as_containers(doctor_models.Scored):  # what that line does, undone behind it
+        exec(call, {"exportlab": exportlab, "module": module, "args": samples[0], "kwargs": {}})
+        artifact = from_file("model.onnx", samples[0], {}, called_once(module, Sample(samples[0])))
+        verify(artifact, module, samples).check()
+
+
+def test_the_line_of_an_operator_is_the_innermost() -> None:
+    module, samples = doctor_models.complex_numbers()
+    found = doctor(module, *samples, exporters=("to_onnx",), seconds=600)
+    assert at(found.findings[0]) == LINES["turned"]

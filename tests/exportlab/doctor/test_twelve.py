@@ -19,6 +19,7 @@ import exportlab
 from exportlab import doctor, export, verify
 from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis
+from exportlab.doctor.draws import TO_EXPORT
 from exportlab.doctor.findings import Finding
 from exportlab.eager import called_once
 from exportlab.exporters import from_file
@@ -91,9 +92,9 @@ def recipe_is_right(found: Diagnosis, module: nn.Module, samples: list[Any]) -> 
 
 def lines_are_right(name: str, module: nn.Module, samples: list[Any], folder: Path) -> None:
     """The file with the lines in their place has the same answers, and can be exported."""
-    code = first(name).code
+    code = first(name).code.partition(TO_EXPORT)[0]
     fixed, _ = getattr(imported(replaced(code), folder), name)()
-    noise = [{"noise": torch.randn_like(sample[0])} if "noise = " in code else {} for sample in samples]
+    noise = [{"noise": torch.randn_like(sample[0])} if "noise" in code else {} for sample in samples]
     given = [Sample(sample, extra) for sample, extra in zip(samples, noise, strict=True)]
     if not noise[0]:
         assert not any(difference_of(called_once(fixed, s), called_once(module, s)).problem for s in given)
