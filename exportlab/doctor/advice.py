@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import torch
 
@@ -22,6 +23,7 @@ RETURNED = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kw
 changed, feeds = program.report.mutations, {{{given}}}
 results = session.run(None, feeds)  # session = onnxruntime.InferenceSession("model.onnx")
 feeds |= dict(zip(changed, results[-len(changed):]))  # what the call left in its arguments, for the next one"""
+OR_COPIED = "# or, where nobody reads it after the call"
 SKELETON = '''def {name}(g, {arguments}):
     """{schema}"""
     raise NotImplementedError("the same in nodes of ONNX: g.Mul(x, y) appends one and returns what it gives; y may be a number")
@@ -52,17 +54,23 @@ def _changed_test(place: SourceLine) -> str:
 def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
     """Return how an argument is copied before it is written into; of a buffer, how its state is carried from call to call."""
     arguments = facts.summary.arguments if facts.summary else ()
-    if name in arguments and returns(facts):
-        given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
-        return RETURNED.format(model=model_of(facts), shapes=shapes_of(facts), given=given)
     if name in arguments:
-        return rewritten(with_a_copy(name), place) if place is not None else ""
+        copied = rewritten(with_a_copy(name), place) if place is not None else ""
+        return _returned(arguments, copied, facts) if returns(facts) else copied
     if facts.kept is not None and name in ("", *facts.kept.names):
         return facts.kept.code
     if any(trial.options.get("mutations") and not trial.right for trial in facts.tried):
         return ""
     feeds = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
     return STATE.format(model=model_of(facts), shapes=shapes_of(facts), feeds=feeds)
+
+
+def _returned(arguments: Sequence[str], copied: str, facts: Facts) -> str:
+    """How what is left in the arguments comes out and goes in again; and the copy, where that is all that is written into."""
+    given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
+    lines = RETURNED.format(model=model_of(facts), shapes=shapes_of(facts), given=given)
+    alone = facts.eager is not None and len(facts.eager.changes) == 1
+    return f"{lines}\n{OR_COPIED}\n{copied}" if alone and copied else lines
 
 
 def returns(facts: Facts) -> bool:

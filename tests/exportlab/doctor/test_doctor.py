@@ -17,6 +17,7 @@ import exportlab
 from exportlab import cli, doctor
 from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis, Options, examined, trial
+from exportlab.doctor.advice import OR_COPIED
 from exportlab.doctor.events import Trial
 from exportlab.doctor.finding import Finding
 from exportlab.doctor.patient import patient_of
@@ -367,7 +368,7 @@ def test_a_file_that_leaves_what_the_model_writes_into_is_not_right(tmp_path: Pa
     assert at(finding) == LINES["argument"]
     assert found.verdict.best is not None
     assert found.verdict.best.label == 'to_onnx, mutations="outputs"'
-    before, _, after = finding.code.partition("results = ")
+    before, _, after = finding.code.partition(OR_COPIED)[0].partition("results = ")
     (x, kept), later = (tensor.clone() for tensor in samples[0]), samples[0][0] * 3
     names = {"exportlab": exportlab, "module": module, "args": samples[0], "kwargs": {}, "x": x, "kept": kept.clone()}
     exec(before, names)

@@ -19,6 +19,7 @@ import exportlab
 from exportlab import doctor, export, verify
 from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis
+from exportlab.doctor.advice import OR_COPIED
 from exportlab.doctor.draws import TO_EXPORT
 from exportlab.doctor.findings import Finding
 from exportlab.eager import called_once
@@ -76,7 +77,7 @@ def test_what_it_prints_is_right_when_it_is_pasted(name: str, tmp_path: Path, mo
     module, samples = getattr(twelve_models, name)()
     if CASES[name][2] is RECIPE:
         recipe_is_right(diagnosis(name), module, samples)
-    elif first(name).code.startswith("# in place of"):
+    elif lines_of(name).startswith("# in place of"):
         lines_are_right(name, module, samples, tmp_path)
     else:
         argument_is_right(name, module, samples)
@@ -90,9 +91,14 @@ def recipe_is_right(found: Diagnosis, module: nn.Module, samples: list[Any]) -> 
         verify(artifact, module, samples).check()
 
 
+def lines_of(name: str) -> str:
+    """The lines that change the model, without those that export it."""
+    return first(name).code.partition(TO_EXPORT)[0].rpartition(f"{OR_COPIED}\n")[2]
+
+
 def lines_are_right(name: str, module: nn.Module, samples: list[Any], folder: Path) -> None:
     """The file with the lines in their place has the same answers, and can be exported."""
-    code = first(name).code.partition(TO_EXPORT)[0]
+    code = lines_of(name)
     fixed, _ = getattr(imported(replaced(code), folder), name)()
     noise = [{"noise": torch.randn_like(sample[0])} if "noise" in code else {} for sample in samples]
     given = [Sample(sample, extra) for sample, extra in zip(samples, noise, strict=True)]
