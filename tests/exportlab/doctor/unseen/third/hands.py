@@ -17,7 +17,8 @@ class Backbone(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(3, width, 3, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, 1, 1))
+            nn.Conv2d(3, width, 3, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 3, 1, 1)
+        )
 
     def forward(self, image):
         return self.layers(image)
