@@ -14,6 +14,7 @@ from torch.utils._sympy.functions import FloorDiv
 from ...build.values import Size
 from .sample import Setting
 
+PROBES = (1, 2, 3, 5, 7, 31, 64, 101, 999, 4097, 100_003)
 LARGEST_STEP = 64  # of windows: size // step
 Steps: TypeAlias = tuple[sympy.Symbol, int, int]  # a size, a step and an offset: (size + offset) // step
 
@@ -37,6 +38,7 @@ class Explanations:
         self.settings = settings
         self._known: dict[tuple[int, ...], Size] = {}
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
+        self._special: dict[sympy.Basic, bool] = {}
 
     @cached_property
     def _columns(self) -> list[tuple[sympy.Expr, list[int]]]:
@@ -66,8 +68,7 @@ class Explanations:
             return False
         if self._values(expression) != values:
             return False
-        if len(set(values)) > 1:
-            self._known.setdefault(values, expression)
+        self._remember(values, expression)
         return True
 
     def learn(self, expression: sympy.Basic, others: Sequence[Any]) -> bool:
@@ -75,9 +76,33 @@ class Explanations:
         values = self._values(expression)
         if any(not value.is_number or value != other for value, other in zip(values[1:], others, strict=True)):
             return False
-        if expression.is_integer and expression.free_symbols and len(set(values)) > 1:
-            self._known.setdefault(tuple(int(value) for value in values), expression)
+        if expression.is_integer and expression.free_symbols:
+            self._remember(tuple(int(value) for value in values), expression)
         return bool(expression.free_symbols)
+
+    def _remember(self, values: tuple[int, ...], expression: sympy.Basic) -> None:
+        """Explain these integers by this expression from now on, unless sums and products explain them."""
+        if len(set(values)) > 1 and values not in self._known:
+            self._known[values] = next(iter((*self._single(values), *self._sums(values), expression)))
+
+    def is_special(self, size: Size) -> bool:
+        """Return whether the runs show a size to be something else than it is at other sizes: `Min(rows, 100)` is `rows` in all of them."""
+        if isinstance(size, int) or size.is_Symbol or not size.free_symbols <= set(self.settings[0]):
+            return False
+        if size not in self._special:
+            try:
+                shown: Size = self.of(tuple(int(value) for value in self._values(size)))
+            except (Unexplained, Ambiguous):  # so is whatever else has this size
+                shown = size
+            self._special[size] = any(size.subs(at) != (shown if isinstance(shown, int) else shown.subs(at)) for at in self._probes())
+        return self._special[size]
+
+    def _probes(self) -> Iterator[Setting]:
+        """Sizes at which two expressions are held against each other."""
+        symbols = list(self.settings[0])
+        for size in PROBES:
+            yield dict.fromkeys(symbols, size)
+            yield from ({**self.settings[0], symbol: size} for symbol in symbols)
 
     def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
         """What an expression is at each setting."""

@@ -228,15 +228,21 @@ class Writer:
         args, kwargs = unflattened(leaves, row.spec)
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
-        told = row.sizes or []
-        if row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves)):
+        told, special = row.sizes or [], row.sizes is None and self._takes_special_sizes(node, leaves)
+        if special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves))):
             told = self.of_operators.of(node)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
-        found = [self._result(row, node, Ref("row", number, part), made, told) for part, made in parts]
+        found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._rows.append(node)
         if not row.many:
             self._nodes[Ref("row", number)] = node
+
+    def _takes_special_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
+        values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
+        sizes = [size for value in values if isinstance(value, Described) for size in value.sizes]
+        symbolic = [leaf for leaf in leaves if isinstance(leaf, sympy.Basic) and leaf.is_integer]
+        return any(self.sizes.is_special(size) for size in (*sizes, *symbolic))
 
     def _leaf(self, row: Row, values: tuple[Any, ...]) -> Any:
         first = values[0]
@@ -269,7 +275,7 @@ class Writer:
             self._nodes[ref] = part
         return self._nodes[ref]
 
-    def _result(self, row: Row, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes) -> Any:
+    def _result(self, row: Row, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes, special: bool) -> Any:
         first = made[0]
         if not isinstance(first, Made):
             return first
@@ -277,6 +283,10 @@ class Writer:
             raise CannotRun(f"{row.op} returns another dtype or number of axes at another size at {line_in(row.line)}")
         shapes = list(zip(*(other.shape for other in made), strict=True))
         sizes = self._as_told(shapes, told, ref.part)
+        if sizes is None and special:
+            raise CannotRun(
+                f"{row.op} takes a size at {line_in(row.line)} that all runs show as another, and torch does not say what it gives"
+            )
         if sizes is None:
             try:
                 sizes = tuple(self._size(row, found) for found in shapes)

@@ -45,11 +45,25 @@ def caught(x: Tensor) -> Tensor:
         return x * 3
 
 
+def cut_at_a_hundred(x: Tensor) -> Tensor:
+    """A size that is another one in all runs."""
+    y = x[:100] * 2
+    return y.sum(0) / y.shape[0] + x.sum(0) / (x * 2).shape[0]
+
+
+def without_sixty(x: Tensor) -> Tensor:
+    """A size that is nothing in all runs."""
+    y = x[:-60] * 2
+    return y.sum(0) + torch.ones(y.shape[0]).sum()
+
+
 TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "layers": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).forward,
     "a size as a factor": lambda x: x * x.shape[0],
     "a root of a size": lambda x: x / x.shape[0] ** 0.5,
     "products of sizes": lambda x: x.reshape(x.shape[0] * 2, -1).sum(1),
+    "cut where no run is cut": cut_at_a_hundred,
+    "rows that no run has": without_sixty,
     "thirds": lambda x: torch.cat([part * 2 for part in torch.tensor_split(x, 3)]),
     "a size in steps": lambda x: x[: x.shape[0] // 3 + 1],
     "every third row": lambda x: x[1::3],

@@ -1,0 +1,58 @@
+"""Indexing as it is written gives what torch's own indexing gives, and sets what that sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from fx2onnx.capture.running.as_written import calls_as_written
+
+ROWS, COLUMNS = torch.tensor([1, 0, 1]), torch.tensor([[0], [2]])
+MASK = torch.tensor([True, False, True])
+INDICES: dict[str, Any] = {
+    "a number": 1,
+    "a number from the end": (slice(None), -1),
+    "everything": slice(None),
+    "dots": ...,
+    "a slice": (slice(1, None), slice(None, -1)),
+    "the whole by its size": (slice(0, 2), slice(0, 3)),
+    "steps": (slice(None), slice(None, None, 2)),
+    "dots and a slice": (..., slice(1, 3)),
+    "a new axis": (None, slice(None), None, 0),
+    "a tensor": ROWS,
+    "a tensor after dots": (..., COLUMNS),
+    "two tensors": (ROWS[:1], slice(None), COLUMNS),
+    "a number between": (ROWS, 0, torch.tensor([0, 1, 2])),
+    "a slice before a tensor": (slice(0, 1), ROWS),
+    "a mask": (slice(None), MASK),
+    "a mask of two axes": torch.tensor([[True, False, True], [False, False, True]]),
+    "a mask and a slice": (slice(None), MASK, slice(1, None)),
+    "a new axis before a tensor": (None, ROWS),
+    "a list": ([0, 1], slice(None)),
+    "an element": (torch.tensor(1),),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_indexing_as_written_gives_the_same(name: str) -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    with calls_as_written():
+        found = x[INDICES[name]]
+    torch.testing.assert_close(found, x[INDICES[name]])
+
+
+@pytest.mark.parametrize("name", INDICES)
+@pytest.mark.parametrize("further", [0, 2])
+def test_setting_as_written_sets_the_same(name: str, further: int) -> None:
+    x = torch.zeros(2, 3, 4)
+    shape = x[INDICES[name]].shape
+    values: list[Tensor | float] = [3.0, torch.tensor(2.0), torch.rand((1,) * further + tuple(shape))]
+    for value in values:
+        found, own = x.clone(), x.clone()
+        with calls_as_written():
+            found[INDICES[name]] = value
+        own[INDICES[name]] = value
+        torch.testing.assert_close(found, own)
