@@ -120,7 +120,7 @@ def halved(x: Tensor) -> Tensor:
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "other sizes": (lambda x: x if x.shape[0] > 4 else x[1:], rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused"),
     "other sizes, computed": (lambda x: x[: min(x.shape[0], 4)] + 1, f"the test at {HERE}.*both sides is refused: the sides of the test"),
-    "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 1, but 2"),
+    "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
     "one size alone is taken": (lambda x: x if x.shape[0] == 3 else x * 2, "rows|sizes"),
     "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 4096 else x, "only rows <= 4096 is exported"),
