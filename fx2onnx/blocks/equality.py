@@ -159,7 +159,7 @@ def _watching(kind: type[nn.Module], reads: Reads) -> type[nn.Module]:
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__dict__" and sys._getframe(1).f_code.co_filename != nn.modules.module.__file__:
             reads.update((id(self), key) for key in object.__getattribute__(self, "__dict__"))
-        elif name in object.__getattribute__(self, "__dict__"):
+        else:  # also what only the class has: another instance may have its own
             reads.add((id(self), name))
         return kind.__getattribute__(self, name)
 

@@ -14,7 +14,9 @@ X, LONGER = torch.randn(3, 8), torch.randn(5, 8)
 
 
 class Block(nn.Module):
-    """Two layers, a factor, and an index that nobody reads."""
+    """Two layers, a factor, an offset that the class has, and an index that nobody reads."""
+
+    offset = 0.0
 
     def __init__(self, width: int = 8, index: int = 0) -> None:
         super().__init__()
@@ -24,7 +26,7 @@ class Block(nn.Module):
         self.index = index
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.second(torch.relu(self.first(x))) * self.factor
+        return x + self.second(torch.relu(self.first(x))) * self.factor + self.offset
 
 
 class Stack(nn.Module):

@@ -18,6 +18,10 @@ def retuned(model: Stack) -> None:
     model.blocks[2].factor = 3.0
 
 
+def moved_from_its_class(model: Stack) -> None:
+    model.blocks[2].offset = 3.0
+
+
 def hooked(model: Stack) -> None:
     model.blocks[2].register_forward_hook(lambda module, args, result: result + 1)
 
@@ -56,6 +60,7 @@ def in_another_layout(model: Stack) -> None:
     [
         (replaced, "first.weight has another shape"),
         (retuned, "factor differs, and forward reads it"),
+        (moved_from_its_class, "offset differs, and forward reads it"),
         (hooked, "has a hook"),
         (hooked_inside, "has a hook"),
         (rewritten, ""),
