@@ -75,7 +75,7 @@ def marked(root: nn.Module, classes: Classes, left_out: dict[str, str], watches:
     with ExitStack() as stack:
         for path, module in root.named_modules():
             if path and is_of(module, classes) and path not in left_out:
-                stack.enter_context(_replaced(module, _marking(path, module, sharing)))
+                stack.enter_context(replaced(module, _marking(path, module, sharing)))
         token = CURRENT.set(sharing)
         stack.callback(CURRENT.reset, token)
         yield sharing
@@ -89,7 +89,8 @@ def is_of(module: nn.Module, classes: Classes) -> bool:
 
 
 @contextmanager
-def _replaced(module: nn.Module, forward: Forward) -> Iterator[None]:
+def replaced(module: nn.Module, forward: Forward) -> Iterator[None]:
+    """Give a module another forward, while it lasts; one that has a forward of its own keeps that."""
     if "forward" in vars(module):
         yield
         return
@@ -142,14 +143,15 @@ def _equal(path: str, module: nn.Module, leaves: Leaves, spec: pytree.TreeSpec, 
 def _call_differs(first: Block, leaves: Leaves, spec: pytree.TreeSpec) -> str | None:
     if first.spec != spec:
         return "it is called with other arguments"
-    if first.modes != _modes():
+    if first.modes != modes():
         return "it is called in another gradient or autocast mode"
     if any(a is not b and _seen(a) != _seen(b) for a, b in zip(first.arguments, leaves, strict=True)):
         return "an argument has another shape, dtype or value"
     return None if first.repetition == _repetition(leaves) else "tensors repeat among its arguments in another way"
 
 
-def _modes() -> tuple[bool, bool, bool]:
+def modes() -> tuple[bool, bool, bool]:
+    """Return the modes of torch that a trace depends on: gradients, autocast, inference."""
     return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.is_inference_mode_enabled()
 
 
@@ -167,10 +169,11 @@ def _exact(value: Any) -> Any:
 
 def _repetition(leaves: Leaves) -> list[int]:
     first: dict[int, int] = {}
-    return [first.setdefault(_storage(leaf), i) for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    return [first.setdefault(storage(leaf), i) for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 
 
-def _storage(tensor: torch.Tensor) -> int:
+def storage(tensor: torch.Tensor) -> int:
+    """Return what tells the memory of a tensor from that of others."""
     return tensor.untyped_storage()._cdata
 
 
@@ -186,7 +189,7 @@ def _as_live(copy: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
 
 
 def _trace(path: str, module: nn.Module, forward: Forward, leaves: Leaves, spec: pytree.TreeSpec, sharing: Sharing) -> Any:
-    block = Block(len(sharing.traced), path, module, leaves, spec, _modes(), _repetition(leaves))
+    block = Block(len(sharing.traced), path, module, leaves, spec, modes(), _repetition(leaves))
     sharing.traced.append(block)
     tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     entered = operators().enter(tensors, list(weights(module).values()), block.number)
@@ -209,8 +212,8 @@ def _check_traced(path: str, entered: Sequence[torch.Tensor], versions: list[int
     if reason := _foreign(results):
         raise NotABlock(path, reason.replace("takes", "returns"))
     tensors = [r for r in results if isinstance(r, torch.Tensor)]
-    storages = [_storage(t) for t in (*tensors, *entered)]
-    if len({*map(_storage, tensors)}) < len(tensors) or len(set(storages)) < len({*map(_storage, entered)}) + len(tensors):
+    storages = [storage(t) for t in (*tensors, *entered)]
+    if len({*map(storage, tensors)}) < len(tensors) or len(set(storages)) < len({*map(storage, entered)}) + len(tensors):
         raise NotABlock(path, "what it returns shares memory with what it takes, or with itself")
 
 

@@ -22,13 +22,15 @@ from .as_written import calls_as_written
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .branches.regions import Regions
+from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
+from .notes import Trace
 from .program import RunProgram
 from .refusal import CannotRun, LeftOut, NeverRuns, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
-from .trace import Trace, trace
+from .trace import trace
 from .unify import Arguments, Writer, first_difference
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -86,19 +88,19 @@ def _captured(
 
 def _paths(model: nn.Module, axes: Axes, arguments: Arguments) -> list[Path]:
     """Return what runs show at these sizes, each test of a value answered both ways."""
-    found = every_path(partial(_path, model, axes, arguments))
+    found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model)))
     for path in found:
         _check_small(path.small, axes)
     return found
 
 
-def _path(model: nn.Module, axes: Axes, arguments: Arguments, given: Sequence[bool]) -> Path:
+def _path(model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, given: Sequence[bool]) -> Path:
     """Return what runs show that answer the first tests of values so."""
     try:
-        runs = Runs(model, axes, arguments, given)
+        runs = Runs(model, axes, arguments, blocks, given)
         program, ended = runs.program()
     except ValueRead:
-        runs = Runs(model, axes, arguments, given, reads=True)
+        runs = Runs(model, axes, arguments, blocks, given, reads=True)
         program, ended = runs.program()
     return Path(tuple(runs.answers), program, runs.small, ended, axes)
 
@@ -111,8 +113,17 @@ class Runs:
         reads: whether `item()` gives what notes its comparisons, which takes a little longer.
     """
 
-    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, answers: Sequence[bool] = (), reads: bool = False) -> None:
-        self.model, self.axes, self.arguments, self.answers, self.reads = model, axes, arguments, answers, reads
+    def __init__(
+        self,
+        model: nn.Module,
+        axes: Axes,
+        arguments: Arguments,
+        blocks: EqualBlocks,
+        answers: Sequence[bool] = (),
+        reads: bool = False,
+    ) -> None:
+        self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
+        self.answers, self.reads = answers, reads
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
@@ -156,7 +167,7 @@ class Runs:
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         try:
-            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script())
+            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), self.blocks.noted)
             if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
                 raise CannotRun(f"at some sizes only it raises {type(error).__name__}: {first_sentence(error)}")
             return writer.program(found), found.ended
@@ -173,7 +184,7 @@ class Runs:
             return
         script = self._script()
         try:
-            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1), script=script)
+            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1), script=script, blocks=self.blocks.noted)
         except ToOnnxError:
             raise
         except Exception as error:

@@ -15,8 +15,9 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import Size
 from .effects import written
+from .notes import Ref, Trace
 from .program import Described
-from .trace import Recorder, Ref, Trace
+from .trace import Recorder
 from .unify import Writer
 
 hop = torch.ops.higher_order

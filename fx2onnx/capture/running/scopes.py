@@ -40,12 +40,13 @@ class Scopes:
     def _enter(self, module: nn.Module) -> None:
         kind = type(module)
         self._stack.append((self._paths.get(id(module), ""), f"{kind.__module__}.{kind.__qualname__}"))
-        self._now = _as_stack(self._stack)
+        self._now = as_stack(self._stack)
 
     def _leave(self) -> None:
         self._stack.pop()
-        self._now = _as_stack(self._stack)
+        self._now = as_stack(self._stack)
 
 
-def _as_stack(stack: list[tuple[str, str]]) -> Scope:
+def as_stack(stack: list[tuple[str, str]]) -> Scope:
+    """Return modules, each by path and class, from the outermost, as a node of torch.export has them."""
     return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -21,52 +20,16 @@ from ...errors import first_sentence
 from .as_written import COPIES
 from .effects import VALUES_READ, decides_a_size, is_harmless, written
 from .lines import frame_text, line_of
+from .notes import Made, Ref, Row, Trace, flattened, plain, state_of, unflattened
 from .numbers import Number, Numbers
 from .refusal import CannotRun, LeftOut, ValueRead
-from .scopes import Scope, Scopes
+from .scopes import Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
 aten = torch.ops.aten
-Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 COPY = "a contiguous copy"
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
-
-
-class Ref(NamedTuple):
-    """Where a tensor comes from: ("row", number, result), ("state", name), ("input", number) or ("constant", number)."""
-
-    kind: str
-    key: int | str
-    part: int = 0
-
-
-class Made(NamedTuple):
-    """What a call returned in one place: a tensor's sizes and dtype, and which memory it shows."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    storage: int
-    stride: tuple[int, ...]
-
-
-@dataclass
-class Row:
-    """One call of an operator: the leaves of its arguments, tensors as a `Ref`, and what it returned."""
-
-    op: torch._ops.OpOverload
-    leaves: list[Any]
-    spec: Spec
-    made: list[Made | Any]
-    many: bool
-    line: str = ""
-    scope: Scope = field(default_factory=dict)
-    sizes: list[Any] | None = None  # of what it returned, where they are known already
-
-    @property
-    def kind(self) -> Any:
-        """What is the same at all sizes: the operator, how its arguments are nested, and how much it returns."""
-        return self.op, self.spec, len(self.made), self.many
 
 
 class Follower(Protocol):
@@ -80,18 +43,8 @@ class Follower(Protocol):
     def row(self, row: Row) -> None:
         """Take a call that was just made. May raise an error, which ends the run."""
 
-
-@dataclass
-class Trace:
-    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`; or the error that it raised of its own will."""
-
-    rows: list[Row]
-    returned: list[Any]
-    spec: pytree.TreeSpec | None
-    constants: list[torch.Tensor]
-    ended: Exception | None = None
-    name: str = ""  # of its graph, where an operator takes it as a function
-    changed: frozenset[int] = frozenset()  # the inputs that it writes into
+    def again(self, row: Row, first: Row, number: int) -> None:
+        """Take a call that says what the call of this number, `first`, said of other tensors. May raise an error, which ends the run."""
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -113,6 +66,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.has_failed = False  # whether an operator raised
         self._script, self.follower, self._scopes = script, follower, scopes
         self._kept: list[torch.Tensor] = []
+        self._unseen = 0
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
         self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
@@ -165,6 +119,41 @@ class Recorder(ProxyTorchDispatchMode):
         self.place(tensor, Ref("constant", len(self.constants) - 1), "a constant")
         return Ref("constant", len(self.constants) - 1)
 
+    @property
+    def place_now(self) -> tuple[int, int]:
+        """How many calls and constants have been noted."""
+        return len(self.rows), len(self.constants)
+
+    @property
+    def reads(self) -> bool:
+        """Whether numbers that are read note what is asked of them."""
+        return self._script.reads
+
+    def unseen_memory(self) -> int:
+        """Return what stands for memory that no tensor shows any more; that of tensors is positive."""
+        self._unseen -= 1
+        return self._unseen
+
+    def again(self, row: Row, number: int) -> None:
+        """Note a call that was not seen: what the call of this number did, with other tensors."""
+        self.rows.append(row)
+        if self.follower is not None:
+            with self._ended():
+                self.follower.again(row, self.rows[number], number)
+
+    def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
+        """Note that a call which was not seen made a tensor."""
+        self._kept.append(tensor)
+        self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
+
+    def take_for(self, constants: Mapping[int, Ref]) -> None:
+        """Forget the last constants, each of which is what was noted before elsewhere."""
+        for number, ref in constants.items():
+            tensor = self.constants[number]
+            self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
+            self.formulas.pop(number, None)
+        del self.constants[min(constants, default=len(self.constants)) :]
+
     def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
         """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
         return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}"))
@@ -193,7 +182,7 @@ class Recorder(ProxyTorchDispatchMode):
         told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         if self.follower is not None:
             told = [expression(leaf) for leaf in told]
-            args, kwargs = unflattened(list(map(_plain, leaves)), spec)
+            args, kwargs = unflattened(list(map(plain, leaves)), spec)
         out = self._called(func, args, kwargs)
         row = Row(func, told, spec, [], isinstance(out, (tuple, list)))
         for part, result in enumerate(out if row.many else (out,)):
@@ -249,9 +238,15 @@ class Recorder(ProxyTorchDispatchMode):
     def _tell(self, follower: Follower, row: Row) -> None:
         assert self._scopes is not None
         row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
-        try:
+        with self._ended():
             follower.row(row)
-        except Exception as error:  # noqa: BLE001 - it ends the run, also where the model catches it
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """What the follower raises ends the run, also where the model catches it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - it is raised
             raise self.refuse(error) from None
 
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -303,23 +298,6 @@ class Recorder(ProxyTorchDispatchMode):
             self._stale.update(self._twins.get(_memory(tensor), ()))
 
 
-def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
-    """Return the leaves of the arguments of an operator, and how they are nested, most of them not at all."""
-    if kwargs or any(isinstance(leaf, (list, tuple)) for leaf in args):
-        return pytree.tree_flatten((args, kwargs))
-    return list(args), len(args)
-
-
-def unflattened(leaves: list[Any], spec: Spec) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that these are the leaves of."""
-    return (tuple(leaves), {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
-
-
-def _plain(leaf: Any) -> Any:
-    """A size as the number that it is in this run."""
-    return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
-
-
 def _memory(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
@@ -328,25 +306,19 @@ def _layout(tensor: torch.Tensor) -> Any:
     return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
-def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Return parameters and buffers by name, each tensor once."""
-    found: dict[int, tuple[str, torch.Tensor]] = {}
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        found.setdefault(id(tensor), (name, tensor))
-    return dict(found.values())
-
-
 def trace(
     model: nn.Module,
     arguments: tuple[tuple[Any, ...], dict[str, Any]],
     follower: Follower | None = None,
     script: Script | None = None,
+    blocks: Callable[[Recorder], AbstractContextManager[Any]] | None = None,
 ) -> Trace:
     """Run a module on arguments that are its own to keep, and return what it did.
 
     Args:
         follower: is told of each call as it is made, with its line and the modules around it.
         script: answers the tests of values.
+        blocks: notes calls of equal blocks.
 
     Raises:
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
@@ -365,6 +337,7 @@ def trace(
             stack.enter_context(Numbers(recorder) if script.reads else nullcontext())
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
+            stack.enter_context(blocks(recorder) if blocks else nullcontext())
             answers = model(*args, **kwargs)
     except Exception as error:
         if recorder.refused is not None:

@@ -20,12 +20,13 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, python_number
 from .explain import Ambiguous, Explanations, Unexplained
 from .lines import line_in
+from .notes import Made, Ref, Row, Trace, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
-from .trace import Made, Recorder, Ref, Row, Trace, state_of, unflattened
+from .trace import Recorder
 from .tracked_sizes import Tracked
 
 NOTHING = pytree.tree_structure(())
@@ -85,11 +86,44 @@ class Writer:
             CannotRun: another run makes another call here, or something differs that sizes do not explain.
             Ambiguous: another run would tell.
         """
-        others = self._others()
-        for run, other in enumerate(others):
+        self._write(len(self._rows), row, self._others_of(row))
+
+    def again(self, row: Row, first: Row, number: int) -> None:
+        """Write a call as the call of this number was written.
+
+        Raises:
+            CannotRun: another run makes another call here.
+        """
+        for other in self._others_of(row):
+            if any(a != b for a, b in zip(row.leaves, other.leaves, strict=True) if isinstance(a, Ref) or isinstance(b, Ref)):
+                raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+        pairs = zip(first.leaves, row.leaves, strict=True)
+        nodes = {self._node(a): self._node(b) for a, b in pairs if isinstance(a, Ref)}
+        node = self.graph.node_copy(self._rows[number], nodes.__getitem__)
+        refs = [(Ref("row", number, part), Ref("row", len(self._rows), part)) for part in range(len(row.made))]
+        found = [self._described_again(*pair, made) for pair, made in zip(refs, row.made, strict=True)]
+        node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
+        self._keep(node, row)
+
+    def _described_again(self, ref: Ref, other: Ref, made: Any) -> Any:
+        if not isinstance(made, Made):
+            return made
+        self.known[other] = self.known[ref]
+        return Described.of(self.known[ref], made.dtype, made.storage)
+
+    def _others_of(self, row: Row) -> list[Row]:
+        """The calls of the other runs that are this one."""
+        found: list[Row] = []
+        for run, other in enumerate(self._others()):
             if other is None or other.kind != row.kind:
                 raise self._difference(row, other, run)
-        self._write(len(self._rows), row, [other for other in others if other is not None])
+            found.append(other)
+        return found
+
+    def _keep(self, node: torch.fx.Node, row: Row) -> None:
+        if not row.many:
+            self._nodes[Ref("row", len(self._rows))] = node
+        self._rows.append(node)
 
     def _others(self) -> list[Row | None]:
         """What the other runs call here."""
@@ -234,9 +268,7 @@ class Writer:
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
-        self._rows.append(node)
-        if not row.many:
-            self._nodes[Ref("row", number)] = node
+        self._keep(node, row)
 
     def _takes_special_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
         values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
@@ -349,11 +381,6 @@ def _described(tensor: torch.Tensor) -> Described:
 
 def _identifier(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
-
-
-def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Return whether two tensors are the same, where NaN is NaN."""
-    return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
 
 def alike(a: Any, b: Any) -> bool:

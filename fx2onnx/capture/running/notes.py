@@ -1,0 +1,93 @@
+"""What is noted of a run: its calls, where their tensors come from, and what the module returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .scopes import Scope
+
+Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
+
+
+class Ref(NamedTuple):
+    """Where a tensor comes from: ("row", number, result), ("state", name), ("input", number) or ("constant", number)."""
+
+    kind: str
+    key: int | str
+    part: int = 0
+
+
+class Made(NamedTuple):
+    """What a call returned in one place: a tensor's sizes and dtype, and which memory it shows."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    storage: int
+    stride: tuple[int, ...]
+
+
+@dataclass
+class Row:
+    """One call of an operator: the leaves of its arguments, tensors as a `Ref`, and what it returned."""
+
+    op: torch._ops.OpOverload
+    leaves: list[Any]
+    spec: Spec
+    made: list[Made | Any]
+    many: bool
+    line: str = ""
+    scope: Scope = field(default_factory=dict)
+    sizes: list[Any] | None = None  # of what it returned, where they are known already
+
+    @property
+    def kind(self) -> Any:
+        """What is the same at all sizes: the operator, how its arguments are nested, and how much it returns."""
+        return self.op, self.spec, len(self.made), self.many
+
+
+@dataclass
+class Trace:
+    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`; or the error that it raised of its own will."""
+
+    rows: list[Row]
+    returned: list[Any]
+    spec: pytree.TreeSpec | None
+    constants: list[torch.Tensor]
+    ended: Exception | None = None
+    name: str = ""  # of its graph, where an operator takes it as a function
+    changed: frozenset[int] = frozenset()  # the inputs that it writes into
+
+
+def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
+    """Return the leaves of the arguments of an operator, and how they are nested, most of them not at all."""
+    if kwargs or any(isinstance(leaf, (list, tuple)) for leaf in args):
+        return pytree.tree_flatten((args, kwargs))
+    return list(args), len(args)
+
+
+def unflattened(leaves: list[Any], spec: Spec) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments that these are the leaves of."""
+    return (tuple(leaves), {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
+
+
+def plain(leaf: Any) -> Any:
+    """Return a size as the number that it is in this run."""
+    return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
+
+
+def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return whether two tensors are the same, where NaN is NaN."""
+    return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Return parameters and buffers by name, each tensor once."""
+    found: dict[int, tuple[str, torch.Tensor]] = {}
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        found.setdefault(id(tensor), (name, tensor))
+    return dict(found.values())

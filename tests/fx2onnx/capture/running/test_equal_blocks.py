@@ -1,0 +1,219 @@
+"""Equal blocks are noted once in a run, and only where that says all: whatever else a block does, the file is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from stacks import LONGER, Block, Stack, X, stack
+from torch import Tensor, nn
+
+from exportlab import to_onnx, verify
+from fx2onnx.capture.running import by_running
+from fx2onnx.capture.running.equal_blocks import BlocksOfRun
+from fx2onnx.capture.running.trace import Recorder
+from fx2onnx.errors import FrozenDimension
+
+SAMPLES = [(X,), (LONGER,), (torch.randn(1, 8),), (torch.randn(70, 8),)]
+
+
+@pytest.fixture
+def unseen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The blocks that ran unseen, in the order of their calls in all runs."""
+    paths: list[str] = []
+    of_class = BlocksOfRun._unseen
+
+    def noted(self: BlocksOfRun, first: Any, call: Any, *rest: Any) -> Any:
+        paths.append(call.path)
+        return of_class(self, first, call, *rest)
+
+    monkeypatch.setattr(BlocksOfRun, "_unseen", noted)
+    return paths
+
+
+def checked(model: nn.Module) -> Any:
+    """The file, right at sizes that were never run."""
+    program = to_onnx(model, (X,), dynamic_shapes=({0: "batch"},), capture="run")
+    verify(program, model, SAMPLES).check()
+    return program
+
+
+def test_all_but_the_first_run_unseen(unseen: list[str]) -> None:
+    checked(stack())
+    assert set(unseen) == {"blocks.1", "blocks.2", "blocks.3"}
+
+
+def test_the_graph_is_that_of_blocks_that_are_all_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = checked(stack())
+    monkeypatch.setattr(by_running, "EqualBlocks", lambda model: Nothing())
+    noted = checked(stack())
+    assert nodes(shared) == nodes(noted)
+    assert names_of_modules(shared) == names_of_modules(noted)
+
+
+class Nothing:
+    """No block is equal to another."""
+
+    def noted(self, recorder: Recorder) -> Any:
+        return torch.no_grad()
+
+
+def nodes(program: Any) -> list[Any]:
+    return [(node.op_type, [value and value.name for value in node.inputs]) for node in program.model.graph]
+
+
+def names_of_modules(program: Any) -> list[Any]:
+    return [dict(node.metadata_props) for node in program.model.graph]
+
+
+def retuned(model: Stack) -> None:
+    model.blocks[2].factor = 3.0
+
+
+def moved_from_its_class(model: Stack) -> None:
+    model.blocks[2].offset = 3.0
+
+
+def tied_to_another(model: Stack) -> None:
+    model.blocks[2].first = model.blocks[1].first
+
+
+def twice_the_same(model: Stack) -> None:
+    model.blocks[2] = model.blocks[1]
+
+
+def hooked(model: Stack) -> None:
+    model.blocks[2].register_forward_hook(lambda module, args, result: result + 1)
+
+
+@pytest.mark.parametrize("change", [retuned, moved_from_its_class, tied_to_another, twice_the_same, hooked])
+def test_a_block_that_differs_is_right(change: Callable[[Stack], None]) -> None:
+    model = stack()
+    change(model)
+    checked(model)
+
+
+class Of(Block):
+    """A block of a function of itself and its input."""
+
+    def __init__(self, function: Callable[[Block, Tensor], Any], index: int = 0) -> None:
+        super().__init__(index=index)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(self, x)
+
+
+def written_afterwards(block: Block, x: Tensor) -> Tensor:
+    """Its input is what another block returned, of which a view is written."""
+    x = x.clone() if block.index == 0 else x
+    x[:, 0].add_(1)
+    return block.first(x)
+
+
+COUNTED = {"calls": 0}
+
+
+def third(usual: Any, other: Any) -> Any:
+    """What every third call takes, of which no attribute tells."""
+    COUNTED["calls"] += 1
+    return other if COUNTED["calls"] % 4 == 3 else usual
+
+
+KEPT: list[Tensor] = []
+
+
+def past_its_arguments(block: Block, x: Tensor) -> Tensor:
+    """It reads what the block before left elsewhere."""
+    y = block.first(x) + (KEPT.pop() if KEPT and block.index else 0)
+    KEPT[:] = [x * 2] if block.index < 3 else []
+    return y
+
+
+KINDS: dict[str, Callable[[Block, Tensor], Any]] = {
+    "a constant of its own": lambda block, x: block.first(x) + torch.tensor([1.0] * 8),
+    "a constant of its number": lambda block, x: block.first(x) + torch.tensor([float(block.index)] * 8),
+    "a random state read": lambda block, x: nn.functional.dropout(block.first(x), 0.5, block.training),
+    "its argument itself": lambda block, x: x,
+    "a view of its argument": lambda block, x: x.view(-1, 8),
+    "a weight": lambda block, x: x + block.first.weight.sum(0) if block.index == 3 else block.second(x),
+    "a temporary written": lambda block, x: block.first(x).mul_(2).add_(x),
+    "the other's result written": written_afterwards,
+    "a size inside": lambda block, x: block.first(x) * x.shape[0] + torch.arange(x.shape[0])[:, None],
+    "several results, one kept": lambda block, x: block.first(x).split(4, dim=1)[0].repeat(1, 2),
+    "a test of values": lambda block, x: block.first(x) if x.sum() > 0 else block.second(x),
+    "calls with another number": lambda block, x: block.first(x) * third(1, 2),
+    "calls with another operator": lambda block, x: third(torch.relu, torch.sigmoid)(block.first(x)),
+    "calls that read another tensor": lambda block, x: block.first(x) + third(x, block.second(x)),
+    "calls with another constant": lambda block, x: block.first(x) + torch.tensor([third(1.0, 2.0)] * 8),
+    "calls that return another tensor": lambda block, x: third(*(block.first(x), block.second(x))),
+    "past its arguments": past_its_arguments,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_a_block_does_the_file_is_right(kind: str) -> None:
+    COUNTED["calls"] = 0
+    KEPT.clear()
+    checked(Stack([Of(KINDS[kind], index) for index in range(4)]).eval())
+
+
+def test_what_is_written_after_a_block_is_not_written_in_its_weights() -> None:
+    class Written(Stack):
+        def forward(self, x: Tensor) -> Tensor:
+            for block in self.blocks:
+                x = block(x)
+                x[:, :2] = 0
+            return x
+
+    checked(Written([Block(index=index) for index in range(4)]).eval())
+
+
+class UpTo(Block):
+    """It takes so many rows apart, which shows in no run that has fewer."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def forward(self, x: Tensor, most: int | None = None) -> Tensor:
+        n = min(x.shape[0], most or self.most)
+        return torch.cat([self.first(x[:n]), x[n:]])
+
+
+class Told(Stack):
+    """Its blocks are told how many."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block, most in zip(self.blocks, (10**9, 10**9, 50), strict=True):
+            x = block(x, most)
+        return x
+
+
+@pytest.mark.parametrize("model", [Stack([UpTo(10**9), UpTo(10**9), UpTo(50)]), Told([UpTo(0), UpTo(0), UpTo(0)])])
+def test_a_limit_of_one_block_is_not_that_of_another(model: nn.Module) -> None:
+    with pytest.raises(FrozenDimension, match="50"):
+        checked(model.eval())
+
+
+def test_what_a_block_keeps_may_be_read_later() -> None:
+    class Keeping(Block):
+        def forward(self, x: Tensor) -> Tensor:
+            self.kept = kept = self.first(x)
+            return self.second(kept)
+
+    class Reading(Stack):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) + self.blocks[2].kept
+
+    checked(Reading([Keeping() for _ in range(4)]).eval())
+
+
+def test_the_model_is_left_as_it_was(unseen: list[str]) -> None:
+    model = stack()
+    before = [dict(vars(module)) for module in model.modules()]
+    checked(model)
+    assert unseen
+    assert [dict(vars(module)) for module in model.modules()] == before
