@@ -69,6 +69,7 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "three ranges": three_ranges,
     "the larger": lambda x: x * max(x.shape[0], 4),
     "the first rows": lambda x: x[: min(x.shape[0], 4)],
+    "the first rows, computed": lambda x: x[: min(x.shape[0], 4)] + 1,
     "a rest": lambda x: x * 2 if x.shape[0] % 3 == 0 else x,
     "a product": lambda x: x * 2 if x.numel() > 40 else x,
     "and a value": value_and_size,
@@ -119,7 +120,6 @@ def halved(x: Tensor) -> Tensor:
 
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "other sizes": (lambda x: x if x.shape[0] > 4 else x[1:], rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused"),
-    "other sizes, computed": (lambda x: x[: min(x.shape[0], 4)] + 1, f"the test at {HERE}.*both sides is refused: the sides of the test"),
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
     "one size alone is taken": (lambda x: x if x.shape[0] == 3 else x * 2, "rows|sizes"),
