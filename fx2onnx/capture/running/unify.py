@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import sympy
 import torch
 from torch import nn
-from torch._export.utils import _bind_signature_to_inputs
 from torch.export import graph_signature as signatures
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, SymIntArgument, TensorArgument
 from torch.utils import _pytree as pytree
 
 from ...build.values import Size, python_number
 from .explain import Ambiguous, Explanations, Unexplained
+from .input_names import identifier, names_of_inputs
 from .lines import line_in
 from .notes import Made, Ref, Row, Trace, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
@@ -197,7 +196,7 @@ class Writer:
         buffers = dict(self.model.named_buffers())
         for name, tensor in state_of(self.model).items():
             kind = InputKind.BUFFER if name in buffers else InputKind.PARAMETER
-            node = self._placed(f"{'b' if name in buffers else 'p'}_{_identifier(name)}", Ref("state", name), _described(tensor))
+            node = self._placed(f"{'b' if name in buffers else 'p'}_{identifier(name)}", Ref("state", name), _described(tensor))
             persistent = name in self._persistent if name in buffers else None
             self._specs.append(InputSpec(kind, TensorArgument(node.name), name, persistent))
             if name not in self._persistent:
@@ -205,7 +204,7 @@ class Writer:
 
     def _place_inputs(self) -> None:
         leaves = pytree.tree_leaves(self.arguments)
-        for number, (leaf, name) in enumerate(zip(leaves, _names_of_inputs(self.model, self.arguments), strict=True)):
+        for number, (leaf, name) in enumerate(zip(leaves, names_of_inputs(self.model, self.arguments), strict=True)):
             if not isinstance(leaf, torch.Tensor):
                 node = self._placed(name, Ref("input", number), leaf)
                 self._inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(node.name, leaf), None))
@@ -379,26 +378,8 @@ def _described(tensor: torch.Tensor) -> Described:
     return Described.of(tuple(tensor.shape), tensor.dtype, tensor.untyped_storage()._cdata)
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
-
-
 def alike(a: Any, b: Any) -> bool:
     """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b))
     return type(a) is type(b) and (a is b or bool(a == b))
-
-
-def _names_of_inputs(model: nn.Module, arguments: Arguments) -> Iterator[str]:
-    """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them."""
-    args, kwargs = arguments
-    combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
-    for path, _ in pytree.tree_flatten_with_path(combined)[0]:
-        yield "_".join(_key(entry).lower() for entry in path)
-
-
-def _key(entry: Any) -> str:
-    if isinstance(entry, pytree.MappingKey):
-        return re.sub(r"[^a-zA-Z0-9]", "_", str(entry.key))
-    return str(entry.idx) if isinstance(entry, pytree.SequenceKey) else str(entry.name)
