@@ -55,11 +55,10 @@ def to_onnx(
         opset_version: 18 to 26, written as asked, never converted; 20 if not given.
         dynamic_shapes: the axes that move, as `torch.export.export` takes them; a string names an axis, in the file as well.
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
-        functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define.
-            Equal blocks are captured once; the report says which were proven equal, and why others were not.
-        mutations: "error" refuses a model that changes a buffer or an input (captured by running, it warns of an input, which stays as it
-            is); "outputs" makes an input of a changed buffer `running`, and returns all new values as further outputs, `running_new`.
-            The report has what the first call gets.
+        functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define. The report
+            says which blocks were proven equal, and captured once, and why others were not.
+        mutations: "error" refuses a model that changes a buffer or an input (captured by running, it warns of an input, which stays);
+            "outputs" makes an input of a changed buffer `running`, and returns all new values, `running_new`; the report has the first.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
         capture: "torch.export"; "run" runs the model at a few of its sizes and notes what it does; "auto" runs it, and takes torch.export
@@ -70,8 +69,7 @@ def to_onnx(
 
     Raises:
         UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too. OSError: `f` cannot be written.
-        CaptureError, FrozenDimension, UnsupportedOps, MutationError, NameCollision, WrongNumbers: what the model does cannot be a file. All
-            of them are `ToOnnxError`, and say where in the model and what to do.
+        ToOnnxError: what the model does cannot be a file; of its kinds each says where in the model, and what to do.
     """
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
@@ -92,11 +90,15 @@ def to_onnx(
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback)
     with ONE_AT_A_TIME, artifacts.kept():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
-        if stay := program.report.unchanged_inputs:
-            warnings.warn(_STAY.format(", ".join(stay)), stacklevel=2)
+        _warn_of(program.report.unchanged_inputs)
         if verify:
             check_numbers(program, model, args, given)
     return _saved(program, f, export_params, keep_initializers_as_inputs, external_data)
+
+
+def _warn_of(unchanged_inputs: Sequence[str]) -> None:
+    if unchanged_inputs:
+        warnings.warn(_STAY.format(", ".join(unchanged_inputs)), stacklevel=3)
 
 
 def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
