@@ -14,7 +14,7 @@ from .rewrite_calls import as_vmap, with_a_copy
 
 VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-dependent branching|FrozenDimension|only .* is exported")
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
-CHANGED = re.compile(r"the model changes (\w+)[, ]")
+CHANGED = re.compile(r"the model changes ([\w.]+)[, ]")
 STATE = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kwargs{shapes}, mutations="outputs")
 state = {{name: value.numpy() for name, value in program.report.state.items()}}  # of the first call
 results = session.run(None, {{{feeds}, **state}})  # session = onnxruntime.InferenceSession("model.onnx")
