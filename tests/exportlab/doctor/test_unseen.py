@@ -53,6 +53,12 @@ ALL = os.environ.get("EXPORTLAB_UNSEEN") == "all"
 DEFECTS = [name for name in FACTORIES if name not in HEALTHY and (ALL or Path(name).stem in OFTEN[Path(name).parent.name])]
 
 
+@pytest.fixture(autouse=True)
+def as_if_nothing_had_been_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first compilation of a process turns off the checks of distributions, for good."""
+    monkeypatch.setattr(torch.distributions.Distribution, "_validate_args", True)
+
+
 class Short(Examination):
     """The steps that find the line and try the changes, and no other."""
 
