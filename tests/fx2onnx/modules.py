@@ -1,4 +1,4 @@
-"""Modules of one function: of the module itself and an input, of two inputs, of any."""
+"""Modules of one function: of the module itself and an input, of one input, of any."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ class With(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         return self.function(self, x)
+
+
+class Of(nn.Module):
+    """A function of one input."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
 
 
 class Op(nn.Module):

@@ -13,6 +13,7 @@ from torch import nn
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
+from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
@@ -220,7 +221,7 @@ def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
     changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
     if not changed:
         return
-    memory = [leaf.untyped_storage()._cdata for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
     if len(paths) > 1 or len(set(memory)) < len(memory):
         why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
         raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")

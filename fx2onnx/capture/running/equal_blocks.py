@@ -214,7 +214,7 @@ class Notes:
         self._recorder, self._first, self._call = recorder, first, call
         self._refs = dict(zip(own, others, strict=True))
         self._memory = dict(_memory(first, call))
-        self._constants = {constant.untyped_storage()._cdata for constant in recorder.constants}
+        self._constants = {storage(constant) for constant in recorder.constants}
         self._scopes: dict[int, Scope] = {}
         self._same_constants: dict[Ref, Ref] = {}
 

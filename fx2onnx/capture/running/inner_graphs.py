@@ -13,6 +13,7 @@ import torch
 from torch._higher_order_ops import utils as hop_utils
 from torch.utils import _pytree as pytree
 
+from ...blocks.sharing import storage
 from ...build.values import Size
 from .effects import written
 from .notes import Ref, Trace
@@ -110,7 +111,7 @@ class InnerWriter(Writer):
     def operand(self, ref: Ref, tensor: torch.Tensor, sizes: Sizes) -> None:
         """Make a placeholder, unless there is one."""
         if ref not in self._nodes:
-            self._placed(f"operand_{ref.key}", ref, Described.of(sizes, tensor.dtype, tensor.untyped_storage()._cdata))
+            self._placed(f"operand_{ref.key}", ref, Described.of(sizes, tensor.dtype, storage(tensor)))
 
     def module(self, trace: Trace, count: int) -> torch.fx.GraphModule:
         """Return the graph, once the function has returned: its placeholders, as many as there are operands, stand first."""
@@ -158,8 +159,8 @@ class Inner:
             raise self._recorder.refusal(f"a function that {self._op} takes returns more than tensors")
         self.traces.append(Trace(recorder.rows, [recorder.ref(leaf) for leaf in leaves], spec, []))
         self.answers.append(leaves)
-        outside = {_memory(tensor) for tensor in (*operands, *self.further.values())}
-        self._may_return_an_operand |= any(_memory(leaf) in outside for leaf in leaves)
+        outside = {storage(tensor) for tensor in (*operands, *self.further.values())}
+        self._may_return_an_operand |= any(storage(leaf) in outside for leaf in leaves)
 
     def _write(self) -> None:
         count = len(self._tensors) + len(self.further)
@@ -191,10 +192,6 @@ class Inner:
         self._recorder.note(self._op, args, made, list(sizes))
         spec = self.traces[number].spec
         return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
-
-
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
 
 
 @hop.cond.py_impl(Recorder)

@@ -15,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...blocks.sharing import storage
 from ...build.values import expression
 from ...errors import first_sentence
 from .as_written import COPIES
@@ -97,11 +98,11 @@ class Recorder(ProxyTorchDispatchMode):
         if tensor.layout == torch.strided and type(tensor) in PLAIN:
             self._by_layout.setdefault(_layout(tensor), ref)
         if given_as and tensor.layout == torch.strided:
-            self._given.setdefault(tensor.untyped_storage()._cdata, given_as)
+            self._given.setdefault(storage(tensor), given_as)
 
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from; one that no call has made is a constant."""
-        if self._stale and _memory(tensor) in self._stale:
+        if self._stale and storage(tensor) in self._stale:
             raise self.refusal("what is read may have been changed by a write into its contiguous copy, or the copy by one into it,")
         found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
         return found if found is not None else self._constant(tensor)
@@ -233,7 +234,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
         """Refuse from here on whatever writes into the memory of this tensor."""
-        self._given.setdefault(tensor.untyped_storage()._cdata, since)
+        self._given.setdefault(storage(tensor), since)
 
     def _tell(self, follower: Follower, row: Row) -> None:
         assert self._scopes is not None
@@ -263,10 +264,10 @@ class Recorder(ProxyTorchDispatchMode):
         row = Row(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
         row.made.append(self._made(made, Ref("row", len(self.rows))))
         self.rows.append(row)
-        if tensor.is_contiguous() and (name := self._given.get(_memory(tensor))) is not None:
+        if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
             self.is_not_to_be_written(made, name)
         for one, other in ((tensor, made), (made, tensor)):
-            self._twins.setdefault(_memory(one), []).append(_memory(other))
+            self._twins.setdefault(storage(one), []).append(storage(other))
         if self.follower is not None:
             self._tell(self.follower, row)
         return made
@@ -279,7 +280,7 @@ class Recorder(ProxyTorchDispatchMode):
         if id(result) not in self._refs:
             self.place(result, ref)
         self._by_layout[_layout(result)] = self._refs[id(result)]
-        return Made(tuple(result.shape), result.dtype, result.untyped_storage()._cdata, result.stride())
+        return Made(tuple(result.shape), result.dtype, storage(result), result.stride())
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or changes what was there before."""
@@ -292,18 +293,14 @@ class Recorder(ProxyTorchDispatchMode):
         if decides_a_size(func, args, kwargs):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in written(func, args, kwargs):
-            if (name := self._given.get(tensor.untyped_storage()._cdata)) is not None:
+            if (name := self._given.get(storage(tensor))) is not None:
                 raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
-            self.changed.update(number for number, given in self.inputs.items() if _memory(given) == _memory(tensor))
-            self._stale.update(self._twins.get(_memory(tensor), ()))
-
-
-def _memory(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+            self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
+            self._stale.update(self._twins.get(storage(tensor), ()))
 
 
 def _layout(tensor: torch.Tensor) -> Any:
-    return tensor.untyped_storage()._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+    return storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
 def trace(

@@ -15,6 +15,7 @@ from torch.export import graph_signature as signatures
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, SymIntArgument, TensorArgument
 from torch.utils import _pytree as pytree
 
+from ...blocks.sharing import storage
 from ...build.values import Size, python_number
 from .explain import Ambiguous, Explanations, Unexplained
 from .input_names import identifier, names_of_inputs
@@ -74,7 +75,7 @@ class Writer:
         """Watch the run: its sizes are symbols from here on."""
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
-            self._nodes[Ref("input", number)].meta["val"].memory = tensor.untyped_storage()._cdata
+            self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
         with Tracked(recorder, self.axes.environment):
             yield
 
@@ -210,7 +211,7 @@ class Writer:
                 self._inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(node.name, leaf), None))
                 continue
             sizes = tuple(self.axes.sizes.get((id(leaf), axis), size) for axis, size in enumerate(leaf.shape))
-            node = self._placed(name, Ref("input", number), Described.of(sizes, leaf.dtype, leaf.untyped_storage()._cdata))
+            node = self._placed(name, Ref("input", number), Described.of(sizes, leaf.dtype, storage(leaf)))
             self._inputs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name), None))
 
     def _nodes_before_calls(self) -> torch.fx.Node:
@@ -375,7 +376,7 @@ def _has_symbols(leaves: Sequence[Any]) -> bool:
 
 
 def _described(tensor: torch.Tensor) -> Described:
-    return Described.of(tuple(tensor.shape), tensor.dtype, tensor.untyped_storage()._cdata)
+    return Described.of(tuple(tensor.shape), tensor.dtype, storage(tensor))
 
 
 def alike(a: Any, b: Any) -> bool:

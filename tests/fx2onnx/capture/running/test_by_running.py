@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from modules import Of
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.modules import module as hooks
@@ -24,17 +25,6 @@ from fx2onnx.errors import FrozenDimension, UnsupportedArgument
 ROWS = ({0: "rows"},)
 NEVER_RUN = (1, 2, 7, 129)
 HERE = r"\S*test_by_running\.py:\d+ in "
-
-
-class Of(nn.Module):
-    """A function of one input."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> Any:
-        return self.function(x)
 
 
 def caught(x: Tensor) -> Tensor:

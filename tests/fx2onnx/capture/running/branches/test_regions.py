@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from modules import Of
 from torch import Tensor, nn
 
 from exportlab import verify
@@ -18,17 +19,6 @@ from fx2onnx.errors import FrozenDimension
 HERE = r"\S*test_regions\.py:\d+ in "
 ROWS = ({0: "rows"},)
 SIZES = (1, 2, 3, 4, 5, 6, 9, 10, 11, 64, 101)
-
-
-class Of(nn.Module):
-    """A function of one input."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> Any:
-        return self.function(x)
 
 
 def three_ranges(x: Tensor) -> Tensor:
