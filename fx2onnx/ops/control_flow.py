@@ -9,10 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL
+from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import all_made, closed, described, dtypes_of, inlined, inputs_of, typed
 from ..build.tensor import Operand
+from ..build.turns import turns
+from ..build.values import Number, sizes_of
 from ..errors import Untranslated
 from ..translate.registry import translates
 
@@ -57,6 +59,21 @@ def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Operand]) -
     return closed(
         inner, "body", [described(g, "turn", 0), described(g, "goes_on", True), *inputs], [goes_on, *carried], [BOOL, *dtypes_of(fakes)]
     )
+
+
+@translates(turns)
+def turns_(g: Graph, body: Module, count: Number, first: int, carried: Sequence[Operand], extra: Sequence[Operand] = ()) -> list[Tensor]:
+    """turns(body, count, first, carried, extra) → Loop, which is right without any turn, as Scan is not."""
+    fakes = g.at.meta["val"]
+    inner = g.child()
+    inputs = inputs_of(g, body, len(carried))
+    at = described(g, "turn", 0)
+    results = g.subgraph(inner, body, [*inputs, inner.Add(at, first) if first else at, *extra])
+    goes_on = described(g, "goes_on", True)
+    turn = closed(inner, "body", [at, goes_on, *inputs], [goes_on, *results], [BOOL, *dtypes_of(fakes)])
+    made = typed(g.Loop(g.scalar(count, INT64), g.const(True, BOOL), *carried, outputs=len(fakes), body=turn), fakes)
+    rows = zip(made[len(carried) :], fakes[len(carried) :], strict=True)
+    return [*made[: len(carried)], *(g.Reshape(row, list(sizes_of(fake)), allowzero=1) for row, fake in rows)]
 
 
 @translates(hop.scan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,12 +27,15 @@ from .branches.regions import Regions
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
+from .loops.places import Place, Places, moving
+from .loops.replay import check_lengths, lengths, long_enough
+from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
 from .refusal import CannotRun, LeftOut, NeverRuns, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
-from .trace import trace
+from .trace import Watch, trace
 from .unify import Arguments, Writer, first_difference
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -83,7 +87,7 @@ def _captured(
     _check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
-    limits = (*regions.limits, *joined.limits)
+    limits = (*regions.limits, *joined.limits, *program.limits)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 
 
@@ -130,6 +134,7 @@ class Runs:
         self.refused: dict[str, str] = {}
         self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.small: tuple[Setting, str] | None = None  # at which the model does something else, and what
+        self.places: frozenset[Place] = frozenset()  # of loops that follow a size
 
     def program(self) -> tuple[RunProgram, Exception | None]:
         """Return the program that explains all runs, and what all of them raise.
@@ -137,8 +142,10 @@ class Runs:
         Raises:
             CannotRun: there is none.
         """
-        for setting in self.axes.settings():
+        for setting in lengths(self.axes) if self.places else self.axes.settings():
             self._run(setting)
+        if not self.places and (places := self._moving_loops()):
+            return self._rolled(places)
         if self.deliberate and not self.traces and self.axes.conditions:
             self._note_tests()
             raise NeverRuns(self.deliberate)
@@ -168,7 +175,8 @@ class Runs:
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         try:
-            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), self.blocks.noted)
+            watch = self._watch(self.axes.environment)
+            found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)
             if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
                 raise CannotRun(f"at some sizes only it raises {type(error).__name__}: {first_sentence(error)}")
             return writer.program(found), found.ended
@@ -178,14 +186,19 @@ class Runs:
             raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
     def _script(self) -> Script:
-        return Script(self.answers, self.reads)
+        return Script(self.answers, self.reads and not self.places)
+
+    def _watch(self, environment: Any = None) -> Watch:
+        """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
+        return Loops(self.places, environment).watch if self.places else self.blocks.noted
 
     def _run(self, setting: Setting) -> None:
         if setting in self.settings or (setting and setting == self.axes.example):
             return
         script = self._script()
         try:
-            found = trace(self.model, self.axes.at(self.arguments, setting, len(self.traces) + 1), script=script, blocks=self.blocks.noted)
+            arguments = self.axes.at(self.arguments, setting, len(self.traces) + 1)
+            found = trace(self.model, arguments, script=script, watch=self._watch())
         except ToOnnxError:
             raise
         except Exception as error:
@@ -203,6 +216,28 @@ class Runs:
             return
         self.settings.append(setting)
         self.traces.append(found)
+
+    def _moving_loops(self) -> frozenset[Place]:
+        """Where the model loops more often at larger sizes; nowhere if all runs make the same calls."""
+        if self.small is None and all(first_difference(self.traces[0], other) is None for other in self.traces[1:]):
+            return frozenset()
+        one, other = Places(), Places()
+        for places, setting in zip((one, other), lengths(self.axes), strict=False):
+            try:
+                trace(self.model, self.axes.at(self.arguments, setting), script=Script(self.answers), watch=places.watch)
+            except ToOnnxError:
+                raise
+            except Exception:  # noqa: BLE001 - a size that the model does not take
+                return frozenset()
+        return moving(one, other)
+
+    def _rolled(self, places: frozenset[Place]) -> tuple[RunProgram, Exception | None]:
+        """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
+        runs = Runs(self.model, long_enough(self.axes), self.arguments)
+        runs.places = places
+        program, ended = runs.program()
+        self.answers, self.small = runs.answers, None
+        return replace(program, limits=check_lengths(program, self.model, self.axes)), ended
 
     def _run_further(self, setting: Setting) -> None:
         before = len(self.settings)

@@ -14,13 +14,13 @@ OWN_FOLDER = str(Path(__file__).parent)
 
 def line_of(frame: Any) -> str:
     """Return `file.py:14 in forward` of the innermost frame outside torch and of this package."""
-    found = _outside(frame)
+    found = outside(frame)
     return f"{shown_path(found.f_code.co_filename)}:{found.f_lineno} in {found.f_code.co_name}" if found is not None else "an unknown line"
 
 
 def frame_text(frame: Any) -> str:
     """Return the innermost frame outside torch as a traceback has it."""
-    found = _outside(frame)
+    found = outside(frame)
     return f'File "{found.f_code.co_filename}", line {found.f_lineno}, in {found.f_code.co_name}' if found is not None else ""
 
 
@@ -30,7 +30,8 @@ def line_in(text: str) -> str:
     return f"{shown_path(found['path'])}:{found['line']} in {found['name']}" if found else "an unknown line"
 
 
-def _outside(frame: Any) -> Any:
+def outside(frame: Any) -> Any:
+    """Return the innermost frame from this one on that is neither torch's nor of this folder."""
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
     return frame

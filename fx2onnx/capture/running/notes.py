@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +22,7 @@ class Ref(NamedTuple):
     kind: str
     key: int | str
     part: int = 0
+    turns: tuple[tuple[Any, int], ...] = ()  # of loops, in which it was made, where those are told apart
 
 
 class Made(NamedTuple):
@@ -43,6 +46,8 @@ class Row:
     line: str = ""
     scope: Scope = field(default_factory=dict)
     sizes: list[Any] | None = None  # of what it returned, where they are known already
+    turns: Mapping[int, int] = field(default_factory=dict)  # the number of the turn, of each loop around it
+    later: list[tuple[Mapping[int, int], list[Any]]] = field(default_factory=list)  # those of further turns, and their leaves
 
     @property
     def kind(self) -> Any:
@@ -61,6 +66,7 @@ class Trace:
     ended: Exception | None = None
     name: str = ""  # of its graph, where an operator takes it as a function
     changed: frozenset[int] = frozenset()  # the inputs that it writes into
+    loops: Sequence[Any] = ()
 
 
 def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
@@ -83,6 +89,13 @@ def plain(leaf: Any) -> Any:
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two tensors are the same, where NaN is NaN."""
     return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return type(a) is type(b) and (a is b or bool(a == b))
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:

@@ -58,6 +58,7 @@ class RunProgram:
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]]
     changed_inputs: tuple[str, ...] = ()
     range_constraints: Mapping[Any, Any] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()  # what the module takes, and this does not
 
     @property
     def graph(self) -> torch.fx.Graph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._export.utils import _compiling_state_context
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ...blocks.sharing import storage
 from ...build.values import expression
@@ -30,6 +30,7 @@ from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 COPY = "a contiguous copy"
+Watch: TypeAlias = "Callable[[Recorder], AbstractContextManager[Any]]"
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
 
@@ -65,6 +66,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
         self.has_failed = False  # whether an operator raised
+        self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
         self._kept: list[torch.Tensor] = []
         self._unseen = 0
@@ -116,9 +118,24 @@ class Recorder(ProxyTorchDispatchMode):
             raise self.refusal(f"a {type(tensor).__name__} is made where runs do not show it")
         if self.made_of is not None:
             self.formulas[len(self.constants)] = self.made_of
-        self.constants.append(tensor)
-        self.place(tensor, Ref("constant", len(self.constants) - 1), "a constant")
-        return Ref("constant", len(self.constants) - 1)
+        number = len(self.constants) if self.loops is None else self._number_of_equal(tensor)
+        if number == len(self.constants):
+            self.constants.append(tensor)
+        self.place(tensor, Ref("constant", number), "a constant")
+        return Ref("constant", number)
+
+    def _number_of_equal(self, tensor: torch.Tensor) -> int:
+        """The number of the constant that holds the same: each turn of a loop makes one."""
+        if self.made_of is not None:
+            raise self.refusal("a tensor is made of sizes in a model whose loops follow a size,")
+        with _disable_current_modes():
+            same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
+            return next(same, len(self.constants))
+
+    def seen(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from, as what follows all loops sees it."""
+        ref = self.ref(tensor)
+        return self.loops.seen(ref) if self.loops is not None else ref
 
     @property
     def place_now(self) -> tuple[int, int]:
@@ -180,15 +197,23 @@ class Recorder(ProxyTorchDispatchMode):
             return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
         leaves, spec = flattened(args, kwargs)
-        told = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        if self.loops is not None:
+            told, told_spec = self.loops.told(args, kwargs)
+        else:
+            told, told_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
         if self.follower is not None:
             told = [expression(leaf) for leaf in told]
             args, kwargs = unflattened(list(map(plain, leaves)), spec)
         out = self._called(func, args, kwargs)
-        row = Row(func, told, spec, [], isinstance(out, (tuple, list)))
+        row = Row(func, told, told_spec, [], isinstance(out, (tuple, list)))
+        number, turns = (self.loops.position, self.loops.stamp()) if self.loops is not None else (len(self.rows), ())
         for part, result in enumerate(out if row.many else (out,)):
-            row.made.append(self._made(result, Ref("row", len(self.rows), part)))
-        self.rows.append(row)
+            writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
+            row.made.append(self._made(result, self.ref(result) if writes else Ref("row", number, part, turns)))
+        if self.loops is not None and not self.loops.take(row):
+            return out  # an earlier turn has made it as well
+        if self.loops is None:
+            self.rows.append(row)
         if self.follower is not None:
             self._tell(self.follower, row)
         return out
@@ -206,6 +231,8 @@ class Recorder(ProxyTorchDispatchMode):
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         """The answer to a test of a value, which is noted."""
+        if self.loops is not None:
+            raise self.refusal("a value is tested in a model whose loops follow a size,")
         ref = self.ref(tensor)
         if (known := self._script.known(ref, self.rows)) is not None:
             return known
@@ -220,6 +247,8 @@ class Recorder(ProxyTorchDispatchMode):
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
         """Note a call that was made already, of an operator with graphs of its own."""
+        if self.loops is not None:
+            raise self.refusal(f"{op} is called in a model whose loops follow a size,")
         leaves, spec = pytree.tree_flatten((args, {}))
         row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
         row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
@@ -229,7 +258,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
         """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
-        known = self.follower.known.get(self.ref(tensor)) if self.follower is not None else None
+        known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
         return tuple(tensor.shape) if known is None else known
 
     def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
@@ -253,7 +282,7 @@ class Recorder(ProxyTorchDispatchMode):
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
         """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
         ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
-        if COPIES.get():
+        if COPIES.get() and self.loops is None:
             return self._copied(tensor, ref, made)
         self.place(made, ref, COPY)
         self._by_layout[_layout(made)] = ref
@@ -308,14 +337,14 @@ def trace(
     arguments: tuple[tuple[Any, ...], dict[str, Any]],
     follower: Follower | None = None,
     script: Script | None = None,
-    blocks: Callable[[Recorder], AbstractContextManager[Any]] | None = None,
+    watch: Watch | None = None,
 ) -> Trace:
     """Run a module on arguments that are its own to keep, and return what it did.
 
     Args:
         follower: is told of each call as it is made, with its line and the modules around it.
         script: answers the tests of values.
-        blocks: notes calls of equal blocks.
+        watch: watches loops, or equal blocks.
 
     Raises:
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
@@ -334,7 +363,7 @@ def trace(
             stack.enter_context(Numbers(recorder) if script.reads else nullcontext())
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
-            stack.enter_context(blocks(recorder) if blocks else nullcontext())
+            stack.enter_context(watch(recorder) if watch else nullcontext())
             answers = model(*args, **kwargs)
     except Exception as error:
         if recorder.refused is not None:
@@ -348,5 +377,6 @@ def trace(
     for leaf in leaves:
         if isinstance(leaf, Number):
             leaf.refuse("the caller, as a result of the model,")
-    returned = [recorder.ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
-    return Trace(recorder.rows, returned, spec, recorder.constants, changed=frozenset(recorder.changed))
+    returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
+    changed, found = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found)

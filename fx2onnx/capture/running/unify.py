@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +15,15 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec,
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
-from ...build.values import Size, python_number
+from ...build.values import Size, expression, python_number
 from .explain import Ambiguous, Explanations, Unexplained
 from .input_names import identifier, names_of_inputs
 from .lines import line_in
-from .notes import Made, Ref, Row, Trace, equal, state_of, unflattened
+from .loops.checks import check_leaves, check_tests, is_counted
+from .loops.lists import every_turn
+from .loops.rolling import rolled
+from .loops.turns import EVERY, Loop
+from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram
 from .refusal import CannotRun, LeftOut
@@ -160,6 +163,7 @@ class Writer:
             CannotRun: another run calls more, or what is returned differs.
         """
         outputs = self._finished(trace)
+        self._roll(trace)
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
         spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
         module = self._module(any(row.op is TEST for row in trace.rows))
@@ -171,6 +175,14 @@ class Writer:
             if len(other.rows) > len(self._rows):
                 raise self._difference(None, other.rows[len(self._rows)], run)
         return self._returned(trace)
+
+    def _roll(self, trace: Trace) -> None:
+        """Put one call in the place of the turns of each loop."""
+        for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
+            if not self.sizes.give(expression(loops[0].size), tuple(loop.turns for loop in loops)):
+                raise CannotRun(f"the number of turns of the loop at {loops[0].line} is not {loops[0].size} at other sizes")
+        check_tests(self.axes.environment, trace.loops, self.axes.ranges)
+        self.modules.update(rolled(self.graph, self._rows, trace.loops, self.axes.environment))
 
     def _module(self, has_tests: bool) -> torch.fx.GraphModule:
         if not has_tests:
@@ -258,6 +270,7 @@ class Writer:
         return node
 
     def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:
+        check_leaves(row, others, self.sizes.settings[1:], self._loops)
         leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
         args, kwargs = unflattened(leaves, row.spec)
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
@@ -284,6 +297,8 @@ class Writer:
             if any(value != first for value in values):
                 raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
             return self._node(first)
+        if is_counted(first, self._loops):
+            return first
         if isinstance(first, sympy.Basic):
             if self.sizes.learn(first, values[1:]):
                 return first
@@ -297,7 +312,15 @@ class Writer:
             raise CannotRun(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
         return first
 
+    @property
+    def _loops(self) -> Sequence[Loop]:
+        return self._recorder.loops.found if self._recorder.loops is not None else ()
+
     def _node(self, ref: Ref) -> torch.fx.Node:
+        if ref.kind in EVERY and ref not in self._nodes:
+            one = self._node(Ref("row", ref.key, ref.part))
+            self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind))
+            self._nodes[ref].meta.update(one.meta)
         if ref.kind == "constant" and ref not in self._nodes:
             return self._constant(ref)
         if ref not in self._nodes:
@@ -377,10 +400,3 @@ def _has_symbols(leaves: Sequence[Any]) -> bool:
 
 def _described(tensor: torch.Tensor) -> Described:
     return Described.of(tuple(tensor.shape), tensor.dtype, storage(tensor))
-
-
-def alike(a: Any, b: Any) -> bool:
-    """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    return type(a) is type(b) and (a is b or bool(a == b))

@@ -17,12 +17,12 @@ from torch.utils import _pytree as pytree
 from ....build.values import Size, expression
 from ....errors import first_sentence
 from ..lines import line_in
-from ..notes import equal
+from ..notes import alike, equal
 from ..program import Described, RunProgram
 from ..refusal import CannotRun
 from ..sample import Axes, shown
 from ..script import TEST
-from ..unify import alike, argument_of
+from ..unify import argument_of
 from .paths import Path
 from .scope import Node, Scope
 

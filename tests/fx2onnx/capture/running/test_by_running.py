@@ -101,8 +101,6 @@ REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "the length in bits": (lambda x: x if x.shape[0].bit_length() > 8 else -x, "is the constant 2 after .*" + HERE),
     "the numbers of a shape": (lambda x: x if x.shape.numel() > 1000 else -x, "is the constant 2 after .*" + HERE),
     "a key": (lambda x: {300: x}.get(x.shape[0], -x), "unhashable"),
-    "a turn for each row": (lambda x: sum(row for row in x), "depends on its sizes: aten.unbind.int at .*" + HERE),
-    "turns of a range": (lambda x: sum(x[i] for i in range(x.shape[0])), "depends on its sizes"),
     "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
 }
 

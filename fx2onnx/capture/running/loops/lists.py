@@ -1,0 +1,168 @@
+"""Lists that the turns of a loop fill: where values are made in a turn, and `stack` and `cat` of those of all turns."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeAlias
+
+import torch
+
+from ....build.values import Size
+from ..lines import line_in
+from ..program import Described
+from ..refusal import CannotRun
+
+aten = torch.ops.aten
+Node = torch.fx.Node
+Key: TypeAlias = tuple[int, Any]  # which call of a turn, and which of its results
+MEMORY = count(-1, -1)  # of what no run has made
+
+
+def every_turn(value: Any, kind: str) -> Any:
+    """Stand, in a list, for the value that each turn but the first has added to it; it is never called."""
+    raise NotImplementedError(f"{value} of {kind}")
+
+
+class Turn:
+    """The calls of one turn, and where in it a node is made."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = nodes
+        self._places = {node: place for place, node in enumerate(nodes)}
+
+    def key(self, node: Node) -> Key | None:
+        """Return where a node is made; None if it is made elsewhere."""
+        if node in self._places:
+            return self._places[node], None
+        if node.target is operator.getitem and node.args[0] in self._places:
+            return self._places[node.args[0]], node.args[1]  # type: ignore[index]
+        return None
+
+    def results(self) -> Iterator[Node]:
+        """Yield the calls, and their parts that are read."""
+        for node in self.nodes:
+            yield node
+            yield from (user for user in node.users if user.target is operator.getitem and user.args[0] is node)
+
+
+class Inserted:
+    """Adds nodes one after the other, behind one of a graph."""
+
+    def __init__(self, graph: torch.fx.Graph, node: Node) -> None:
+        self.graph, self.last, self._meta = graph, node, {key: value for key, value in node.meta.items() if key != "val"}
+
+    def add(self, target: Any, args: tuple[Any, ...], value: Any) -> Node:
+        """Add a call that returns what is described so."""
+        with self.graph.inserting_after(self.last):
+            self.last = self.graph.call_function(target, args)
+        self.last.meta.update(self._meta, val=value)
+        return self.last
+
+
+class Listed:
+    """A `stack` or `cat` of a list to which every turn has added a value.
+
+    Args:
+        first: the first turn, where the loop has it inside.
+        stacked: what the loop returns of all its turns.
+    """
+
+    def __init__(self, reader: Node, first: Turn | None, third: Turn, stacked: Mapping[Key, Node]) -> None:
+        self.reader, self.first, self.third, self.stacked = reader, first, third, stacked
+        arguments: Any = (*reader.args, reader.kwargs.get("dim", 0))
+        self.parts, self.dim = list(arguments[0]), arguments[1]
+        self.value = reader.meta["val"]
+        self.added = Inserted(reader.graph, reader)
+
+    def rewrite(self) -> None:
+        """Put calls in its place that read all values as one.
+
+        Raises:
+            CannotRun: it is another operator.
+        """
+        if self.reader.target not in (aten.stack.default, aten.cat.default):
+            raise CannotRun(f"{self.reader.target} of a list that a loop fills, at {line_in(self.reader.meta['stack_trace'])}")
+        self.dim %= len(self.value.sizes)
+        whole, stacks = self._whole(), self.reader.target is aten.stack.default
+        if stacks and self.dim:
+            whole = self.added.add(aten.permute.default, (whole, _moved(len(self.value.sizes), self.dim)), self.value)
+        whole.meta.update(self.reader.meta, val=self.value)
+        self.reader.replace_all_uses_with(whole)
+        self.reader.graph.erase_node(self.reader)
+
+    def _whole(self) -> Node:
+        """All values, one after the other: what is stacked along the first axis."""
+        pieces = [self._piece(place) for place in range(len(self.parts)) if not self._is_covered(place)]
+        if len(pieces) == 1:
+            return pieces[0]
+        sizes, dim = list(self.value.sizes), self.dim
+        if self.reader.target is aten.stack.default:
+            sizes, dim = [sizes[dim], *sizes[:dim], *sizes[dim + 1 :]], 0
+        return self.added.add(aten.cat.default, (pieces, dim), fresh(Described.of(sizes, self.value.dtype, 0)))
+
+    def _every(self, place: int) -> Key | None:
+        part: Any = self.parts[place] if 0 <= place < len(self.parts) else None
+        return self.third.key(part.args[0]) if part is not None and part.target is every_turn else None
+
+    def _kind(self, place: int) -> Any:
+        return self.parts[place].args[1]
+
+    def _is_covered(self, place: int) -> bool:
+        """Whether this is the value of the first turn, beside those of all others, of a loop that has the first turn inside."""
+        key = self.first.key(self.parts[place]) if self.first is not None else None
+        if key is None:
+            return False
+        return (self._every(place + 1) == key and self._kind(place + 1) == "every") or (
+            self._every(place - 1) == key and self._kind(place - 1) == "flipped"
+        )
+
+    def _piece(self, place: int) -> Node:
+        key, stacks = self._every(place), self.reader.target is aten.stack.default
+        if key is None:
+            part: Node = self.parts[place]
+            sizes = part.meta["val"].sizes
+            value = Described.of((1, *sizes), part.meta["val"].dtype, part.meta["val"].memory)
+            return self.added.add(aten.unsqueeze.default, (part, 0), value) if stacks else part
+        node, (first, *rest) = self.stacked[key], self.stacked[key].meta["val"].sizes
+        beside = place - 1 if self._kind(place) == "every" else place + 1
+        if self.first is not None and not (0 <= beside < len(self.parts) and self._is_covered(beside)):
+            node, first = self.added.add(aten.slice.Tensor, (node, 0, 1, 2**63 - 1), _fresh_of(node, (first - 1, *rest))), first - 1
+        if self._kind(place) == "flipped":
+            node = self.added.add(aten.flip.default, (node, [0]), _fresh_of(node, (first, *rest)))
+        return node if stacks else self._flat(node, first, rest)
+
+    def _flat(self, node: Node, first: Size, rest: list[Size]) -> Node:
+        """(turns, …, size, …) as (…, turns * size, …)."""
+        if self.dim:
+            sizes = [*rest[: self.dim], first, *rest[self.dim :]]
+            node = self.added.add(aten.permute.default, (node, _moved(len(sizes), self.dim)), _fresh_of(node, sizes))
+        sizes = [*rest[: self.dim], first * rest[self.dim], *rest[self.dim + 1 :]]
+        return self.added.add(aten.reshape.default, (node, sizes), _fresh_of(node, sizes))
+
+
+def _moved(axes: int, to: int) -> list[int]:
+    """The order of axes that brings the first one to another place."""
+    return [*range(1, to + 1), 0, *range(to + 1, axes)]
+
+
+def fresh(value: Described, *before: Size) -> Described:
+    """Return the same description, with sizes before its own, in memory that nothing else shows."""
+    return Described.of((*before, *value.sizes), value.dtype, next(MEMORY))
+
+
+def _fresh_of(node: Node, sizes: Sequence[Size]) -> Described:
+    return Described.of(sizes, node.meta["val"].dtype, next(MEMORY))
+
+
+def listed_beside_every(user: Node, node: Node, first: Turn, third: Turn) -> bool:
+    """Return whether a node is read in lists only, beside the values that all further turns have made in the same place."""
+    if user.target not in (aten.stack.default, aten.cat.default):
+        return False
+    parts: Any = user.args[0]
+    for place, part in enumerate(parts):
+        beside = [parts[at] for at in (place - 1, place + 1) if 0 <= at < len(parts)]
+        if part is node and not any(other.target is every_turn and third.key(other.args[0]) == first.key(node) for other in beside):
+            return False
+    return True

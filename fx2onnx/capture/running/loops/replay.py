@@ -1,0 +1,124 @@
+"""The graph of a program, called as torch would: held against the model at lengths at which its loops have few turns, and none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import sympy
+import torch
+from torch import nn
+from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
+
+from ....build.turns import turns
+from ....build.values import expression, python_number
+from ..program import RunProgram
+from ..refusal import CannotRun
+from ..sample import Axes, Setting, shown
+
+FEW = (1, 2, 3)
+NONE = 0
+LEAST = 12
+LONG = 50
+
+
+def long_enough(axes: Axes) -> Axes:
+    """Return the same axes with an example at which a loop along any of them has some turns."""
+    return replace(axes, example=axes.within({symbol: max(size, LEAST + i) for i, (symbol, size) in enumerate(axes.example.items())}))
+
+
+def lengths(axes: Axes) -> Iterator[Setting]:
+    """Yield the settings at which loops are run: those of any module but the least, and a long one."""
+    least = axes.within(dict.fromkeys(axes.example, LEAST))
+    for setting in long_enough(axes).settings():
+        if all(size >= least[symbol] for symbol, size in setting.items()):
+            yield setting
+    yield axes.within({symbol: LONG + 2 * i for i, symbol in enumerate(axes.example)})
+
+
+class Replay(torch.fx.Interpreter):
+    """Calls a graph whose arguments hold sizes as expressions."""
+
+    def __init__(self, module: torch.fx.GraphModule, numbers: Mapping[sympy.Symbol, int]) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self._numbers = dict(numbers)
+
+    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Take an argument; the number of a turn is one."""
+        value = super().placeholder(target, args, kwargs)
+        node = next(node for node in self.module.graph.find_nodes(op="placeholder") if node.target == target)  # type: ignore[union-attr, operator]
+        if isinstance(node.meta["val"], torch.SymInt):
+            self._numbers[expression(node.meta["val"])] = value
+        return value
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        """Make a call; a loop without any turn returns what it is given, and lists as empty as their sizes say."""
+        if n.target is not turns:
+            return super().run_node(n)
+        body, number, first, carried, extra = self._plain(self.fetch_args_kwargs_from_env(n)[0])
+        if number > 0:
+            return turns(lambda *given: Replay(body, self._numbers).run(*given), number, first, carried, extra)
+        rows = n.meta["val"][len(carried) :]
+        return [*carried, *(torch.empty([max(size, 0) for size in self._plain(value.sizes)], dtype=value.dtype) for value in rows)]
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """Make a call."""
+        return super().call_function(target, *self._plain((args, kwargs)))
+
+    def _plain(self, tree: Any) -> Any:
+        return pytree.tree_map_only(sympy.Basic, lambda number: python_number(number.subs(self._numbers)), tree)
+
+
+def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[str, ...]:
+    """Hold a program with loops against its model where these have few turns, or none.
+
+    Returns:
+        What the model takes and the program does not; nothing if there is nothing.
+
+    Raises:
+        CannotRun: they differ.
+    """
+    limits: tuple[str, ...] = ()
+    for size in (NONE, *FEW):
+        setting = dict.fromkeys(axes.example, size)
+        if size and setting != axes.within(setting):
+            continue
+        arguments = axes.at(program.example_inputs, setting, run=1)
+        try:
+            wanted = _leaves(model(*arguments[0], **arguments[1]))
+        except Exception:  # noqa: BLE001 - a size that the model does not take
+            continue
+        found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
+        if found is None and size == NONE:
+            limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read",)
+            continue
+        if found is None or not all(map(_equal, wanted, found)):
+            raise CannotRun(f"its loops, rolled up, give something else at {shown(setting)}")
+    return limits
+
+
+def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
+    try:
+        with torch.random.fork_rng(devices=()), torch.no_grad():
+            return _leaves(Replay(program.graph_module, setting).run(*_inputs(program, arguments)))
+    except (RuntimeError, IndexError):
+        return None
+
+
+def _leaves(returned: Any) -> list[Any]:
+    return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves(returned)]
+
+
+def _inputs(program: RunProgram, arguments: Any) -> Iterator[Any]:
+    given = iter(pytree.tree_leaves(arguments))
+    for spec in program.graph_signature.input_specs:
+        held = program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
+        yield next(given) if spec.kind == InputKind.USER_INPUT else held[str(spec.target)]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if not isinstance(one, torch.Tensor):
+        return bool(one == other)
+    return one.shape == other.shape and one.dtype == other.dtype and torch.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
