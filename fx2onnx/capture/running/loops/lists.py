@@ -84,6 +84,8 @@ class Listed:
         """
         if self.reader.target not in (aten.stack.default, aten.cat.default):
             raise CannotRun(f"{self.reader.target} of a list that a loop fills, at {line_in(self.reader.meta['stack_trace'])}")
+        if any(part.target is every_turn and self._every(place) is None for place, part in enumerate(self.parts)):
+            raise CannotRun(f"a list that two loops fill is read at {line_in(self.reader.meta['stack_trace'])}")
         self.dim %= len(self.value.sizes)
         whole, stacks = self._whole(), self.reader.target is aten.stack.default
         if stacks and self.dim:

@@ -18,7 +18,8 @@ from ..program import RunProgram
 from ..refusal import CannotRun
 from ..sample import Axes, Setting, shown
 
-FEW = (1, 2, 3)
+FEW = (1, 2, 3, 6)
+FURTHEST = 70
 NONE = 0
 LEAST = 12
 LONG = 50
@@ -81,22 +82,34 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
         CannotRun: they differ.
     """
     limits: tuple[str, ...] = ()
-    for size in (NONE, *FEW):
-        setting = dict.fromkeys(axes.example, size)
-        if size and setting != axes.within(setting):
-            continue
+    for setting in _settings(program, axes):
         arguments = axes.at(program.example_inputs, setting, run=1)
         try:
             wanted = _leaves(model(*arguments[0], **arguments[1]))
         except Exception:  # noqa: BLE001 - a size that the model does not take
             continue
         found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
-        if found is None and size == NONE:
+        if found is None and NONE in setting.values():
             limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read",)
             continue
         if found is None or not all(map(_equal, wanted, found)):
             raise CannotRun(f"its loops, rolled up, give something else at {shown(setting)}")
     return limits
+
+
+def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
+    """Yield sizes at which loops have few turns: none, and the least and the largest at which any has no, one or two."""
+    counts = [node.args[1] + node.args[2] for node in program.graph.find_nodes(op="call_function", target=turns)]
+    few: dict[Any, list[int]] = {}
+    for size in range(1, FURTHEST):
+        numbers = [int(sympy.sympify(count).subs(dict.fromkeys(axes.example, size))) for count in counts]
+        few.setdefault(tuple(min(max(number, 0), 3) for number in numbers), []).append(size)
+    sizes = sorted({*FEW, *(sizes[end] for sizes in few.values() for end in (0, -1))})
+    yield dict.fromkeys(axes.example, NONE)
+    one_alone = [dict.fromkeys(axes.example, FEW[-1]) | {symbol: 1} for symbol in axes.example] if len(axes.example) > 1 else []
+    yield from (
+        setting for setting in (*(dict.fromkeys(axes.example, size) for size in sizes), *one_alone) if setting == axes.within(setting)
+    )
 
 
 def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
