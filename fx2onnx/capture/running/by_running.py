@@ -233,7 +233,7 @@ class Runs:
 
     def _rolled(self, places: frozenset[Place]) -> tuple[RunProgram, Exception | None]:
         """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
-        runs = Runs(self.model, long_enough(self.axes), self.arguments)
+        runs = Runs(self.model, long_enough(self.axes), self.arguments, self.blocks)
         runs.places = places
         program, ended = runs.program()
         self.answers, self.small = runs.answers, None
