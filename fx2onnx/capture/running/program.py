@@ -11,6 +11,7 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature
 from torch.utils import _pytree as pytree
 
+from ...blocks.sharing import storage
 from ...build.values import Size
 
 
@@ -27,6 +28,11 @@ class Described(torch.Tensor):
         made = torch.empty((0,) * len(sizes), dtype=dtype, device="meta").as_subclass(Described)
         made.sizes, made.memory = tuple(sizes), memory
         return made
+
+    @staticmethod
+    def as_is(tensor: torch.Tensor) -> Described:
+        """Describe a tensor whose sizes do not move."""
+        return Described.of(tuple(tensor.shape), tensor.dtype, storage(tensor))
 
     @property
     def shape(self) -> Any:  # type: ignore[override]

@@ -209,7 +209,7 @@ class Writer:
         buffers = dict(self.model.named_buffers())
         for name, tensor in state_of(self.model).items():
             kind = InputKind.BUFFER if name in buffers else InputKind.PARAMETER
-            node = self._placed(f"{'b' if name in buffers else 'p'}_{identifier(name)}", Ref("state", name), _described(tensor))
+            node = self._placed(f"{'b' if name in buffers else 'p'}_{identifier(name)}", Ref("state", name), Described.as_is(tensor))
             persistent = name in self._persistent if name in buffers else None
             self._specs.append(InputSpec(kind, TensorArgument(node.name), name, persistent))
             if name not in self._persistent:
@@ -242,7 +242,7 @@ class Writer:
             raise CannotRun(f"a tensor that no operator made, {tuple(first.shape)} of {first.dtype}, differs between runs")
         target = f"lifted_tensor_{number}"
         with self.graph.inserting_before(self._first):
-            node = self._placed(f"c_{target}", ref, _described(first))
+            node = self._placed(f"c_{target}", ref, Described.as_is(first))
         self._constants[target] = first.detach()
         self._specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
         return node
@@ -396,7 +396,3 @@ def argument_of(result: Any) -> TensorArgument | SymIntArgument | ConstantArgume
 
 def _has_symbols(leaves: Sequence[Any]) -> bool:
     return any(isinstance(leaf, sympy.Basic) for leaf in leaves)
-
-
-def _described(tensor: torch.Tensor) -> Described:
-    return Described.of(tuple(tensor.shape), tensor.dtype, storage(tensor))
