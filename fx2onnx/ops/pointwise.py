@@ -1,15 +1,14 @@
-"""Arithmetic of each element: sums, products, quotients, powers, bounds. Not here: functions of one number (pointwise_functions.py)."""
+"""Arithmetic of each element: sums, products, quotients, bounds. Not here: powers (pointwise_powers.py), functions of one number."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeGuard
 
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
+from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number
@@ -17,7 +16,6 @@ from ..translate.registry import translates
 
 aten = torch.ops.aten
 UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
-POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
 
 
 def reals(g: Graph, *operands: Operand) -> list[Tensor]:
@@ -154,56 +152,6 @@ def remainder(g: Graph, a: Operand, b: Operand) -> Tensor:
 def fmod(g: Graph, a: Operand, b: Operand) -> Tensor:
     """fmod(a, b), of the sign of a → Mod(fmod=1)."""
     return g.Mod(*g.promote(a, b), fmod=1)
-
-
-@translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
-def pow_(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """pow(a, b) → Pow; Sqrt and Reciprocal for some exponents, Mul for integers to a known one. Else integers are
-    exact to 2^53, and 0 to a negative power is 0 as in torch, by Where."""
-    base, exponent = g.promote(a, b)
-    if is_number(b):
-        return _to_the(g, base, b)
-    if base.dtype not in FLOATS and a != 2:
-        exponent = g.Where(g.Equal(base, 0), g.Abs(exponent), exponent)
-    return g.Pow(base, exponent)
-
-
-def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
-    if exponent == 1:
-        return base
-    if base.dtype not in FLOATS:
-        return _multiplied(g, base, int(exponent)) if exponent > POWERS else g.Pow(base, exponent)
-    known: dict[float, Callable[[], Tensor]] = {
-        -1: lambda: g.Reciprocal(base),
-        0.5: lambda: g.Sqrt(base),
-        -0.5: lambda: g.Reciprocal(g.Sqrt(base)),
-    }
-    return known[exponent]() if exponent in known else g.Pow(base, exponent)
-
-
-def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
-    """Return a power of integers as products, which wrap as torch's do."""
-    if exponent == 1:
-        return base
-    half = _multiplied(g, base, exponent // 2)
-    square = g.Mul(half, half)
-    return g.Mul(square, base) if exponent % 2 else square
-
-
-@translates(
-    aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar, aten.float_power_.Tensor,
-    aten.float_power_.Scalar,
-)  # fmt: skip
-def float_power(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """float_power(a, b) → Pow in float64."""
-    return g.Pow(g.cast(a, DOUBLE), g.cast(b, DOUBLE))
-
-
-@translates(aten.ldexp.Tensor, aten.ldexp_.default)
-def ldexp(g: Graph, x: Tensor, exponent: Tensor) -> Tensor:
-    """ldexp(x, n) = x·2ⁿ → Pow, Mul."""
-    power, *_ = reals(g, exponent)
-    return g.Mul(*reals(g, x, g.sized(g.Pow(g.const(2.0, power.dtype), power), exponent.sizes)))
 
 
 @translates(aten.square.default)

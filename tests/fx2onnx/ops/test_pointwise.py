@@ -130,11 +130,6 @@ def test_floats_are_divided_by_numbers_with_the_signs_of_torch(divisor: float) -
     check_both(lambda x: (x // divisor, x % divisor, torch.fmod(x, divisor), torch.div(x, divisor, rounding_mode="trunc")), x)
 
 
-@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, -2, 0.5, -0.5, 1.7, 7])
-def test_floats_to_a_known_power_are_as_in_torch(exponent: float) -> None:
-    check_both(lambda x: x**exponent, EDGES)
-
-
 @given(operands(), st.sampled_from([f for f in ARITHMETIC if f not in OF_FLOATS]))
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_any_two_operands_that_torch_takes_give_what_they_give_in_torch(pair: list[Any], function: Callable[..., Any]) -> None:

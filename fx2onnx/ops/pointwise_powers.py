@@ -1,0 +1,97 @@
+"""Powers of each element. Those of integers are products, which wrap as torch's do: ONNX Runtime's Pow goes through float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import onnx_ir as ir
+import torch
+
+from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64
+from ..build.graph import Graph, Tensor
+from ..build.subgraphs import closed, input_named
+from ..build.tensor import Operand
+from ..build.values import Size
+from ..translate.registry import translates
+from .pointwise import is_number, reals, where
+from .pointwise_logic import left_shift
+
+aten = torch.ops.aten
+POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
+
+
+@translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
+def pow_(g: Graph, a: Operand, b: Operand) -> Tensor:
+    """pow(a, b) → Pow; Sqrt and Reciprocal for some exponents. Of integers Mul to a known one, BitShift of 2, else a Loop of squares."""
+    base, exponent = g.promote(a, b)
+    if is_number(b):
+        return _to_the(g, base, b)
+    if base.dtype in FLOATS:
+        return g.Pow(base, exponent)
+    return left_shift(g, 1, exponent) if a == 2 else _of_integers(g, base, exponent)
+
+
+def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
+    if exponent == 1:
+        return base
+    if base.dtype not in FLOATS:
+        return _multiplied(g, base, int(exponent)) if exponent > POWERS else g.Pow(base, exponent)
+    known: dict[float, Callable[[], Tensor]] = {
+        -1: lambda: g.Reciprocal(base),
+        0.5: lambda: g.Sqrt(base),
+        -0.5: lambda: g.Reciprocal(g.Sqrt(base)),
+    }
+    return known[exponent]() if exponent in known else g.Pow(base, exponent)
+
+
+def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
+    """Return a power of integers as products, which wrap as torch's do."""
+    if exponent == 1:
+        return base
+    half = _multiplied(g, base, exponent // 2)
+    square = g.Mul(half, half)
+    return g.Mul(square, base) if exponent % 2 else square
+
+
+def _of_integers(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
+    """Return a power by its bits. To a negative exponent only 1 and -1 have one that is not 0."""
+    dtype, sizes = base.dtype, g.sizes
+    base, exponent = (g.sized(g.Expand(g.cast(x, INT64), list(sizes)), sizes) for x in (base, exponent))
+    negative = g.Less(exponent, 0)
+    vanishes = g.And(negative, g.Not(g.Equal(g.Abs(base), 1)))
+    states = [g.sized(g.Expand(g.const(1, INT64), list(sizes)), sizes), base, where(g, negative, g.Mod(exponent, 2), exponent)]
+    made = g.Loop(None, _goes_on(g, states[2]), *states, outputs=3, body=_turn(g, sizes))[0]
+    made.dtype = INT64
+    return g.cast(where(g, vanishes, 0, made), dtype)
+
+
+def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
+    inner = g.child()
+    number, goes_on = input_named(g, "turn", (), INT64), input_named(g, "goes_on", (), BOOL)
+    result, square, rest = inputs = [input_named(g, "state", sizes, INT64) for _ in range(3)]
+    result = inner.Where(inner.Equal(inner.Mod(rest, 2), 1), inner.Mul(result, square), result)
+    rest = inner.Div(rest, 2)
+    results = [_goes_on(inner, rest), result, inner.Mul(square, square), rest]
+    return closed(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64, INT64])
+
+
+def _goes_on(g: Graph, exponent: Tensor) -> Tensor:
+    """Return whether there is an exponent above 0 left, of none at all as well."""
+    positive = g.cast(g.Greater(g.Reshape(exponent, [-1]), 0), FLOAT)
+    return g.cast(g.ReduceMax(g.Concat(g.const([0], FLOAT), positive, axis=0), keepdims=0), BOOL)
+
+
+@translates(
+    aten.float_power.Tensor_Tensor, aten.float_power.Tensor_Scalar, aten.float_power.Scalar, aten.float_power_.Tensor,
+    aten.float_power_.Scalar,
+)  # fmt: skip
+def float_power(g: Graph, a: Operand, b: Operand) -> Tensor:
+    """float_power(a, b) → Pow in float64."""
+    return g.Pow(g.cast(a, DOUBLE), g.cast(b, DOUBLE))
+
+
+@translates(aten.ldexp.Tensor, aten.ldexp_.default)
+def ldexp(g: Graph, x: Tensor, exponent: Tensor) -> Tensor:
+    """ldexp(x, n) = x·2ⁿ → Pow, Mul."""
+    power, *_ = reals(g, exponent)
+    return g.Mul(*reals(g, x, g.sized(g.Pow(g.const(2.0, power.dtype), power), exponent.sizes)))
