@@ -10,6 +10,7 @@ import torch
 
 from ..errors import ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
+from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun
 
@@ -31,7 +32,8 @@ class Way:
 
     def by_export(self, model: Any) -> Capture:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
-        return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+        with zeros_as_without_gradients(model):
+            return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
 
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
@@ -40,7 +42,8 @@ class Way:
         for name, asked in {"strict": self.strict, "functions": self.functions, "dump_exported_program": self.dumped}.items():
             if asked:
                 raise CannotRun(f"{name} is done by torch.export alone")
-        return capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+        with zeros_as_without_gradients(model):
+            return capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
 
 
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:

@@ -1,0 +1,74 @@
+"""Encoders that are given a padding mask: without gradients torch's own returns zeros where the padding is, and so does the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+
+@contextmanager
+def zeros_as_without_gradients(model: Any) -> Iterator[None]:
+    """Let each `nn.TransformerEncoder` return, while it lasts, what it returns under `torch.no_grad()`.
+
+    There it makes a nested tensor of what is no padding, if that stands on the left, and zeros of the padding. While it is captured it
+    does neither, and what it computes of the padding would come out.
+    """
+    with ExitStack() as stack:
+        for module in model.modules() if isinstance(model, nn.Module) else ():
+            if _nests(module):
+                for handle in Padding(module).hooks():
+                    stack.callback(handle.remove)
+        yield
+
+
+def _nests(module: nn.Module) -> bool:
+    """Whether it is an encoder that makes nested tensors, whatever its arguments are."""
+    if getattr(type(module), "forward", None) is not nn.TransformerEncoder.forward or not torch.backends.mha.get_fastpath_enabled():
+        return False
+    return bool(getattr(module, "use_nested_tensor", False)) and not module.layers[0].training  # type: ignore[index,union-attr]
+
+
+class Padding:
+    """What a call of an encoder is told of its padding, and what it makes of that."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        self._encoder = encoder
+        self._padding: list[torch.Tensor | None] = []  # of the calls that have not returned
+
+    def hooks(self) -> Iterator[RemovableHandle]:
+        """Register what keeps the mask of a call, and what makes zeros: of what the last layer returns, before the norm."""
+        yield self._encoder.register_forward_pre_hook(self._keep, with_kwargs=True)
+        norm = self._encoder.norm
+        if isinstance(norm, nn.Module):
+            yield norm.register_forward_pre_hook(self._clear_before)
+        else:
+            yield self._encoder.register_forward_hook(self._clear_after)
+
+    def _keep(self, encoder: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keep how much is padding, where the call makes a nested tensor of the rest."""
+        given = dict(zip(("src", "mask", "src_key_padding_mask"), args, strict=False)) | kwargs
+        mask, x = given.get("src_key_padding_mask"), given["src"]
+        nests = given.get("mask") is None and x.dim() == 3 and not torch.is_autocast_enabled()
+        self._padding.append(self._padding_of(mask) if mask is not None and nests else None)
+
+    def _padding_of(self, mask: torch.Tensor) -> torch.Tensor:
+        """Return where there is padding, all of it to the right of what is none; nowhere, if in one row it is not."""
+        padding = mask if mask.dtype == torch.bool else mask != 0
+        if not getattr(self._encoder, "mask_check", True):
+            return padding
+        return padding & ~(padding[:, :-1] & ~padding[:, 1:]).any()
+
+    def _clear_before(self, norm: nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return self._cleared(args[0]), *args[1:]
+
+    def _clear_after(self, encoder: nn.Module, args: Any, result: torch.Tensor) -> torch.Tensor:
+        return self._cleared(result)
+
+    def _cleared(self, x: torch.Tensor) -> torch.Tensor:
+        padding = self._padding.pop() if self._padding else None
+        return x if padding is None else x.masked_fill(padding[..., None], 0.0)
