@@ -7,7 +7,7 @@ from fx2onnx.arguments import names_of
 from fx2onnx.blocks.sharing import NAMESPACE
 from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.capture.by_export import ONE_AT_A_TIME
-from fx2onnx.capture.dynamic_shapes import moves
+from fx2onnx.capture.dims import moves
 from fx2onnx.capture.keywords import keywords_named
 from fx2onnx.errors import op_title, shown_path, users_line
 from fx2onnx.mode import SAID, as_eval, evaluated, in_training

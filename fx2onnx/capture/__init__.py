@@ -50,7 +50,7 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
 
     Raises:
-        ToOnnxError: what the capture that was taken last raises, or `use`.
+        ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
     if by == "torch.export":
         return use(way.by_export(model))
@@ -60,4 +60,8 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
         if by == "run":
             raise
         reason = f"{type(error).__name__}: {first_sentence(error)}"
-    return use(replace(way.by_export(model), not_run=reason))
+    try:
+        return use(replace(way.by_export(model), not_run=reason))
+    except ToOnnxError as error:
+        error.add_note(f"by running the model it is refused as well: {reason}")
+        raise

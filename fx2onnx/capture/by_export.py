@@ -20,7 +20,8 @@ from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_
 from ..errors import CaptureError, FrozenDimension, UnsupportedArgument, first_sentence
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
-from .dynamic_shapes import ADVICE, DynamicDim, check_dynamic_dims, dynamic_dims, in_quotes, moves, symbol_of, what_became_constant
+from .dims import DynamicDim, moves
+from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
 
 Export = Callable[[], torch.export.ExportedProgram]

@@ -22,6 +22,7 @@ from torch.utils._sympy.functions import FloorDiv
 from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
+from .dims import DynamicDim, moves
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
@@ -34,19 +35,6 @@ CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
 NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
-
-
-@dataclass(frozen=True)
-class DynamicDim:
-    """One axis that was asked to be dynamic: the identity of its tensor, the axis, its name, and the range asked for."""
-
-    tensor: int
-    axis: int
-    name: str
-    least: int = 0
-    most: int | None = None
-    named: bool = True
-    derived: bool = False  # from another, `2 * batch`
 
 
 @dataclass(frozen=True)
@@ -75,11 +63,6 @@ Captured = nn.Module | torch.export.ExportedProgram
 DimSize = tuple[DynamicDim, Size]
 DimOf = dict[sympy.Symbol, DynamicDim]
 SizeOf = dict[sympy.Symbol, int]
-
-
-def moves(dim: Any) -> bool:
-    """Return whether this entry of `dynamic_shapes` asks for a dynamic axis."""
-    return isinstance(dim, (str, Dim)) or dim is Dim.DYNAMIC
 
 
 def in_quotes(names: Iterable[str]) -> str:
@@ -163,7 +146,7 @@ def _dynamic_dim(leaf: torch.Tensor, axis: int, dim: Any, path: pytree.KeyPath) 
     if isinstance(dim, Dim):
         ends = getattr(dim, "min", 0), getattr(dim, "max", None)
         return DynamicDim(id(leaf), axis, dim.__name__, *ends, derived=hasattr(dim, "root"))
-    return DynamicDim(id(leaf), axis, f"axis {axis} of {_written(path)}", named=False)
+    return DynamicDim(id(leaf), axis, f"axis {axis} of {_written(path)}", dim.min or 0, dim.max, named=False)
 
 
 def symbol_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: DynamicDim) -> Size | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
@@ -24,8 +26,10 @@ from ..capture.dynamic_shapes import PROBES
 from ..capture.running.operator_sizes import fakes_of
 from ..errors import Untranslated, op_title
 from .dispatch import Source, first_that_fits
+from .logs import logged_from
 
 DEPTH = 6
+NOTHING = logging.CRITICAL + 1
 
 
 def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], TranslationOf], within: tuple[Any, ...] = ()) -> Source:
@@ -139,7 +143,7 @@ def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule
         return list(made) if isinstance(made, tuple) else made
 
     mode: Any = next((value.fake_mode for value in pytree.tree_leaves((fakes, node.meta["val"])) if hasattr(value, "fake_mode")), None)
-    with _apart(mode) as decisions:
+    with _apart(mode) as decisions, logged_from(NOTHING, FakeTensorMode.__module__):  # what it fails at is raised
         try:
             module = make_fx(call, _allow_non_fake_inputs=True)(*fakes)
         except Exception as error:

@@ -17,6 +17,7 @@ from ..errors import Untranslated
 from . import schema_nodes
 from .custom import from_onnxscript
 from .dispatch import Source, functional_twin
+from .logs import logged_from
 from .packages import needed_package
 
 if TYPE_CHECKING:
@@ -51,13 +52,8 @@ def _registry(opset: int) -> ONNXRegistry:
     with needed_package("onnxscript", "asking torchlib for a translation"):
         import onnxscript  # noqa: F401 - so that its absence is told from any other
         from torch.onnx._internal.exporter._registration import ONNXRegistry
-    logger = logging.getLogger(ONNXRegistry.__module__)
-    before = logger.level
-    logger.setLevel(logging.ERROR)  # it warns that torchvision is missing
-    try:
+    with logged_from(logging.ERROR, ONNXRegistry.__module__):  # it warns that torchvision is missing
         return ONNXRegistry.from_torchlib(opset)
-    finally:
-        logger.setLevel(before)
 
 
 def torchlib_source(opset: int) -> Source:

@@ -11,6 +11,7 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
+from torch.export import Dim
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
@@ -18,6 +19,7 @@ from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
+from ..dims import is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import keywords_named
 from .as_written import calls_as_written
@@ -73,6 +75,8 @@ def _captured(
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
         raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
+    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
+        raise CannotRun("Dim.AUTO leaves it to torch.export which axes move")
     leaves = pytree.tree_leaves((args, kwargs))
     if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
         raise CannotRun(f"an argument is a tensor of layout {odd.layout}")

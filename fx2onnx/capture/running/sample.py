@@ -13,7 +13,8 @@ from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ..dynamic_shapes import PROBES, DynamicDim
+from ..dims import DynamicDim
+from ..dynamic_shapes import PROBES
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]

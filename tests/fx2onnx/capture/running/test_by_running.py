@@ -12,6 +12,7 @@ import pytest
 import torch
 from modules import Of
 from torch import Tensor, nn
+from torch.export import Dim
 from torch.nn import functional as F
 from torch.nn.modules import module as hooks
 
@@ -270,9 +271,27 @@ def test_auto_says_why_it_took_torch_export(x: Tensor) -> None:
     assert "CannotRun: the size of what aten.nonzero.default returns depends on values" in fallen.not_run
 
 
-def test_auto_raises_what_torch_export_says(x: Tensor) -> None:
-    with pytest.raises(FrozenDimension, match="only rows <= 100 is exported"):
+def test_auto_raises_what_torch_export_says_and_notes_what_the_runs_said(x: Tensor) -> None:
+    with pytest.raises(FrozenDimension, match="only rows <= 100 is exported") as refused:
         to_onnx(Of(REFUSED_MOVING["a test of a size that decides another"][0]).eval(), (x,), dynamic_shapes=ROWS, capture="auto")
+    assert refused.value.__notes__[0].startswith("by running the model it is refused as well: ")
+
+
+def test_what_torch_fails_at_is_not_logged(x: Tensor, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ToOnnxError):
+        to_onnx(Of(lambda x: torch.fft.fft2(torch.fft.fft(x)).real).eval(), (x,), dynamic_shapes=ROWS, capture="run")
+    assert "torch._subclasses.fake_tensor" not in {record.name for record in caplog.records}
+
+
+def test_which_axes_of_auto_move_is_left_to_torch_export(x: Tensor) -> None:
+    program = to_onnx(Of(TAKEN["layers"]).eval(), (x,), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},), capture="auto")
+    assert "Dim.AUTO" in program.report.not_run
+    assert program.model.graph.inputs[0].shape.is_dynamic(0)
+
+
+def test_ends_of_a_dynamic_axis_are_kept(x: Tensor) -> None:
+    model = Of(REFUSED_MOVING["a test of a size that decides another"][0]).eval()
+    assert to_onnx(model, (x,), dynamic_shapes=({0: Dim.DYNAMIC(max=90)},), capture="run").model.graph.inputs[0].shape.is_dynamic(0)
 
 
 def test_another_capture_is_refused(x: Tensor) -> None:
