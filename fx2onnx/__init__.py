@@ -44,7 +44,7 @@ def to_onnx(
     training: Any = torch.onnx.TrainingMode.EVAL, operator_export_type: Any = torch.onnx.OperatorExportTypes.ONNX,
     do_constant_folding: bool = True, custom_opsets: Mapping[str, int] | None = None,
     export_modules_as_functions: bool | Collection[type[torch.nn.Module]] = False, autograd_inlining: bool = True, strict: bool = False,
-    functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (), capture: str = "torch.export",
+    functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (), capture: str = "auto",
 ) -> Program:  # fmt: skip
     """Export a model to ONNX; docs/converter.md says of each argument of `torch.onnx.export` whether it is done, or what to do instead.
 
