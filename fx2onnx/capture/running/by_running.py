@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from functools import partial
+from numbers import Number
 from typing import Any
 
 import sympy
@@ -43,6 +45,8 @@ from .unify import Arguments, Writer, first_difference
 FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
+_PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
+_ARGUMENTS = (torch.Tensor, Number, str, type(None), *_PLAIN)  # in anything else may be tensors, which would become constants
 
 
 def capture_by_running(
@@ -80,6 +84,8 @@ def _captured(
     leaves = pytree.tree_leaves((args, kwargs))
     if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
         raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
+    if unknown := [type(leaf).__qualname__ for leaf in leaves if not isinstance(leaf, _ARGUMENTS)]:
+        raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
     axes = Axes.of(asked, leaves)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
     with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -206,6 +207,12 @@ def test_the_new_value_of_an_input_comes_out_where_it_is_asked_for(x: Tensor) ->
     assert program.report.unchanged_inputs == ()
     given = torch.rand(3, 4)
     torch.testing.assert_close(program(given)[1], given * 2)
+
+
+@pytest.mark.parametrize("given", [SimpleNamespace(x=torch.ones(4, 3)), numpy.ones((4, 3))], ids=["an object", "an array"])
+def test_an_argument_that_torch_cannot_take_apart_is_refused(given: Any) -> None:
+    with pytest.raises(CannotRun, match="of which torch does not know the parts"):
+        capture_by_running(Of(lambda given: torch.as_tensor(getattr(given, "x", given)) * 2), (given,), {})
 
 
 def test_an_input_that_is_written_and_another_that_shows_it_are_refused() -> None:
