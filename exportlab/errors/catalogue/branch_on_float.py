@@ -47,11 +47,16 @@ def where() -> Claim:
     return export("dynamo", ScaledByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
 
+def to_onnx() -> Claim:
+    """`to_onnx` runs the model once for each side, and writes the `if` as an `If`."""
+    return export("to_onnx", ScaledDown(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
+
+
 ERROR = KnownError(
     stage="capture",
     message=r"Could not guard on data-dependent expression [^\n]*?zuf\d+[^\n]*? \(unhinted",
     op=r"\bif\b|(?<![.\w])(min|max)\(",
     breaks=breaks,
-    fixes=(Fix("change the model", clamp), Fix("change the model", where)),
+    fixes=(Fix("change the model", clamp), Fix("change the model", where), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#153411",),
 )

@@ -46,11 +46,16 @@ def cond() -> Claim:
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
+def to_onnx() -> Claim:
+    """`to_onnx` runs the model once for each side, and writes the `if` as an `If`."""
+    return export("to_onnx", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
+
+
 ERROR = KnownError(
     stage="capture",
     message=r"Could not guard on data-dependent expression Eq\(u\d+, 1\)",
     breaks=breaks,
-    fixes=(Fix("change the model", where), Fix("change the model", cond)),
+    fixes=(Fix("change the model", where), Fix("change the model", cond), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#101255", "pytorch/pytorch#93579", "pytorch/pytorch#153955"),
     kin=r"Could not guard on data-dependent|Could not extract specialized integer",
     advice="the branch is on a value: use torch.where or torch.cond",

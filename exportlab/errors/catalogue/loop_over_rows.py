@@ -56,11 +56,16 @@ def by_scan() -> Claim:
     return export("dynamo", FadedByScan(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
+def to_onnx() -> Claim:
+    """`to_onnx` runs the model at other sizes as well, and writes a `Loop` where the turns follow the number of rows."""
+    return export("to_onnx", Faded(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
+
+
 ERROR = KnownError(
     stage="capture",
     message=r"conflicts between user-specified ranges and inferred ranges [^\n]*\n[^\n]*but tracing inferred a static shape of \d+",
     breaks=breaks,
     op=r"\bfor\b",
-    fixes=(Fix("change the model", at_once), Fix("change the model", by_scan)),
+    fixes=(Fix("change the model", at_once), Fix("change the model", by_scan), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#149590", "pytorch/pytorch#148886"),
 )

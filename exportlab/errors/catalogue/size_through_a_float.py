@@ -2,7 +2,7 @@
 
 A size that moves is a symbol, and `// 2` of it is another. `int` of a product with a float is asked for as a number, so the capture takes
 that of the example. torch.export notes down for which sizes the number is right, and refuses others when it runs; the ONNX exporter drops
-the note. The input still moves, the length of the result does not. `to_onnx` refuses the export.
+the note. The input still moves, the length of the result does not. `to_onnx` refuses the export, in either of its captures.
 """
 
 import torch
