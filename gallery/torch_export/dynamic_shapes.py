@@ -13,7 +13,8 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from exportlab import compare, expect_failure, show
+from exportlab import compare, expect_failure, show, to_onnx
+from fx2onnx.errors import FrozenDimension
 
 # %%
 # Three models that differ in what they do with the number of rows: nothing, branch on it, loop over it. The first is ``nn.ReLU``.
@@ -153,13 +154,23 @@ assert onnx["Loop", "Dim.AUTO"] == ["ok", "frozen", "narrow", "narrow", "narrow"
 assert set(onnx["Loop", '"batch"']) == {"capture"}
 
 # %%
-# ``to_onnx`` holds what came out against what you asked for. It refuses the branch and the loop under all but ``Dim.AUTO``, which asks for
-# nothing; there it is as silent as the other.
+# ``to_onnx`` runs the models at other sizes, too, and writes both sides of the branch and a ``Loop``. That loop needs one row at least, and
+# the report says so. ``Dim.AUTO`` asks for nothing: there ``torch.export`` decides, and the branch is as silent as in the other.
 
 own = tried("to_onnx", words)
-asked = {place: found for place, found in own.items() if place[1] != "Dim.AUTO"}
-for (model, _), found in asked.items():
-    assert set(found) == ({"ok"} if model == "ReLU" else {"capture"})
+for kind in ('"batch"', "Dim.DYNAMIC", 'Dim("batch")'):
+    assert set(own["ReLU", kind]) == set(own["Branch", kind]) == {"ok"}
+    assert own["Loop", kind] == ["ok", "ok", "ok", "ok", "narrow"]
+assert own["Branch", "Dim.AUTO"] == ["ok", "ok", "frozen", "frozen", "ok"]
+(limit,) = to_onnx(loop, (six,), dynamic_shapes=({0: "batch"},)).report.limits
+print(limit)
+
+# %%
+# With ``capture="torch.export"`` it holds what came out against what you asked for, and refuses both:
+
+for model in (branch, loop):
+    with expect_failure(FrozenDimension, match='"batch" was asked to be dynamic', lines=1):
+        to_onnx(model, (six,), dynamic_shapes=({0: "batch"},), capture="torch.export")
 
 # %%
 # To have a promise kept by the official one, make it to torch.export, and hand its program on:
@@ -205,5 +216,5 @@ figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
 plt.show()
 
 # %%
-# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither, so let the exporter refuse. Next: :doc:`strict or not
+# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither, so verify it at other sizes. Next: :doc:`strict or not
 # <strict_or_not>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.

@@ -42,8 +42,8 @@ picture = torch.rand(1, 1, 128, 128)
 # Two flavours, one function, and a second function
 # -------------------------------------------------
 # ``dynamo=True`` captures the model with ``torch.export`` first. It is the default. ``dynamo=False`` records one run of the model; it
-# is deprecated, and you will still meet it. ``to_onnx`` captures with ``torch.export`` too, writes the file in a way of its own, and takes
-# the same arguments. All want an example of the input.
+# is deprecated, and you will still meet it. ``to_onnx`` runs the model as well, at several sizes where sizes move, and captures with
+# ``torch.export`` where runs do not show enough; it takes the same arguments. All want an example of the input.
 
 folder = tempfile.TemporaryDirectory()
 newer, single, older, own = (
