@@ -1,4 +1,4 @@
-"""`to_onnx`: captures a module with torch.export; an interpreter turns each operator of the graph into ONNX nodes where it stands."""
+"""`to_onnx`: captures a module, by running it or by torch.export; an interpreter turns each operator of the graph into ONNX nodes."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def to_onnx(
             "outputs" makes an input of a changed buffer `running`, and returns all new values, `running_new`; the report has the first.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
-        capture: "torch.export"; "run" runs the model at a few of its sizes and notes what it does; "auto" runs it, and takes torch.export
-            where runs do not show enough; the report says why.
+        capture: "run" runs the model at a few of its sizes and notes what it does; "torch.export" traces it; "auto", the default, runs
+            it, and takes torch.export where runs do not show enough; the report says why.
 
     Returns:
         a `torch.onnx.ONNXProgram`, with a `report`.
