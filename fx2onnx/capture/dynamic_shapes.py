@@ -235,7 +235,7 @@ def open_tests(
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
         found = OpenTest(test, dims, source_line(guard.sloc) or "")
-        own = _is_own(guard.sloc)
+        own = _is_own(guard.sloc) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
         if not (own or (found.line and len(dims) == 1)):
@@ -252,12 +252,18 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     that may be what the test chose.
     """
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
-    became = {symbol: environment.replace(symbol) for symbol in test.free_symbols}
+    became = {symbol: symbol if _is_between_tests(environment, symbol) else environment.replace(symbol) for symbol in test.free_symbols}
     test = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
     roots = {root: dim for found, dim in known.items() if dim.derived and not isinstance(found, int) for root in found.free_symbols}
     named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
     asked = [dim for dim, _ in symbols]
     return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))
+
+
+def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
+    """Return whether two tests, `n >= 3` and `n < 4`, leave one size to a symbol that nobody took for a number."""
+    equal = (guard.expr for guard in environment.guards if isinstance(guard.expr, sympy.Eq))
+    return bool(environment.replace(symbol).is_number) and not any(symbol in test.free_symbols for test in equal)
 
 
 def _sizes_to_try(dims: DimOf) -> Iterator[SizeOf]:
@@ -334,7 +340,7 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
 def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:
     """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
     compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
-    small = any(side.subs(sizes) <= 1 for side in compared)
+    small = any(0 <= side.subs(sizes) <= 1 for side in compared)  # what is negative is no size
     return (small and not own) or bool(test.subs(sizes))
 
 
