@@ -21,7 +21,7 @@ from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
 from ..dims import is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
-from ..keywords import keywords_named
+from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
@@ -82,7 +82,11 @@ def _captured(
         raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
     axes = Axes.of(asked, leaves)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
-    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
+    with (
+        only_harmless_mutations(model, args, kwargs),
+        named_where_they_can_be(model, args, kwargs, dynamic_shapes),
+        functions_called_as_they_are(),
+    ):
         regions = Regions(partial(_paths, model), symbols, accept_ranges)
         paths = regions.paths(axes, (args, kwargs))
     joined = Joined(paths, axes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import FunctionType
 from typing import Any
+from unittest.mock import patch
 
 import sympy
 import torch
@@ -105,6 +108,14 @@ class Tracked(TorchFunctionMode):
         if not all(isinstance(size, int) for size in self._recorder.sizes(tensor)):
             raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
         return found
+
+
+@contextmanager
+def roots_of_sizes() -> Iterator[None]:
+    """Let `math.sqrt` of a size keep its expression, while it lasts."""
+    plain = math.sqrt
+    with patch.object(math, "sqrt", lambda x: x**0.5 if isinstance(x, SYMBOLS) else plain(x)):
+        yield
 
 
 def _asks(func: Any) -> bool:

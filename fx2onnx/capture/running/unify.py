@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from keyword import iskeyword
 from typing import Any
 
 import sympy
@@ -30,7 +31,7 @@ from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
 from .trace import Recorder
-from .tracked_sizes import Tracked
+from .tracked_sizes import Tracked, roots_of_sizes
 
 NOTHING = pytree.tree_structure(())
 aten = torch.ops.aten
@@ -79,7 +80,7 @@ class Writer:
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment):
+        with Tracked(recorder, self.axes.environment), roots_of_sizes():
             yield
 
     def row(self, row: Row) -> None:
@@ -196,7 +197,7 @@ class Writer:
 
     def _placed(self, name: str, ref: Ref, value: Any) -> torch.fx.Node:
         node = self.graph.placeholder(name)
-        if name not in self._names:
+        if name not in self._names and not iskeyword(name):
             node.name = name  # also where it is one of Python's own, `input`, which torch.fx would number
         node.target = node.name  # a graph may have two of one name, its code not
         self._names.add(node.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -52,6 +53,7 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "layers": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).forward,
     "a size as a factor": lambda x: x * x.shape[0],
     "a root of a size": lambda x: x / x.shape[0] ** 0.5,
+    "a root of a size by math": lambda x: x / math.sqrt(x.shape[0]) + math.sqrt(2.0),
     "products of sizes": lambda x: x.reshape(x.shape[0] * 2, -1).sum(1),
     "cut where no run is cut": cut_at_a_hundred,
     "rows that no run has": without_sixty,
