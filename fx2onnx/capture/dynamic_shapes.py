@@ -23,8 +23,8 @@ from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
+from .sizes_to_try import PROBES, sizes_near
 
-PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
@@ -240,7 +240,7 @@ def open_tests(
             continue
         if not (own or (found.line and len(dims) == 1)):
             continue
-        sizes_of_region = (sizes for sizes in _sizes_to_try(dims) if not any(one.subs(sizes) == sympy.false for one in within))
+        sizes_of_region = (sizes for sizes in _sizes_to_try(dims, test) if not any(one.subs(sizes) == sympy.false for one in within))
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
             yield found
 
@@ -266,11 +266,14 @@ def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
     return bool(environment.replace(symbol).is_number) and not any(symbol in test.free_symbols for test in equal)
 
 
-def _sizes_to_try(dims: DimOf) -> Iterator[SizeOf]:
-    """Return sizes to try a test at, as many as there is time for."""
-    probes = PROBES if len(dims) == 1 else FEW_PROBES
+def _sizes_to_try(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
+    """Yield sizes to try a test at, as many as there is time for."""
+    probes = (*PROBES, *sizes_near(test)) if len(dims) == 1 else FEW_PROBES
     each = ([n for n in probes if dim.least <= n <= (dim.most or n)] for dim in dims.values())
-    return (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
+    yield from (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
+    if len(dims) > 1:
+        alike = (n for n in sizes_near(test) if all(dim.least <= n <= (dim.most or n) for dim in dims.values()))
+        yield from (dict.fromkeys(dims, n) for n in alike)
 
 
 def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str | None:

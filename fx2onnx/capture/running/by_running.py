@@ -34,7 +34,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
 from .trace import Watch, trace
@@ -64,6 +64,8 @@ def capture_by_running(
         try:
             with calls_as_written():  # takes longer, so not at once
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
+        except SeenByRunsAlone:
+            raise
         except ToOnnxError:
             raise error from None
 
