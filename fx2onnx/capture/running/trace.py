@@ -330,7 +330,7 @@ class Recorder(ProxyTorchDispatchMode):
         if effects.is_harmless(func):
             return
         if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
-            raise self.refusal(f"{func} changes the sizes of a tensor that was there before")
+            raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             raise self.refusal("a value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):

@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "tolist": (lambda x: torch.tensor(x.tolist()), "tolist.. reads values"),
     "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads values|differs between runs"),
     "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
-    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "reads values"),
+    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "set_.source_Storage changes the sizes or the memory of a tensor"),
     "a number": (lambda x: x * float(x.sum()), "a value is read at " + HERE),
     "an error that is caught": (caught, "a value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
