@@ -343,7 +343,8 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
 def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:
     """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
     compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
-    small = any(0 <= side.subs(sizes) <= 1 for side in compared)  # what is negative is no size
+    least = 0 if isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0 else -sympy.oo  # who asks n - 3 >= 0 takes it for no size
+    small = any(least <= side.subs(sizes) <= 1 for side in compared)
     return (small and not own) or bool(test.subs(sizes))
 
 
