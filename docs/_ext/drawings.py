@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from exportlab.show.drawing import Drawing, Edge, Node
 
 WRITES, INSIDE, LOOKUP = "aliasing, view_writes\nwrites", "subgraphs, functions\ngraphs inside", "dispatch\nwhich translation?"
-CAPTURE, WALK, NODES = "capture\ntorch.export", "interpreter\nnode by node", "graph, symbols\nONNX nodes, each once"
+CAPTURE, WALK, NODES = "capture\nruns, torch.export", "interpreter\nnode by node", "graph, symbols\nONNX nodes, each once"
 SIDES = ("your table", "ops/", "torchlib", "decompose")
 FLOW = (
     *(("module, arguments", CAPTURE), (CAPTURE, WALK), (WALK, WRITES), (WALK, LOOKUP), (WALK, INSIDE)),

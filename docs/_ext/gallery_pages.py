@@ -19,7 +19,7 @@ ORDER = (
     *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
     *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code"),
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
-    *("how_we_measure", "coverage", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
+    *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
 )
 
 

@@ -17,11 +17,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def store_pictures() -> None:
     """Draw those that are not fresh."""
+    import capture_drawing
     import drawings
 
-    sources = made_of(Path(drawings.__file__), Path(__file__))
+    sources = made_of(Path(drawings.__file__), Path(capture_drawing.__file__), Path(__file__))
     PARTS.mkdir(parents=True, exist_ok=True)
-    for name, draw in (("converter.png", drawings.draw_converter), ("worlds.png", drawings.draw_worlds)):
+    pictures = {"converter.png": drawings.draw_converter, "worlds.png": drawings.draw_worlds, "capture.svg": capture_drawing.draw_capture}
+    for name, draw in pictures.items():
         if not is_fresh(PARTS / name, sources):
             draw(PARTS / name)
             mark_fresh(PARTS / name, sources)

@@ -12,7 +12,7 @@ from ..errors import ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun
+from .running.refusal import CannotRun, SeenByRunsAlone
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -57,7 +57,7 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     try:
         return use(way.by_running(model))
     except ToOnnxError as error:
-        if by == "run":
+        if by == "run" or isinstance(error, SeenByRunsAlone):
             raise
         reason = f"{type(error).__name__}: {first_sentence(error)}"
     try:

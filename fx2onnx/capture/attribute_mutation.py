@@ -52,14 +52,23 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
         yield
         changed = _changed_in_eager(module, (args, dict(kwargs)))
     else:
-        kept = _held(module)
-        try:
-            with _changes(module) as changed:
-                yield
-        finally:
-            _put_back(module, kept)
+        with as_before(module), _changes(module) as changed:
+            yield
     if changed:
         _check_harmless(module, (args, dict(kwargs)), list(changed))
+
+
+@contextmanager
+def as_before(module: nn.Module) -> Iterator[None]:
+    """Put, in the end, every attribute and buffer of a module back that a call of it set: the same objects, with what lists hold."""
+    kept, buffers = _held(module), {child: dict(child._buffers) for child in module.modules() if type(child._buffers) is dict}
+    try:
+        yield
+    finally:
+        _put_back(module, kept)
+        for child, held in buffers.items():
+            child._buffers.clear()
+            child._buffers.update(held)
 
 
 @contextmanager
@@ -89,10 +98,16 @@ def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
 
 
 def attribute_values(module: nn.Module) -> Values:
-    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity."""
+    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity.
+
+    Of buffers, whose values are looked at elsewhere, it is which ones there are.
+    """
     known: dict[int, Any] = {}
-    children = module.named_modules()
-    return {(path, name): _told(value, known, DEEP) for path, child in children for name, value in attributes(child).items()}
+    told: Values = {}
+    for path, child in module.named_modules():
+        told.update({(path, name): None for name, _ in child.named_buffers(recurse=False)})
+        told.update({(path, name): _told(value, known, DEEP) for name, value in attributes(child).items()})
+    return told
 
 
 def _told(value: Any, known: dict[int, Any], deep: int) -> Any:
@@ -126,7 +141,7 @@ def _content(value: Any) -> Any:
 
 
 def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]]) -> None:
-    """Undo what torch.export leaves, new attributes and copies of lists: what holds values of the trace goes, what was there comes back."""
+    """Undo what a call or torch.export leaves: what holds values of the trace goes, what was there comes back."""
     for path, child in module.named_modules():
         for name in attributes(child).keys() - kept.get(path, {}).keys():
             vars(child).pop(name)
@@ -134,6 +149,7 @@ def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]]) -> None:
             if content is not None:
                 value.clear()
                 value.extend(content) if isinstance(value, list) else value.update(content)
+            if vars(child).get(name) is not value:
                 vars(child)[name] = value
 
 

@@ -23,8 +23,8 @@ from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
+from .sizes_to_try import PROBES, sizes_near
 
-PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
@@ -235,12 +235,12 @@ def open_tests(
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
         found = OpenTest(test, dims, source_line(guard.sloc) or "")
-        own = _is_own(guard.sloc)
+        own = _is_own(guard.sloc) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
         if not (own or (found.line and len(dims) == 1)):
             continue
-        sizes_of_region = (sizes for sizes in _sizes_to_try(dims) if not any(one.subs(sizes) == sympy.false for one in within))
+        sizes_of_region = (sizes for sizes in _sizes_to_try(dims, test) if not any(one.subs(sizes) == sympy.false for one in within))
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
             yield found
 
@@ -252,7 +252,7 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     that may be what the test chose.
     """
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
-    became = {symbol: environment.replace(symbol) for symbol in test.free_symbols}
+    became = {symbol: symbol if _is_between_tests(environment, symbol) else environment.replace(symbol) for symbol in test.free_symbols}
     test = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
     roots = {root: dim for found, dim in known.items() if dim.derived and not isinstance(found, int) for root in found.free_symbols}
     named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
@@ -260,11 +260,20 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))
 
 
-def _sizes_to_try(dims: DimOf) -> Iterator[SizeOf]:
-    """Return sizes to try a test at, as many as there is time for."""
-    probes = PROBES if len(dims) == 1 else FEW_PROBES
+def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
+    """Return whether two tests, `n >= 3` and `n < 4`, leave one size to a symbol that nobody took for a number."""
+    equal = (guard.expr for guard in environment.guards if isinstance(guard.expr, sympy.Eq))
+    return bool(environment.replace(symbol).is_number) and not any(symbol in test.free_symbols for test in equal)
+
+
+def _sizes_to_try(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
+    """Yield sizes to try a test at, as many as there is time for."""
+    probes = (*PROBES, *sizes_near(test)) if len(dims) == 1 else FEW_PROBES
     each = ([n for n in probes if dim.least <= n <= (dim.most or n)] for dim in dims.values())
-    return (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
+    yield from (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
+    if len(dims) > 1:
+        alike = (n for n in sizes_near(test) if all(dim.least <= n <= (dim.most or n) for dim in dims.values()))
+        yield from (dict.fromkeys(dims, n) for n in alike)
 
 
 def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str | None:
@@ -334,7 +343,8 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
 def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:
     """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
     compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
-    small = any(side.subs(sizes) <= 1 for side in compared)
+    least = 0 if isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0 else -sympy.oo  # who asks n - 3 >= 0 takes it for no size
+    small = any(least <= side.subs(sizes) <= 1 for side in compared)
     return (small and not own) or bool(test.subs(sizes))
 
 

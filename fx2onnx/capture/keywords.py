@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from keyword import iskeyword
 from typing import Any
 
@@ -26,7 +26,7 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
     if not taken:
         yield dynamic_shapes
         return
-    if strange := [name for name in taken if not name.isidentifier() or iskeyword(name)]:
+    if strange := _strange(taken):
         raise CaptureError(f"dynamic_shapes cannot reach {strange}, which **{rest} takes: rename what is no identifier of Python.")
     own = vars(module).get("forward")
     module.forward = _with_parameters(module.forward, rest, taken)
@@ -36,6 +36,19 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
         vars(module).pop("forward")
         if own is not None:
             module.forward = own
+
+
+def named_where_they_can_be(
+    module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any
+) -> AbstractContextManager[Any]:
+    """Return the same, or what does nothing where a keyword is no identifier: a run has no need of parameters, only of their names."""
+    _, taken = _taken(module, args, kwargs) if dynamic_shapes else ("", {})
+    return nullcontext() if _strange(taken) else keywords_named(module, args, kwargs, dynamic_shapes)
+
+
+def _strange(names: Iterable[str]) -> list[str]:
+    """The names that no parameter can have."""
+    return [name for name in names if not name.isidentifier() or iskeyword(name)]
 
 
 def _taken(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

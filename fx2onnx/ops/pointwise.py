@@ -170,8 +170,18 @@ def clamp(g: Graph, x: Tensor, low: Operand | None = None, high: Operand | None 
     least, most = (None if bound is None else g.cast(bound, dtype) for bound in (low, high))
     if between:
         return g.Clip(x, least, most)
-    x = x if least is None else g.Max(x, least)
-    return x if most is None else g.Min(x, most)
+    x = x if least is None else larger(g, x, least)
+    return x if most is None else smaller(g, x, most)
+
+
+def larger(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """Append Max; Where for int64, of which ONNX Runtime's Max compares some numbers from 2^31 on wrongly."""
+    return g.Where(g.Greater(a, b), a, b) if a.dtype == INT64 else g.Max(a, b)
+
+
+def smaller(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """Append Min; Where for int64, as `larger`."""
+    return g.Where(g.Less(a, b), a, b) if a.dtype == INT64 else g.Min(a, b)
 
 
 @translates(aten.clamp_min.default, aten.clamp_min.Tensor)
@@ -188,16 +198,16 @@ def clamp_max(g: Graph, x: Tensor, high: Operand) -> Tensor:
 
 @translates(aten.maximum.default, aten.max.other)
 def maximum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """maximum(a, b), NaN where one is → Max; Or for booleans."""
+    """maximum(a, b), NaN where one is → Max; Or for booleans, Where for int64."""
     a, b = g.promote(a, b)
-    return g.Or(a, b) if a.dtype == BOOL else g.Max(a, b)
+    return g.Or(a, b) if a.dtype == BOOL else larger(g, a, b)
 
 
 @translates(aten.minimum.default, aten.min.other)
 def minimum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """minimum(a, b), NaN where one is → Min; And for booleans."""
+    """minimum(a, b), NaN where one is → Min; And for booleans, Where for int64."""
     a, b = g.promote(a, b)
-    return g.And(a, b) if a.dtype == BOOL else g.Min(a, b)
+    return g.And(a, b) if a.dtype == BOOL else smaller(g, a, b)
 
 
 @translates(aten.fmax.default)

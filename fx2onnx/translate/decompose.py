@@ -22,8 +22,8 @@ from ..build.interpreter import IGNORED_KWARGS, Interpreter
 from ..build.translation import Translation, TranslationOf
 from ..build.values import sizes_of
 from ..capture.by_export import size_one_stays_dynamic
-from ..capture.dynamic_shapes import PROBES
 from ..capture.running.operator_sizes import fakes_of
+from ..capture.sizes_to_try import PROBES
 from ..errors import Untranslated, op_title
 from .dispatch import Source, first_that_fits
 from .logs import logged_from

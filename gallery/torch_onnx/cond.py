@@ -3,7 +3,7 @@ My model has an if on a tensor's value: how do I export it?
 ===========================================================
 
 The model below looks at its input and then takes one of two roads. You will see one flavour of export refuse it and the other write a
-wrong file; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it, from the official exporter and from ``to_onnx``.
+wrong file; ``to_onnx`` write both roads; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it, from either exporter.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
@@ -16,7 +16,6 @@ from torch._dynamo.exc import TorchRuntimeError, UncapturedHigherOrderOpError
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
-from fx2onnx.errors import CaptureError
 
 # %%
 # The model: one layer for warm inputs, one for cold ones.
@@ -53,10 +52,10 @@ assert [bool(x.sum() > 0) for (x,) in samples] == [True, True, False, False, Fal
 # ---------------
 
 free = ({0: "batch"},)
-compared = compare(model, samples, dynamic_shapes=free)
+exporters = ("torch.export", "dynamo", "torchscript")
+compared = compare(model, samples, dynamic_shapes=free, exporters=exporters)
 assert compared.outcomes() == {
     "torch.export": "capture",
-    "to_onnx": "capture",
     "dynamo": "capture",
     "torchscript": "wrong",
 }
@@ -64,13 +63,9 @@ assert isinstance(compared["torch.export"].error, GuardOnDataDependentSymNode)
 compared
 
 # %%
-# ``torch.export`` refuses, and ``to_onnx`` and ``dynamo`` stand on it. While a model is captured there are shapes but no values: ``u0`` is
-# the answer to ``x.sum() > 0``, 0 or 1, and Python cannot take its ``if`` without knowing which. ``to_onnx`` raises a ``CaptureError``:
-
-with expect_failure(CaptureError, match="data-dependent expression"):
-    to_onnx(model, *samples[:1], dynamic_shapes=free)
-
-# %%
+# ``torch.export`` refuses, and ``dynamo`` stands on it. While a model is captured there are shapes but no values: ``u0`` is
+# the answer to ``x.sum() > 0``, 0 or 1, and Python cannot take its ``if`` without knowing which.
+#
 # ``torchscript`` does have values, those of the example. It takes the warm road, keeps that one alone, and says so only in a warning:
 
 (warning,) = [said for said in compared["torchscript"].said if said.startswith("TracerWarning")]
@@ -85,9 +80,21 @@ assert {check.name for check in report.checks if check.outcome == "wrong"} == {"
 report
 
 # %%
+# What works: both answers
+# ------------------------
+# ``to_onnx`` runs the model, and answers the test itself: yes in one run, no in another. The file computes what both runs share, and then
+# an ``If`` has a graph for each road. The model stays as it is:
+
+program = to_onnx(model, *samples[:1], dynamic_shapes=free, capture="run")
+verify(program, model, samples).check()
+print([node.op_type for node in program.model.graph], program.report.branches)
+
+# %%
+# :doc:`Its page </docs/converter>` says which tests it takes: a test whose roads return other shapes, say, is refused, with the line.
+#
 # What works: ``torch.cond``
 # --------------------------
-# It takes the condition, a function for each road, and the operands in a tuple. Both functions are captured.
+# This one says in the model itself that there are two roads, and so to every exporter that captures with ``torch.export``. It takes the condition, a function for each road, and the operands in a tuple. Both functions are captured.
 
 
 class GateByCond(Gate):

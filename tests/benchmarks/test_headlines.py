@@ -43,6 +43,22 @@ def test_export_time(headline: Callable[[str], Lines]) -> None:
     )
 
 
+def test_captures_say_where_torchscript_is_faster(headline: Callable[[str], Lines], stored_elsewhere: Path) -> None:
+    fast = {"torch.export": 10.0, "to_onnx": 2.0, "to_onnx, torch.export": 9.0, "dynamo": 50.0, "torchscript": 1.0}
+    deep = {name: 10 * seconds for name, seconds in fast.items() if name != "torchscript"}
+    parts = {"runs": 60.0, "one graph": 40.0}
+    found = {"time, MLP": fast, "time, Llama(2)": deep, "memory, Llama(2)": deep, "parts, Llama(2)": parts}
+    times = {title: timing.Timings((), (row,) * 6) for title, row in found.items()}
+    benchmark.save(stored_elsewhere / "benchmarks/data/captures.json", times, METADATA)
+    said = headline("captures")
+    assert said[0] == (
+        "To export the models that each gets right, to_onnx takes 0.20 times as long as torch.export, "
+        "to_onnx with torch.export 0.90 times, torch.onnx.export 5.0 times"
+    )
+    assert "of 1 models that torchscript gets right, to_onnx is faster on 0 and slower on 1: MLP 2.0x (2.0–2.0)" in said
+    assert "of the time that to_onnx takes for Llama(2): runs 60% and one graph 40%" in said
+
+
 def test_graph_size(headline: Callable[[str], Lines]) -> None:
     seen, facts = rows("graph_size")
     names = list(dict.fromkeys(name for row in seen.values() for name in row if name != "by hand"))

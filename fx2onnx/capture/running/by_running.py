@@ -23,7 +23,7 @@ from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
 from ..dims import is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
-from ..keywords import keywords_named
+from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
@@ -36,7 +36,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
 from .trace import Watch, trace
@@ -68,6 +68,8 @@ def capture_by_running(
         try:
             with calls_as_written():  # takes longer, so not at once
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
+        except SeenByRunsAlone:
+            raise
         except ToOnnxError:
             raise error from None
 
@@ -88,7 +90,11 @@ def _captured(
         raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
     axes = Axes.of(asked, leaves)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
-    with only_harmless_mutations(model, args, kwargs), keywords_named(model, args, kwargs, dynamic_shapes), functions_called_as_they_are():
+    with (
+        only_harmless_mutations(model, args, kwargs),
+        named_where_they_can_be(model, args, kwargs, dynamic_shapes),
+        functions_called_as_they_are(),
+    ):
         regions = Regions(partial(_paths, model), symbols, accept_ranges)
         paths = regions.paths(axes, (args, kwargs))
     joined = Joined(paths, axes)

@@ -7,9 +7,11 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils import _pytree as pytree
 
 from ...build.aliasing import HIDDEN_WRITES
+from .refusal import CannotRun
 
 aten = torch.ops.aten
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
@@ -21,6 +23,7 @@ COUNTING = {  # whose results are as long as values say, of which torch has no t
     aten.tensor_split.tensor_indices_or_sections,
     aten._pack_padded_sequence.default,
 }
+GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
 
 
@@ -31,6 +34,33 @@ def is_harmless(func: torch._ops.OpOverload) -> bool:
     if func in COUNTING:
         return False
     return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
+
+
+@cache
+def views_itself(func: torch._ops.OpOverload) -> bool:
+    """Return whether a call changes the sizes or the place of a tensor, not what it holds."""
+    return torch.Tag.inplace_view in func.tags and func is not aten.detach_.default
+
+
+@cache
+def view_instead_of(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
+    """Return the operator that makes the view which a call of this one makes of a tensor itself: `t` for `t_`; None for most."""
+    if not views_itself(func):
+        return None
+    plain = getattr(aten, func._opname.removesuffix("_"), None)
+    view = getattr(plain, "int" if func is aten.transpose_.default else func._overloadname, None)
+    return view if view is not None and view._schema.arguments[0].alias_info is not None else None
+
+
+@cache
+def draws(func: torch._ops.OpOverload) -> bool:
+    """Return whether an operator draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in func.tags
+
+
+def is_nothing(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Return whether a call gives back the tensor that it takes, as a dropout does outside of training: a copy in torch's own tracing."""
+    return func in GIVES_WHAT_IT_TAKES and len(args) == 3 and (not args[2] or args[1] == 0)
 
 
 def decides_a_size(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -60,3 +90,14 @@ def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[
         if declared.alias_info is not None and declared.alias_info.is_write:
             given = args[position] if position < len(args) else kwargs.get(declared.name)
             yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
+
+
+def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> None:
+    """Refuse a buffer that has become another tensor.
+
+    Raises:
+        CannotRun: there is one.
+    """
+    for name, tensor in model.named_buffers():
+        if name in before and before[name] is not tensor:
+            raise CannotRun(f"{name} is changed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -32,8 +32,12 @@ NESTED = ContextVar(
 
 @contextmanager
 def functions_called_as_they_are() -> Iterator[None]:
-    """Let operators that take functions be called with them, while it lasts, where torch would compile them first."""
-    with patch.object(hop_utils, "_hop_compile_and_call", _called):
+    """Let operators that take functions be called with them, while it lasts, where torch would compile them first, and be noted."""
+    noted = {hop.cond: _cond, hop.while_loop: _while_loop, hop.scan: _scan, hop.map_impl: _map}
+    with ExitStack() as stack:
+        for op, note in noted.items():
+            stack.enter_context(patch.dict(op.python_key_table, {Recorder: note, InnerRecorder: note}))
+        stack.enter_context(patch.object(hop_utils, "_hop_compile_and_call", _called))
         yield
 
 
@@ -194,8 +198,6 @@ class Inner:
         return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
 
 
-@hop.cond.py_impl(Recorder)
-@hop.cond.py_impl(InnerRecorder)
 def _cond(recorder: Recorder, predicate: Any, yes: Function, no: Function, operands: Tensors) -> Any:
     inner = Inner(recorder, hop.cond, [yes, no], [(x, recorder.sizes(x)) for x in operands])
     if inner.traces[0].spec != inner.traces[1].spec:
@@ -205,8 +207,6 @@ def _cond(recorder: Recorder, predicate: Any, yes: Function, no: Function, opera
     return inner.noted((predicate, *inner.traces, (*operands, *inner.further.values())), inner.answers[side], inner.sizes(0), 0)
 
 
-@hop.while_loop.py_impl(Recorder)
-@hop.while_loop.py_impl(InnerRecorder)
 def _while_loop(recorder: Recorder, condition: Function, body: Function, carried: Tensors, extra: Tensors) -> Any:
     if not all(isinstance(value, torch.Tensor) for value in (*carried, *extra)):
         raise recorder.refusal("while_loop carries a Python number")
@@ -217,8 +217,6 @@ def _while_loop(recorder: Recorder, condition: Function, body: Function, carried
     return inner.noted(args, inner.answers[1], sizes, 1)
 
 
-@hop.scan.py_impl(Recorder)
-@hop.scan.py_impl(InnerRecorder)
 def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, extra: Tensors) -> Any:
     states = [(x, recorder.sizes(x)) for x in init]
     inner = _by_rows(recorder, hop.scan, combine, states, xs, extra)
@@ -227,8 +225,6 @@ def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, ext
     return _with_rows(recorder, inner, args, xs, len(init))
 
 
-@hop.map_impl.py_impl(Recorder)
-@hop.map_impl.py_impl(InnerRecorder)
 def _map(recorder: Recorder, function: Function, xs: Tensors, extra: Tensors) -> Any:
     inner = _by_rows(recorder, hop.map_impl, function, [], xs, extra)
     return _with_rows(recorder, inner, (*inner.traces, list(xs), [*extra, *inner.further.values()]), xs, 0)

@@ -20,7 +20,7 @@ from .program import Described
 from .refusal import CannotRun
 from .sample import Axes, Setting, new_symbol
 
-STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diagonal")
+STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
 FURTHEST = 60  # how much larger it is run for that
 SLICE_END = 2**31

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch.export.graph_signature import ExportGraphSignature
+from torch.export.graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument, TensorArgument
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
@@ -73,3 +73,10 @@ class RunProgram:
 
     def __str__(self) -> str:
         return f"{self.graph}"
+
+
+def argument_of(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
+    """Return how a signature names a result of the model."""
+    if not isinstance(result, torch.fx.Node):
+        return ConstantArgument("", result)
+    return TensorArgument(result.name) if isinstance(result.meta["val"], torch.Tensor) else SymIntArgument(result.name)

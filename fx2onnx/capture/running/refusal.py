@@ -9,6 +9,10 @@ class CannotRun(CaptureError):
     """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""
 
 
+class SeenByRunsAlone(CannotRun):
+    """No file can be right, and torch.export does not see it: it would give one that is silently wrong."""
+
+
 class NeverRuns(CannotRun):
     """The model raises at all sizes that were tried; `told` is what."""
 

@@ -18,12 +18,13 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from ...blocks.sharing import storage
 from ...build.values import expression
 from ...errors import first_sentence
+from ..attribute_mutation import as_before
+from . import effects
 from .as_written import COPIES
-from .effects import VALUES_READ, decides_a_size, is_harmless, written
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, Trace, flattened, plain, state_of, unflattened
 from .numbers import Number, Numbers
-from .refusal import CannotRun, LeftOut, ValueRead
+from .refusal import CannotRun, LeftOut, SeenByRunsAlone, ValueRead
 from .scopes import Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
 
@@ -31,6 +32,7 @@ aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 COPY = "a contiguous copy"
 Watch: TypeAlias = "Callable[[Recorder], AbstractContextManager[Any]]"
+SEED = 5_738_291_046  # of runs; a model that draws from another has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
 
@@ -66,6 +68,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
         self.has_failed = False  # whether an operator raised
+        self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
         self._kept: list[torch.Tensor] = []
@@ -205,7 +208,9 @@ class Recorder(ProxyTorchDispatchMode):
             told = [expression(leaf) for leaf in told]
             args, kwargs = unflattened(list(map(plain, leaves)), spec)
         out = self._called(func, args, kwargs)
-        row = Row(func, told, told_spec, [], isinstance(out, (tuple, list)))
+        if (view := effects.view_instead_of(func)) is not None:
+            del self._refs[id(args[0])]  # from here on it is the view
+        row = Row(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
         number, turns = (self.loops.position, self.loops.stamp()) if self.loops is not None else (len(self.rows), ())
         for part, result in enumerate(out if row.many else (out,)):
             writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
@@ -221,7 +226,7 @@ class Recorder(ProxyTorchDispatchMode):
     def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
         try:
-            return func(*args, **kwargs)
+            return args[0] if effects.is_nothing(func, args) else func(*args, **kwargs)
         except Exception as error:
             self.has_failed = True
             if not self._script.is_forced:
@@ -311,17 +316,26 @@ class Recorder(ProxyTorchDispatchMode):
         self._by_layout[_layout(result)] = self._refs[id(result)]
         return Made(tuple(result.shape), result.dtype, storage(result), result.stride())
 
+    def _check_surroundings(self, func: torch._ops.OpOverload) -> None:
+        if torch.is_autocast_enabled("cpu"):
+            raise self.refusal("autocast decides the dtype of what is computed")
+        if effects.draws(func) and torch.initial_seed() != SEED:
+            raise self.refusal("random numbers are drawn from a seed that the model sets, which no file has,", SeenByRunsAlone)
+
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or changes what was there before."""
         if not isinstance(func, torch._ops.OpOverload):
             raise self.refusal(f"{func} is called, which has graphs of its own,")
-        if is_harmless(func):
+        self._check_surroundings(func)
+        if effects.is_harmless(func):
             return
-        if func in VALUES_READ or torch.Tag.data_dependent_output in func.tags:
+        if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
+            raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
+        if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             raise self.refusal("a value is read", ValueRead)
-        if decides_a_size(func, args, kwargs):
+        if effects.decides_a_size(func, args, kwargs):
             raise self.refusal(f"the size of what {func} returns depends on values")
-        for tensor in written(func, args, kwargs):
+        for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
                 raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
@@ -350,7 +364,8 @@ def trace(
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
     """
     scopes, script = Scopes(model) if follower else None, script or Script()
-    recorder = Recorder(state_of(model), script, follower, scopes)
+    state = state_of(model)
+    recorder = Recorder(state, script, follower, scopes)
     for number, leaf in enumerate(pytree.tree_leaves(arguments)):
         if isinstance(leaf, torch.Tensor):
             recorder.place(leaf, Ref("input", number))
@@ -360,11 +375,14 @@ def trace(
         with ExitStack() as stack:
             for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
                 stack.enter_context(context)
+            torch.default_generator.manual_seed(SEED)
             stack.enter_context(Numbers(recorder) if script.reads else nullcontext())
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
             stack.enter_context(watch(recorder) if watch else nullcontext())
+            stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
+            effects.check_buffers(model, state)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None

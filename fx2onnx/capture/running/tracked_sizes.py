@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import FunctionType
 from typing import Any
+from unittest.mock import patch
 
 import sympy
 import torch
@@ -14,11 +18,15 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ...build.values import Size, expression
+from ...errors import first_sentence
+from .lines import line_of
+from .refusal import SeenByRunsAlone
 from .trace import Recorder
 
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
+SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -42,11 +50,16 @@ class Tracked(TorchFunctionMode):
             torch.Tensor.nelement: self._numel,
             torch.Tensor.__len__: self._length,
             torch.Tensor.stride: self._stride,
+            torch.Tensor.nbytes.__get__: self._nbytes,  # type: ignore[attr-defined]
+            torch.ops.aten.sym_size.int: self._size,
+            torch.ops.aten.sym_numel.default: self._numel,
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call, and see to it that what it returns is known to come from its arguments."""
         kwargs = kwargs or {}
+        if func == SET_DATA:
+            raise self._recorder.refusal("a tensor is given other data", SeenByRunsAlone)
         if (special := self._special.get(func)) is not None:
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
@@ -54,7 +67,7 @@ class Tracked(TorchFunctionMode):
         if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._made_of_sizes(func, args, kwargs)
         constants = len(self._recorder.constants)
-        out = self._called(func, args, kwargs)
+        out = self._called_once(func, args, kwargs)
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         made = self._recorder.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
         if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
@@ -71,6 +84,15 @@ class Tracked(TorchFunctionMode):
             return func(numbers, *args[1:], **kwargs)
         finally:
             self._recorder.made_of = None
+
+    def _called_once(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Make the call. An error of it that the model catches is a test of what torch asks of its arguments."""
+        try:
+            return self._called(func, args, kwargs)
+        except Exception as error:
+            if not self._within:
+                self._recorder.failed = f"{type(error).__name__}: {first_sentence(error)} at {line_of(sys._getframe(1))}"
+            raise
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         if func in self._within or not _asks(func):
@@ -96,6 +118,9 @@ class Tracked(TorchFunctionMode):
         product = sympy.prod(self._recorder.sizes(tensor))
         return self._number(found, product if sympy.sympify(product).free_symbols else int(product))
 
+    def _nbytes(self, found: int, tensor: torch.Tensor) -> Any:
+        return self._numel(tensor.numel(), tensor) * tensor.itemsize
+
     def _length(self, found: int, tensor: torch.Tensor) -> int:
         if not isinstance(self._recorder.sizes(tensor)[0], int):
             raise self._recorder.refusal("len() makes a plain integer of a size that moves")
@@ -105,6 +130,14 @@ class Tracked(TorchFunctionMode):
         if not all(isinstance(size, int) for size in self._recorder.sizes(tensor)):
             raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
         return found
+
+
+@contextmanager
+def roots_of_sizes() -> Iterator[None]:
+    """Let `math.sqrt` of a size keep its expression, while it lasts."""
+    plain = math.sqrt
+    with patch.object(math, "sqrt", lambda x: x**0.5 if isinstance(x, SYMBOLS) else plain(x)):
+        yield
 
 
 def _asks(func: Any) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from keyword import iskeyword
 from typing import Any
 
 import sympy
 import torch
 from torch import nn
 from torch.export import graph_signature as signatures
-from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, SymIntArgument, TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
@@ -23,14 +24,15 @@ from .loops.checks import check_leaves, check_tests, is_counted
 from .loops.lists import every_turn
 from .loops.rolling import rolled
 from .loops.turns import EVERY, Loop
+from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
-from .program import CallSpec, Described, RunProgram
+from .program import CallSpec, Described, RunProgram, argument_of
 from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
 from .trace import Recorder
-from .tracked_sizes import Tracked
+from .tracked_sizes import Tracked, roots_of_sizes
 
 NOTHING = pytree.tree_structure(())
 aten = torch.ops.aten
@@ -71,6 +73,7 @@ class Writer:
         self.known: dict[Ref, tuple[Size, ...]] = {}
         self._names: set[str] = set()  # of placeholders
         self._nodes: dict[Ref, torch.fx.Node] = {}
+        self._memory = Memory(1 + len(traces))
         self._rows: list[torch.fx.Node] = []
 
     @contextmanager
@@ -79,7 +82,7 @@ class Writer:
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment):
+        with Tracked(recorder, self.axes.environment), roots_of_sizes():
             yield
 
     def row(self, row: Row) -> None:
@@ -97,13 +100,15 @@ class Writer:
         Raises:
             CannotRun: another run makes another call here.
         """
-        for other in self._others_of(row):
+        others = self._others_of(row)
+        for other in others:
             if any(a != b for a, b in zip(row.leaves, other.leaves, strict=True) if isinstance(a, Ref) or isinstance(b, Ref)):
                 raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
         pairs = zip(first.leaves, row.leaves, strict=True)
         nodes = {self._node(a): self._node(b) for a, b in pairs if isinstance(a, Ref)}
         node = self.graph.node_copy(self._rows[number], nodes.__getitem__)
         refs = [(Ref("row", number, part), Ref("row", len(self._rows), part)) for part in range(len(row.made))]
+        self._memory.note(len(self._rows), row, others)
         found = [self._described_again(*pair, made) for pair, made in zip(refs, row.made, strict=True)]
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
@@ -163,6 +168,7 @@ class Writer:
             CannotRun: another run calls more, or what is returned differs.
         """
         outputs = self._finished(trace)
+        check_end(self._recorder, trace, self.traces, bool(self.axes.example))
         self._roll(trace)
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
         spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
@@ -196,7 +202,7 @@ class Writer:
 
     def _placed(self, name: str, ref: Ref, value: Any) -> torch.fx.Node:
         node = self.graph.placeholder(name)
-        if name not in self._names:
+        if name not in self._names and not iskeyword(name):
             node.name = name  # also where it is one of Python's own, `input`, which torch.fx would number
         node.target = node.name  # a graph may have two of one name, its code not
         self._names.add(node.name)
@@ -270,6 +276,7 @@ class Writer:
         return node
 
     def _write(self, number: int, row: Row, others: Sequence[Row]) -> None:
+        self._memory.note(number, row, others)
         check_leaves(row, others, self.sizes.settings[1:], self._loops)
         leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
         args, kwargs = unflattened(leaves, row.spec)
@@ -333,6 +340,7 @@ class Writer:
     def _result(self, row: Row, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes, special: bool) -> Any:
         first = made[0]
         if not isinstance(first, Made):
+            check_no_number(row, first)
             return first
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
             raise CannotRun(f"{row.op} returns another dtype or number of axes at another size at {line_in(row.line)}")
@@ -378,20 +386,13 @@ class Writer:
         first = values[0]
         if isinstance(first, sympy.Basic) and not first.free_symbols:
             first = python_number(first)
-        if isinstance(first, sympy.Basic) and self.sizes.learn(first, values[1:]):
+        if isinstance(first, sympy.Basic) and first.is_integer and self.sizes.learn(first, values[1:]):
             node = self.graph.call_function(operator.index, (first,))
             node.meta["val"] = self.axes.environment.create_symintnode(first, hint=None)
             return node
         if not all(alike(first, value) for value in values[1:]):
             raise CannotRun(f"it returns {', '.join(map(repr, dict.fromkeys(values)))}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first
-
-
-def argument_of(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
-    """Return how a signature names a result of the model."""
-    if not isinstance(result, torch.fx.Node):
-        return ConstantArgument("", result)
-    return TensorArgument(result.name) if isinstance(result.meta["val"], torch.Tensor) else SymIntArgument(result.name)
 
 
 def _has_symbols(leaves: Sequence[Any]) -> bool:

@@ -34,4 +34,23 @@ def test_a_keyword_that_cannot_be_a_parameter_is_refused() -> None:
             return x * others["my scale"]
 
     with pytest.raises(CaptureError, match=r"cannot reach \['my scale'\], which \*\*others takes"):
-        to_onnx(Odd(), (X,), kwargs={"my scale": X}, dynamic_shapes={"x": {0: "batch"}, "others": {"my scale": {0: "batch"}}})
+        to_onnx(
+            Odd(),
+            (X,),
+            kwargs={"my scale": X},
+            dynamic_shapes={"x": {0: "batch"}, "others": {"my scale": {0: "batch"}}},
+            capture="torch.export",
+        )
+
+
+def test_a_run_takes_keywords_that_are_no_identifiers() -> None:
+    class Odd(nn.Module):
+        def forward(self, x: Tensor, **others: Tensor) -> Tensor:
+            return x * others["a.b"] + others["a_b"] - others["class"]
+
+    given = {name: torch.rand(3, 2) for name in ("a.b", "a_b", "class")}
+    shapes = {"x": {0: "rows"}, "others": {name: {0: "rows"} for name in given}}
+    program = to_onnx(Odd(), (torch.rand(3, 2),), kwargs=given, dynamic_shapes=shapes, capture="run")
+    assert len({value.name for value in program.model.graph.inputs}) == 4
+    x, further = torch.rand(7, 2), {name: torch.rand(7, 2) for name in given}
+    torch.testing.assert_close(program(x, **further)[0], Odd()(x, **further))

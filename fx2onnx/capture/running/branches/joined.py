@@ -18,11 +18,10 @@ from ....build.values import Size, expression
 from ....errors import first_sentence
 from ..lines import line_in
 from ..notes import alike, equal
-from ..program import Described, RunProgram
+from ..program import Described, RunProgram, argument_of
 from ..refusal import CannotRun
 from ..sample import Axes, shown
 from ..script import TEST
-from ..unify import argument_of
 from .paths import Path
 from .scope import Node, Scope
 

@@ -10,7 +10,7 @@ import sympy
 
 from ....errors import FrozenDimension, first_sentence
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
-from ..refusal import CannotRun, LeftOut, NeverRuns
+from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone
 from ..sample import FEW, Axes
 from ..unify import Arguments
 from .paths import BRANCHES, Path
@@ -94,6 +94,8 @@ class Regions:
                 continue
             except LeftOut as error:
                 raise LeftOut(str(_one_side(test, error))) from error
+            except SeenByRunsAlone:
+                raise
             except (CannotRun, FrozenDimension) as error:
                 raise _one_side(test, error) from error
             found += [replace(path, sizes=((test, side == test.test), *path.sizes)) for path in paths]

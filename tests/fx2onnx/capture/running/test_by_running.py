@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "layers": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).forward,
     "a size as a factor": lambda x: x * x.shape[0],
     "a root of a size": lambda x: x / x.shape[0] ** 0.5,
+    "a root of a size by math": lambda x: x / math.sqrt(x.shape[0]) + math.sqrt(2.0),
     "products of sizes": lambda x: x.reshape(x.shape[0] * 2, -1).sum(1),
     "cut where no run is cut": cut_at_a_hundred,
     "rows that no run has": without_sixty,
@@ -83,7 +85,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "tolist": (lambda x: torch.tensor(x.tolist()), "tolist.. reads values"),
     "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads values|differs between runs"),
     "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
-    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "reads values"),
+    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "set_.source_Storage changes the sizes or the memory of a tensor"),
     "a number": (lambda x: x * float(x.sum()), "a value is read at " + HERE),
     "an error that is caught": (caught, "a value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),

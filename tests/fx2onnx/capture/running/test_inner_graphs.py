@@ -13,7 +13,9 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 from exportlab import to_onnx
+from fx2onnx.capture.running.inner_graphs import InnerRecorder
 from fx2onnx.capture.running.refusal import CannotRun
+from fx2onnx.capture.running.trace import Recorder
 from fx2onnx.errors import FrozenDimension
 
 ROWS = ({0: "rows"},)
@@ -107,3 +109,7 @@ def test_a_test_of_a_size_inside_is_noted() -> None:
     model = Of(lambda layer, x: torch.cond(x.sum() > 0, lengths_on_one_side, torch.neg, (x,))).eval()
     with pytest.raises(FrozenDimension, match="in lengths_on_one_side"):
         to_onnx(model, (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
+
+
+def test_torch_does_not_know_the_recorders_outside_of_a_capture() -> None:
+    assert {InnerRecorder, Recorder}.isdisjoint(torch.ops.higher_order.cond.python_key_table)

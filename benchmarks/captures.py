@@ -1,0 +1,303 @@
+"""
+What do the ways to export cost, in time and in memory?
+=======================================================
+
+Models of a few operators and of thousands are exported by ``to_onnx``, which runs them, by ``to_onnx`` on the capture of ``torch.export``, and
+by both flavours of ``torch.onnx.export``. First comes what the stored full run found, up to a Llama of 64 layers; then the code, and a quick
+run: who takes how long, which part of it, and how much memory.
+"""
+
+import copy
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from exportlab import compare, exporters
+from exportlab.measure import benchmark, figures, timing, words
+from exportlab.measure.exported import exported
+from exportlab.messages import muffled
+from fx2onnx.build.conversion import Conversion
+from fx2onnx.build.passes import passes_applied
+from fx2onnx.capture.running.by_running import Runs
+
+page = benchmark.page(
+    "captures", "What do the ways to export cost, in time and in memory?", quick="MLP and Llama(2)"
+)
+BASE, OURS, TRACED = "torch.export", "to_onnx", "to_onnx, torch.export"
+WAYS = {BASE: {}, OURS: {"capture": "auto"}, TRACED: {"capture": "torch.export"}}
+WAYS |= {"dynamo": {}, "torchscript": {}}
+TIME, MEMORY, SHARES = "time, ", "memory, ", "parts, "
+
+
+def found(run: benchmark.Run, kind: str) -> dict[str, timing.Timings]:
+    """What was measured of each model."""
+    return {t.removeprefix(kind): seen for t, seen in run.times.items() if t.startswith(kind)}
+
+
+def total(run: benchmark.Run, name: str, base: str) -> timing.Ratio:
+    """One way over another, of all models that both get right, their times added up."""
+    both = [seen for seen in found(run, TIME).values() if {name, base} <= set(seen.rounds[0])]
+    return timing.summed(both, (name, base)).ratio(name, base)
+
+
+def beside_torchscript(run: benchmark.Run) -> str:
+    """Where to_onnx is faster than torchscript, and where slower; of what both get right."""
+    over = {
+        model: seen.ratio(OURS, "torchscript")
+        for model, seen in found(run, TIME).items()
+        if "torchscript" in seen.rounds[0]
+    }
+    slower = [f"{m} {r}" for m, r in over.items() if r.differs and r.median > 1]
+    faster = [f"{m} {r}" for m, r in over.items() if r.differs and r.median < 1]
+    told = f"of {len(over)} models that torchscript gets right, to_onnx is faster on {len(faster)} and slower on {len(slower)}"
+    return f"{told}: {'; '.join([*faster, *slower])}" if faster or slower else told
+
+
+def finding(run: benchmark.Run) -> benchmark.Lines:
+    """All models together, torchscript where it is right, the deepest against the next, memory."""
+    over = {name: total(run, name, BASE) for name in (OURS, TRACED, "dynamo")}
+    peaks = found(run, MEMORY)
+    held = [f"{m} {seen.ratio(OURS, BASE)}" for m, seen in peaks.items()]
+    deepest, looks = [*found(run, SHARES).items()][-1]
+    shares = [f"{part} {looks.median(part):.0f}%" for part in looks.rounds[0]]
+    return (
+        f"To export the models that each gets right, {words.takes(over, BASE)}",
+        *(f"{words.spoken(name)} over {BASE}, added up: {ratio}" for name, ratio in over.items()),
+        beside_torchscript(run),
+        f"of the time that to_onnx takes for {deepest}: {words.listed(shares)}",
+        f"peak memory, to_onnx over {BASE}: {'; '.join(held)}",
+    )
+
+
+def draw(run: benchmark.Run) -> None:
+    """The time of each way, model by model."""
+    (axes,) = figures.panels("One export, milliseconds", height=1.2 + 1.1 * len(found(run, TIME)))
+    times = {
+        model: {name: [1000 * took for took in seen.of(name)] for name in seen.rounds[0]}
+        for model, seen in found(run, TIME).items()
+    }
+    figures.bars(axes, times, unit="ms", log=True)
+
+
+def draw_parts(run: benchmark.Run) -> None:
+    """What an export of ours is made of."""
+    (axes,) = figures.panels("Where to_onnx is, of a hundred looks", height=3.4)
+    shares = {
+        model: {part: seen.median(part) for part in seen.rounds[0]}
+        for model, seen in found(run, SHARES).items()
+    }
+    figures.stacks(axes, shares, unit="%")
+
+
+def draw_memory(run: benchmark.Run) -> None:
+    """How much more a process held while it exported."""
+    (axes,) = figures.panels("Peak memory of one export, beyond the model", height=3)
+    peaks = found(run, MEMORY)
+    figures.bars(axes, {m: {n: s.of(n) for n in s.rounds[0]} for m, s in peaks.items()}, unit="B")
+
+
+page.open(finding, draw)
+
+# %%
+# Is it right?
+# ------------
+# Each way first exports each model once, and is held against eager at every size. Only what comes out right is timed.
+
+names = ("MLP", "Llama(2)")
+if not page.quick:
+    names = ("MLP", "convnet", "BERT(4)", "Llama(2)", "Llama(16)", "Llama(64)")
+models = {name: exported(name) for name in names}
+
+
+def is_right(model: str, way: str) -> bool:
+    """Whether what it exports is right at every size."""
+    made, name = models[model], way.partition(",")[0]
+    options = {"exporters": (name,), "options": {name: WAYS[way]}}
+    seen = compare(made.module, made.samples, dynamic_shapes=made.dynamic_shapes, **options)
+    return seen[name].outcome == "ok"
+
+
+right = {model: [way for way in WAYS if is_right(model, way)] for model in models}
+assert all({BASE, OURS, TRACED} <= set(ways) for ways in right.values()), right
+right
+
+# %%
+# How it is measured
+# ------------------
+# By turns, as :doc:`how_we_measure` says; the clock counts the processor's seconds. Every export gets a fresh copy of the module.
+
+
+def export(model: str, way: str) -> Callable[[], object]:
+    """One export, prepared."""
+    made = models[model]
+    module, args = copy.deepcopy((made.module, made.samples[0].args))
+    name, shapes = way.partition(",")[0], made.dynamic_shapes
+    return lambda: exporters.export(name, module, args, dynamic_shapes=shapes, **WAYS[way])
+
+
+points = {
+    TIME + model: {way: lambda m=model, w=way: export(m, w) for way in ways}
+    for model, ways in right.items()
+}
+with muffled():
+    times = timing.interleaved(
+        points,
+        3 if page.quick else 6,
+        discard=0,
+        budget=500,
+        tell=page.tell,
+        clock=time.process_time,
+    )
+
+# %%
+# What ours is made of
+# --------------------
+# While ``to_onnx`` exports again and again, a second thread looks every millisecond at where the first one is: in the runs, in the run that
+# has symbols for sizes and whose graph is held against the others, in the translation, in the tidying, or elsewhere: the checks before and
+# after.
+
+PARTS = {
+    Runs._run.__code__: "runs",
+    Runs._followed.__code__: "one graph",
+    Conversion.model.__code__: "translation",
+    passes_applied.__code__: "tidying",
+}
+
+
+def looked_at(seconds: float, call: Callable[[], Callable[[], object]]) -> dict[str, float]:
+    """Call again and again, and return how many of a hundred looks found it in which part."""
+    seen, over, main = (
+        Counter(dict.fromkeys([*PARTS.values(), "the rest"], 0)),
+        threading.Event(),
+        threading.get_ident(),
+    )
+    timed = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.001):
+            frame = sys._current_frames()[main]
+            while frame is not None and frame.f_code not in PARTS:
+                frame = frame.f_back
+            seen[PARTS[frame.f_code] if frame else "the rest"] += timed.is_set()
+
+    watcher, end = threading.Thread(target=look), time.perf_counter() + seconds
+    watcher.start()
+    while time.perf_counter() < end:
+        prepared = call()
+        timed.set()
+        prepared()
+        timed.clear()
+    over.set()
+    watcher.join()
+    return {part: 100 * looks / seen.total() for part, looks in seen.items()}
+
+
+switched = sys.getswitchinterval()
+sys.setswitchinterval(0.0005)  # how soon the other thread may look
+with muffled(), timing.frozen():
+    shares = {
+        SHARES + model: timing.Timings(
+            (),
+            tuple(
+                {
+                    part: max(share, 1e-9)
+                    for part, share in looked_at(
+                        1 if page.quick else 4, lambda m=model: export(m, OURS)
+                    ).items()
+                }
+                for _ in range(2)
+            ),
+        )
+        for model in models
+    }
+sys.setswitchinterval(switched)
+
+# %%
+# How much memory
+# ---------------
+# The highest memory that a process ever held only rises, so each export gets a process of its own. It first exports another model in the same
+# way, which loads what is loaded once, and then counts what the peak adds.
+
+PROCESS = """
+import gc, json, logging, sys, warnings
+from pathlib import Path
+import psutil
+from exportlab import exporters
+from exportlab.measure.exported import exported
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.ERROR)
+name, way, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+
+
+def export(model):
+    made = exported(model)
+    return lambda: exporters.export(way.partition(",")[0], made.module, made.samples[0].args, dynamic_shapes=made.dynamic_shapes, **options)
+
+
+def peak():
+    return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+
+export("Llama(1)")()
+prepared = export(name)
+gc.collect()
+Path("/proc/self/clear_refs").write_text("5")  # the peak begins again here
+before = psutil.Process().memory_info().rss
+kept = prepared()
+print(json.dumps({"peak": max(peak() - before, 1)}))
+"""
+
+
+def peak(model: str, way: str) -> float:
+    """Bytes that a process held more while it exported."""
+    return benchmark.in_process(PROCESS, model, way, json.dumps(WAYS[way]))["peak"]
+
+
+deep = ("Llama(2)",) if page.quick else ("BERT(4)", "Llama(16)", "Llama(64)")
+peaks = {
+    MEMORY + model: timing.Timings(
+        (),
+        tuple(
+            {
+                way: peak(model, way)
+                for way in (WAYS if not page.quick else (BASE, OURS))
+                if way in right[model]
+            }
+            for _ in range(1 if page.quick else 3)
+        ),
+    )
+    for model in deep
+}
+
+# %%
+# What was seen
+# -------------
+
+rounds = min(len(seen.rounds) for seen in times.values())
+units = {
+    title: unit
+    for titles, unit in ((times, "second"), (shares, "integer"), (peaks, "byte"))
+    for title in titles
+}
+run = page.keep(
+    {**times, **shares, **peaks},
+    facts={"rounds": rounds},
+    unit=units,
+    packages=(*benchmark.PACKAGES, "transformers"),
+)
+page.close(run, finding, draw)
+
+# %%
+# And its parts, and memory:
+
+draw_parts(run)
+draw_memory(run)
+
+# %%
+# These models are tiny, so that running them costs next to nothing. Where one forward takes seconds, a few runs take a few times that, and
+# ``capture="torch.export"`` may be the shorter way. Next: :doc:`what to_onnx costs beside torch.export <own_exporter>`, and what its files are
+# like.

@@ -1,0 +1,69 @@
+"""Models whose export is measured, from a few layers to many: tiny, with random weights, each with samples at several sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..cases import Built, Declaration, case
+from ..specs import integers, ones, tensor
+
+BATCH, TEXT = {"batch": (2, 3, 1, 8)}, {"batch": (2, 3, 1, 8), "seq": (5, 9, 1, 32)}
+SIZES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_attention_heads": 4,
+    "vocab_size": 50,
+    "max_position_embeddings": 64,
+}
+
+
+class FirstResult(nn.Module):
+    """A model of transformers that gives its first result alone."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        """Return what the model returns first."""
+        return self.model(ids, attention_mask=mask)[0]
+
+
+def exported(name: str) -> Built:
+    """Return the model of this name, `MLP`, `convnet`, `BERT(4)` or `Llama(16)`: the number says how many layers.
+
+    Raises:
+        KeyError: there is none.
+    """
+    kind, _, layers = name.rstrip(")").partition("(")
+    declare = {"MLP": _mlp, "convnet": _convnet, "BERT": _bert, "Llama": _llama}[kind]
+    return case(dims=TEXT if layers else BATCH)(lambda: declare(int(layers or 0))).build()
+
+
+def _mlp(_: int) -> Declaration:
+    layers = [module for _ in range(10) for module in (nn.Linear(32, 32), nn.ReLU())]
+    return nn.Sequential(*layers), (tensor("batch", 32),)
+
+
+def _convnet(_: int) -> Declaration:
+    first = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    second = (nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+    return nn.Sequential(*first, *second, *head), (tensor("batch", 3, 16, 16),)
+
+
+def _bert(layers: int) -> Declaration:
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig(**SIZES, num_hidden_layers=layers))
+    return FirstResult(model), (integers("batch", "seq", high=50), ones("batch", "seq"))
+
+
+def _llama(layers: int) -> Declaration:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    model = LlamaForCausalLM(LlamaConfig(**SIZES, num_hidden_layers=layers, num_key_value_heads=2, use_cache=False))
+    return FirstResult(model), (integers("batch", "seq", high=50), ones("batch", "seq"))

@@ -1,0 +1,80 @@
+"""What makes a call of the same operators something else at another size: memory, numbers, errors that are caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from .lines import line_in
+from .notes import Made, Ref, Row, Trace, unflattened
+from .refusal import CannotRun, SeenByRunsAlone
+from .script import TEST
+from .trace import Recorder
+
+GIVE_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # which are known
+
+
+class Memory:
+    """Memory that results of several runs show, by the first result that showed it.
+
+    Args:
+        runs: how many there are.
+    """
+
+    def __init__(self, runs: int) -> None:
+        self._first: list[dict[int, Ref]] = [{} for _ in range(runs)]
+        self._of: dict[Ref, int] = {}
+        self._unsure: set[int] = set()
+
+    def note(self, number: int, row: Row, others: Sequence[Row]) -> None:
+        """Note which memory the results of the call of this number show in each run.
+
+        Raises:
+            SeenByRunsAlone: it writes into memory that other results show at some sizes only, as a reshape, which is a view or a copy.
+        """
+        if self._unsure and any(self._of.get(ref) in self._unsure for ref in _written(row)):
+            raise SeenByRunsAlone(f"{row.op} writes at {line_in(row.line)} into memory that is another tensor's at some sizes only")
+        for part, made in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
+            if isinstance(made[0], Made):
+                self._note(Ref("row", number, part), made)
+
+    def _note(self, ref: Ref, made: Sequence[Made]) -> None:
+        first = [known.setdefault(one.storage, ref) for known, one in zip(self._first, made, strict=True)]
+        self._of[ref] = made[0].storage
+        if any(other != first[0] for other in first):
+            self._unsure.update(self._of[one] for one in first)
+
+
+def _written(row: Row) -> Iterator[Ref]:
+    """The tensors that a call writes."""
+    if not isinstance(row.op, torch._ops.OpOverload) or not row.op._schema.is_mutable:
+        return
+    args, kwargs = unflattened(row.leaves, row.spec)
+    for position, declared in enumerate(row.op._schema.arguments):
+        given = args[position] if position < len(args) else kwargs.get(declared.name)
+        if declared.alias_info is not None and declared.alias_info.is_write and isinstance(given, Ref):
+            yield given
+
+
+def check_no_number(row: Row, result: Any) -> None:
+    """Refuse an operator that gives Python a number, of which nothing is known but what it is in each run.
+
+    Raises:
+        CannotRun: this one does.
+    """
+    if isinstance(result, (bool, int, float)) and row.op is not TEST and row.op not in GIVE_SIZES:
+        raise CannotRun(f"{row.op} gives Python a number at {line_in(row.line)}")
+
+
+def check_end(recorder: Recorder, trace: Trace, others: Sequence[Trace], moves: bool) -> None:
+    """Refuse a run that ended well since the model caught an error of torch's, or that writes into other inputs at other sizes.
+
+    Raises:
+        SeenByRunsAlone: sizes move, which decide both.
+    """
+    if any(other.changed != trace.changed for other in others):
+        raise SeenByRunsAlone("which of its inputs it writes into depends on its sizes")
+    if recorder.failed and moves:
+        raise SeenByRunsAlone(f"it catches an error of torch, which may not come at other sizes: {recorder.failed}")
