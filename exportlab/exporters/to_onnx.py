@@ -9,6 +9,8 @@ from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.capture.by_export import ONE_AT_A_TIME
 from fx2onnx.capture.dims import moves
 from fx2onnx.capture.keywords import keywords_named
+from fx2onnx.capture.running.numbered import at_sizes
+from fx2onnx.capture.running.program import RunProgram
 from fx2onnx.errors import op_title, shown_path, users_line
 from fx2onnx.mode import SAID, as_eval, evaluated, in_training
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
@@ -20,8 +22,10 @@ __all__ = [
     "NAMESPACE",
     "ONE_AT_A_TIME",
     "SAID",
+    "RunProgram",
     "ToOnnxError",
     "as_eval",
+    "at_sizes",
     "changed_names",
     "evaluated",
     "in_training",

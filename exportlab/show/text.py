@@ -25,8 +25,8 @@ CALLS = ("call_function", "call_method", "call_module")
 
 
 def is_fx(source: Any) -> TypeGuard[Program]:
-    """Return whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`."""
-    return isinstance(source, (torch.export.ExportedProgram, torch.fx.GraphModule))
+    """Return whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`, or what `to_onnx` has captured by running."""
+    return isinstance(getattr(source, "graph_module", source), torch.fx.GraphModule)
 
 
 def ir_model(source: Any) -> ir.Model:
@@ -95,7 +95,7 @@ def value_annotation(value: ir.Value) -> str:
 
 def fx_inputs(program: Program) -> set[str]:
     """Return names of the placeholders that are the user's inputs, not weights."""
-    if isinstance(program, torch.export.ExportedProgram):
+    if not isinstance(program, torch.fx.GraphModule):
         return set(program.graph_signature.user_inputs)
     return {n.name for n in program.graph.nodes if n.op == "placeholder"}
 

@@ -15,7 +15,7 @@ from ...cases import Sample
 from ...checks import must_be
 from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
-from ...exporters.to_onnx import NAMESPACE
+from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Difference, Tolerances, check_tolerances
 from .alignment import Alignment
@@ -60,7 +60,7 @@ def first_difference(
 
 
 def compared(
-    captured: torch.export.ExportedProgram,
+    captured: torch.export.ExportedProgram | RunProgram,
     file: Any,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
@@ -75,7 +75,7 @@ def compared(
     Raises:
         as `first_difference`.
     """
-    must_be(torch.export.ExportedProgram, captured=captured)
+    must_be(torch.export.ExportedProgram, RunProgram, captured=captured)
     must_be(Mapping, tolerances=tolerances)
     check_tolerances(tolerances)
     call = Sample(args, {} if kwargs is None else kwargs)
@@ -83,6 +83,7 @@ def compared(
     _check_whole(captured)
     alignment = Alignment(captured, model)
     leaves = calling.feed(call.args, call.kwargs)
+    captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured
     found = Observed(model, calling, alignment.names()).values(call.args, call.kwargs)
     looked = Looked(Call(captured, alignment, leaves, found), tolerances)
     rows, outputs = looked.rows()
@@ -107,6 +108,6 @@ def _writer(model: ir.Model) -> str:
     return WRITERS.get(name, name or "a file")
 
 
-def _check_whole(captured: torch.export.ExportedProgram) -> None:
+def _check_whole(captured: torch.export.ExportedProgram | RunProgram) -> None:
     if any(getattr(node.target, "namespace", "") == NAMESPACE for node in captured.graph.nodes):
         raise ValueError("exported with functions=, it holds equal blocks once, and cannot be run node by node: export without")

@@ -1,0 +1,67 @@
+"""A captured program with numbers in the place of its expressions, so that torch can call it node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import sympy
+import torch
+from torch import nn
+from torch.export.graph_signature import ConstantArgument, InputKind
+
+from ...build.values import python_number
+from .loops.replay import Replay
+from .program import Described, RunProgram
+
+Numbers = Mapping[sympy.Symbol, int]
+
+
+def at_sizes(program: RunProgram, given: Sequence[Any]) -> RunProgram:
+    """Return the program for tensors of these sizes, in the order of its inputs; its nodes keep their names."""
+    held = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
+    specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    wanted = [held[spec.arg.name] for spec in specs if not isinstance(spec.arg, ConstantArgument)]
+    pairs = [pair for value, leaf in zip(wanted, given, strict=False) for pair in _sizes_of(value, leaf)]  # state may come after
+    numbers = {size: number for size, number in pairs if isinstance(size, sympy.Symbol)}
+    return replace(program, graph_module=_with_numbers(program.graph_module, numbers))
+
+
+class Turn(nn.Module):
+    """The body of a loop, in which sizes may follow the number of the turn."""
+
+    def __init__(self, body: torch.fx.GraphModule, numbers: Numbers) -> None:
+        super().__init__()
+        self.body, self._numbers = body, numbers
+
+    def forward(self, *given: Any) -> Any:
+        """Call the body with what is carried, the number of the turn, and the rest."""
+        return Replay(self.body, self._numbers).run(*given)
+
+
+def _sizes_of(value: Any, leaf: Any) -> Sequence[tuple[Any, int]]:
+    return tuple(zip(value.sizes, leaf.shape, strict=True)) if isinstance(value, Described) else ()
+
+
+def _with_numbers(module: torch.fx.GraphModule, numbers: Numbers) -> torch.fx.GraphModule:
+    graph, copies = torch.fx.Graph(), dict[torch.fx.Node, torch.fx.Node]()
+    for node in module.graph.nodes:
+        copied = copies[node] = graph.node_copy(node, copies.__getitem__)
+        copied.args, copied.kwargs = torch.fx.node.map_aggregate((copied.args, copied.kwargs), partial(_number, numbers=numbers))
+    root = nn.Module()
+    for name, part in module.named_children():
+        root.add_module(name, _called(part, numbers) if isinstance(part, torch.fx.GraphModule) else part)
+    made = torch.fx.GraphModule(root, graph)
+    made.meta.update(module.meta)
+    return made
+
+
+def _called(part: torch.fx.GraphModule, numbers: Numbers) -> nn.Module:
+    held = [node.meta.get("val") for node in part.graph.find_nodes(op="placeholder")]
+    return Turn(part, numbers) if any(isinstance(value, torch.SymInt) for value in held) else _with_numbers(part, numbers)
+
+
+def _number(leaf: Any, numbers: Numbers) -> Any:
+    return python_number(leaf.subs(numbers)) if isinstance(leaf, sympy.Basic) else leaf
