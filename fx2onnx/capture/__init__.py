@@ -63,5 +63,6 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     try:
         return use(replace(way.by_export(model), not_run=reason))
     except ToOnnxError as error:
-        error.add_note(f"by running the model it is refused as well: {reason}")
+        if first_sentence(error) not in reason:
+            error.add_note(f"by running the model it is refused as well: {reason}")
         raise

@@ -17,10 +17,10 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_of, marked
-from ..errors import CaptureError, FrozenDimension, UnsupportedArgument, first_sentence
+from ..errors import CaptureError, FrozenDimension, first_sentence
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
-from .dims import DynamicDim, moves
+from .dims import DynamicDim, check_accepted, moves
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
 
@@ -66,8 +66,7 @@ def capture_by_export(
     _check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
-    if unknown := set(accept_ranges) - {dim.name for dim in asked}:
-        raise UnsupportedArgument(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
+    check_accepted(accept_ranges, asked)
     export = partial(_exported, model, args, kwargs, _as_dims(dynamic_shapes, accept_ranges), strict, asked)
     with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch.export import Dim
+
+from ..errors import UnsupportedArgument
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,13 @@ def moves(dim: Any) -> bool:
 def is_hint(dim: Any, kind: Any) -> bool:
     """Return whether this entry of `dynamic_shapes` is `Dim.DYNAMIC` or `Dim.AUTO`, with ends or without."""
     return isinstance(dim, type(kind)) and dim.type is kind.type
+
+
+def check_accepted(accept_ranges: Sequence[str], asked: Sequence[DynamicDim]) -> None:
+    """Refuse names in `accept_ranges` of which no axis is called.
+
+    Raises:
+        UnsupportedArgument: there are some.
+    """
+    if unknown := set(accept_ranges) - {dim.name for dim in asked}:
+        raise UnsupportedArgument(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")

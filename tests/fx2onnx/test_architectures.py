@@ -15,7 +15,6 @@ ARCHITECTURES = zoo.cases(topic="transformers")
 REFUSED = {  # by name: the outcome, and what its message holds
     "fnet": ("convert", "aten.fft_fftn"),
     "longformer": ("capture", "data-dependent"),
-    "mamba": ("capture", '"seq" was asked to be dynamic but is the constant 7'),
     "rwkv": ("capture", '"seq" was asked to be dynamic but is the constant 7'),
     "encodec": ("capture", "data-dependent"),
     "llava": ("capture", '"batch" was asked to be dynamic but is the constant 2'),

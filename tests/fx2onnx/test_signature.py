@@ -225,7 +225,7 @@ def test_what_cannot_be_written_is_told_before_the_export(tmp_path: Path) -> Non
         with pytest.raises(error, match=rf"cannot write .*{name}: {said}"):
             to_onnx(ByValue(), (X,), tmp_path / name)
     with pytest.raises(CaptureError):
-        to_onnx(ByValue(), (X,), tmp_path / "link", external_data=False)
+        to_onnx(ByValue(), (X,), tmp_path / "link", external_data=False, capture="torch.export")
 
 
 def test_it_says_what_it_does_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +245,7 @@ def test_a_report_is_a_page_with_program_model_and_profile(tmp_path: Path) -> No
 
 def test_a_failure_has_a_report_and_says_where(tmp_path: Path) -> None:
     with pytest.raises(CaptureError) as raised:
-        to_onnx(ByValue(), (X,), report=True, artifacts_dir=tmp_path)
+        to_onnx(ByValue(), (X,), report=True, artifacts_dir=tmp_path, capture="torch.export")
     [page] = tmp_path.iterdir()
     assert page.name.endswith("_capture.md")
     assert raised.value.__notes__ == [f"The report is in {page}"]

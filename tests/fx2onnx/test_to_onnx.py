@@ -56,7 +56,7 @@ def test_it_returns_what_torch_returns() -> None:
     program = to_onnx(Scaled(), (X,), dynamic_shapes=BATCH)
     assert isinstance(program, torch.onnx.ONNXProgram)
     assert isinstance(program.model_proto, onnx.ModelProto)
-    assert isinstance(program.exported_program, torch.export.ExportedProgram)
+    assert program.exported_program.graph_signature.user_inputs == ("x",)
     assert program(X)[0].shape == (4, 5)
     onnx.checker.check_model(program.model_proto, full_check=True)
 
@@ -158,7 +158,12 @@ def test_a_changed_buffer_is_refused_by_name() -> None:
 
 def test_a_changed_input_is_refused_by_name() -> None:
     with pytest.raises(MutationError, match="the model changes args_0"):
-        to_onnx(Op(lambda x: x.add_(1)), (X.clone(),))
+        to_onnx(Op(lambda x: x.add_(1)), (X.clone(),), capture="torch.export")
+
+
+def test_the_captured_program_is_one_of_torch_where_that_captured_it() -> None:
+    program = to_onnx(Scaled(), (X,), dynamic_shapes=BATCH, capture="torch.export")
+    assert isinstance(program.exported_program, torch.export.ExportedProgram)
 
 
 def test_a_changed_buffer_is_an_input_and_its_new_value_an_output_named_after_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, kept_apart
-from ..dims import is_hint
+from ..dims import check_accepted, is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
@@ -79,6 +79,7 @@ def _captured(
 ) -> Capture:
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
+    check_accepted(accept_ranges, asked)
     if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
         raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
     if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
