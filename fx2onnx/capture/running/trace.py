@@ -24,6 +24,7 @@ from .as_written import COPIES
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, Trace, flattened, plain, state_of, unflattened
 from .numbers import Number, Numbers
+from .patches import calls_handed_to
 from .refusal import CannotRun, LeftOut, SeenByRunsAlone, ValueRead
 from .scopes import Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_deliberate, is_test
@@ -190,7 +191,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Note the call, and make it."""
-        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
+        with torch._C.DisableTorchFunction(), torch._C._DisablePythonDispatcher():  # what is asked here of tensors is no call of the model's
             return self._noted(func, args, kwargs or {})
 
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -311,10 +312,13 @@ class Recorder(ProxyTorchDispatchMode):
             return result
         if result.layout != torch.strided or type(result) not in PLAIN:
             raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
+        layout = _layout(result)
         if id(result) not in self._refs:
-            self.place(result, ref)
-        self._by_layout[_layout(result)] = self._refs[id(result)]
-        return Made(tuple(result.shape), result.dtype, storage(result), result.stride())
+            self._refs[id(result)] = ref
+            self._kept.append(result)
+        self._by_layout[layout] = self._refs[id(result)]
+        memory, _, shape, stride, dtype = layout
+        return Made(shape, dtype, memory, stride)
 
     def _check_surroundings(self, func: torch._ops.OpOverload) -> None:
         if torch.is_autocast_enabled("cpu"):
@@ -373,7 +377,7 @@ def trace(
     args, kwargs = arguments
     try:
         with ExitStack() as stack:
-            for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder):
+            for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder, calls_handed_to(recorder)):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
             stack.enter_context(Numbers(recorder) if script.reads else nullcontext())

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.export import graph_signature as signatures
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
@@ -196,7 +197,7 @@ class Writer:
         root = nn.Module()
         for name, module in self.modules.items():
             root.add_module(name, module)
-        made = torch.fx.GraphModule(root, self.graph)
+        made = _LazyGraphModule(root, self.graph)  # whose code nobody may ever read
         made.meta[EXAMPLE] = {self.axes.names[symbol]: size for symbol, size in self.axes.example.items()}
         return made
 
