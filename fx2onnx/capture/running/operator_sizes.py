@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -49,8 +49,8 @@ class OperatorSizes:
             Ambiguous, CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and
                 other sizes come of it.
         """
-        if node.target is torch.ops.aten.slice.Tensor:
-            return [_of_a_slice(node)]
+        if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:  # type: ignore[arg-type]
+            return [sizes]
         known = len(self._environment.guards)
         try:
             made = self._told(node)
@@ -135,6 +135,31 @@ def moving(arguments: Sequence[torch.fx.Node]) -> bool:
     return any(not isinstance(size, int) for value in values if isinstance(value, Described) for size in value.sizes)
 
 
+def _of_a_convolution(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    """How often the window fits along each axis; None where strings, symbols or keywords say that."""
+    x, weight, _, *rest = (*node.args, *(None,) * 4)
+    sizes, (channels, _, *kernel) = x.meta["val"].sizes, weight.meta["val"].sizes  # type: ignore[union-attr]
+    axes = len(kernel)
+    windows = [kernel] + [_for_each(asked, default, axes) for asked, default in zip(rest, (1, 0, 1), strict=False)]
+    if node.kwargs or not all(isinstance(number, int) for window in windows for number in window):
+        return None
+    fit = [_in_steps(size + 2 * p - d * (k - 1) - 1, s) + 1 for size, k, s, p, d in zip(sizes[-axes:], *windows, strict=True)]
+    return (*sizes[: -axes - 1], channels, *fit)
+
+
+def _for_each(asked: Any, default: int, axes: int) -> list[Any]:
+    """What is asked for each axis: one for all, or one for each."""
+    asked = [default] if asked is None else asked if isinstance(asked, (list, tuple)) else [asked]
+    return list(asked) * axes if len(asked) == 1 else list(asked)
+
+
+def _of_an_adaptive_pool(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    x, asked = node.args[:2]
+    if not isinstance(asked, (list, tuple)) or not all(isinstance(size, int) for size in asked):
+        return None
+    return (*x.meta["val"].sizes[: -len(asked)], *asked)  # type: ignore[union-attr]
+
+
 def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
     """From `start` up to `end`, both within the axis, in steps."""
     arguments: tuple[Any, ...] = (*node.args, *(None,) * 5)
@@ -143,7 +168,7 @@ def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
     axis = (dim or 0) % len(sizes)
     first, last = _within(start or 0, sizes[axis]), _within(SLICE_END if end is None else end, sizes[axis])
     length, step = _positive(last - first), step or 1
-    sizes[axis] = length if step == 1 else _in_steps(length + step - 1, step)
+    sizes[axis] = _in_steps(length + step - 1, step)
     return tuple(sizes)
 
 
@@ -166,4 +191,16 @@ def _positive(size: Any) -> Any:
 
 
 def _in_steps(size: Any, step: int) -> Any:
+    if step == 1:
+        return size
     return size // step if isinstance(size, int) else FloorDiv(size, step)
+
+
+aten = torch.ops.aten
+CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
+ADAPTIVE_POOLS = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default)
+RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
+    aten.slice.Tensor: _of_a_slice,
+    **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
+    **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),
+}

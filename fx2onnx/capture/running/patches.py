@@ -14,6 +14,7 @@ from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 
 PRE_DISPATCH = DispatchKey.PreDispatch
 PYTHON = DispatchKey.Python
+PLACE = 0  # of a mode of this kind among those of torch
 
 
 @contextmanager
@@ -22,18 +23,23 @@ def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
 
     Wherever the mode is not the one that torch would ask, torch goes on as ever.
     """
-    asked = OpOverload._get_dispatch
+    asked, modes = OpOverload._get_dispatch, mode_stack_state_for_pre_dispatch()
     handlers: dict[OpOverload, Callable[..., Any]] = {}  # type: ignore[type-arg]
 
     def called(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+        modes.set(PLACE, None)
         _dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, False)
         try:
             return mode.__torch_dispatch__(op, (), args, kwargs)
         finally:
+            modes.set(PLACE, mode)
             _dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, True)
 
+    def is_asked() -> bool:
+        return modes.get(PLACE) is mode and modes.get(1) is None and modes._schema_check_mode is None
+
     def get_dispatch(self: OpOverload, key: DispatchKey) -> Any:  # type: ignore[type-arg]
-        if key != PRE_DISPATCH or not _is_asked(mode) or _dispatch_tls_is_dispatch_key_excluded(PYTHON):
+        if key != PRE_DISPATCH or not is_asked() or _dispatch_tls_is_dispatch_key_excluded(PYTHON):
             return asked(self, key)
         if self not in handlers:
             handlers[self] = partial(called, self)
@@ -44,8 +50,3 @@ def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
         yield
     finally:
         OpOverload._get_dispatch = asked  # type: ignore[method-assign]
-
-
-def _is_asked(mode: ProxyTorchDispatchMode) -> bool:
-    modes = mode_stack_state_for_pre_dispatch()
-    return modes.get(0) is mode and modes.get(1) is None and modes._schema_check_mode is None

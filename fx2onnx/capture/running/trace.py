@@ -191,7 +191,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Note the call, and make it."""
-        with torch._C.DisableTorchFunction(), torch._C._DisablePythonDispatcher():  # what is asked here of tensors is no call of the model's
+        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
             return self._noted(func, args, kwargs or {})
 
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -227,7 +227,8 @@ class Recorder(ProxyTorchDispatchMode):
     def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
         try:
-            return args[0] if effects.is_nothing(func, args) else func(*args, **kwargs)
+            with torch._C._DisablePythonDispatcher():  # as eager makes it, and faster
+                return args[0] if effects.is_nothing(func, args) else func(*args, **kwargs)
         except Exception as error:
             self.has_failed = True
             if not self._script.is_forced:
@@ -377,7 +378,13 @@ def trace(
     args, kwargs = arguments
     try:
         with ExitStack() as stack:
-            for context in (torch.random.fork_rng(devices=()), _compiling_state_context(), enable_python_dispatcher(), recorder, calls_handed_to(recorder)):
+            for context in (
+                torch.random.fork_rng(devices=()),
+                _compiling_state_context(),
+                enable_python_dispatcher(),
+                recorder,
+                calls_handed_to(recorder),
+            ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
             stack.enter_context(Numbers(recorder) if script.reads else nullcontext())

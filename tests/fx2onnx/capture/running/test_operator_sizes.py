@@ -1,0 +1,50 @@
+"""Sizes of results by rule, against those that torch gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy
+import torch
+
+from fx2onnx.build.values import Size
+from fx2onnx.capture.running.operator_sizes import CONVOLUTIONS, RULES
+from fx2onnx.capture.running.program import Described
+
+aten = torch.ops.aten
+N = sympy.Symbol("n", integer=True, positive=True)
+
+
+def _told(op: Any, x: torch.Tensor, sizes: tuple[Size, ...], *further: Any) -> Any:
+    graph = torch.fx.Graph()
+    nodes = [graph.placeholder("x"), *(graph.placeholder("w") for given in further if isinstance(given, torch.Tensor))]
+    nodes[0].meta["val"] = Described.of(sizes, x.dtype, 1)
+    for node, weight in zip(nodes[1:], (given for given in further if isinstance(given, torch.Tensor)), strict=True):
+        node.meta["val"] = Described.as_is(weight)
+    rest = iter(nodes[1:])
+    args = [next(rest) if isinstance(given, torch.Tensor) else given for given in further]
+    return RULES[op](graph.call_function(op, (nodes[0], *args)))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("rest", [(), ([2], [1]), ([3], [0], [2]), ([1], [2], [1], 2)], ids=str)
+def test_a_convolution_is_as_long_as_torch_makes_it(axes: int, rest: tuple[Any, ...]) -> None:
+    op, groups = CONVOLUTIONS[axes - 1], rest[3] if len(rest) > 3 else 1
+    x, weight = torch.empty(2, 4, *range(9, 9 + axes)), torch.empty(6, 4 // groups, *range(1, 1 + axes))
+    assert _told(op, x, tuple(x.shape), weight, None, *rest) == tuple(op(x, weight, None, *rest).shape)
+
+
+@pytest.mark.parametrize("size", [7, 8, 20, 101])
+def test_a_size_that_moves_is_an_expression_of_it(size: int) -> None:
+    x, weight, rest = torch.empty(2, 4, 9), torch.empty(6, 4, 3), ([2], [1], [2])
+    batch, channels, length = _told(aten.conv1d.default, x, (N, 4, N + 3), weight, None, *rest)
+    made = torch.conv1d(torch.empty(size, 4, size + 3), weight, None, *rest)
+    assert (batch, channels, length.subs(N, size)) == (N, *made.shape[1:])
+
+
+def test_what_is_no_plain_window_is_left_to_torch() -> None:
+    x, weight = torch.empty(2, 4, 9), torch.empty(6, 4, 3)
+    assert _told(aten.conv1d.default, x, (2, 4, 9), weight, None, [N]) is None
+    assert _told(aten.adaptive_avg_pool2d.default, x, (2, 4, 9), [N, 1]) is None
+    assert _told(aten.adaptive_avg_pool2d.default, x, (N, 4, 9), [1, 3]) == (N, 1, 3)
