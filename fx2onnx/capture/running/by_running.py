@@ -161,6 +161,8 @@ class Runs:
         """
         for setting in lengths(self.axes) if self.places else self.axes.settings():
             self._run(setting)
+        if len(self.traces) < FEWEST:
+            self._run_spare()
         if not self.places and (places := self._moving_loops()):
             return self._rolled(places)
         if self.deliberate and not self.traces and self.axes.conditions:
@@ -175,6 +177,9 @@ class Runs:
                 return self._followed()
             except Ambiguous as error:
                 self._run_further(error.setting)
+            except CannotRun as error:
+                if type(error) is not CannotRun or not self._run_spare():
+                    raise
 
     def _check_variety(self) -> None:
         """Refuse to take a size for a constant, or a line through two points for all of several, next to a test of it."""
@@ -255,6 +260,13 @@ class Runs:
         program, ended = runs.program()
         self.answers, self.small = runs.answers, None
         return replace(program, limits=check_lengths(program, self.model, self.axes)), ended
+
+    def _run_spare(self) -> bool:
+        """Run it at further sizes, if there are any; return whether it takes one of them."""
+        before = len(self.settings)
+        for setting in self.axes.spare() if self.axes.example and not self.places else ():
+            self._run(setting)
+        return len(self.settings) > before
 
     def _run_further(self, setting: Setting) -> None:
         before = len(self.settings)

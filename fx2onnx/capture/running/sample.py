@@ -18,7 +18,7 @@ from ..sizes_to_try import PROBES, sizes_near
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]
-FURTHER = ((1, 1, 1), (1, 3, 2), (2, 3, 5))  # times the example, how much longer the first axis is, and how much more each next one
+FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # times the example, how much longer the first axis is, and how much more each next one
 LONGEST = 4097
 BEYOND = 1_000_003  # longer than what is run
 FEW = 4  # sizes next to a condition that are run
@@ -76,8 +76,8 @@ class Axes:
         if not self.example:
             yield {}
             return
-        for times, first, step in FURTHER:
-            yield self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
+        for further in FURTHER[: None if self.conditions else 1]:
+            yield self._longer(*further)
         if len(self.example) > 1:  # what was longer than another is shorter once
             sizes = sorted(self.example.values())
             order = sorted(self.example, key=lambda symbol: -self.example[symbol])
@@ -86,6 +86,13 @@ class Axes:
         for symbol in sorted({symbol for test in self.conditions for symbol in test.free_symbols} & set(self.example), key=str):
             for size in self.allowed(symbol)[:FEW]:
                 yield self.within({other: 2 * n + 1 + 2 * i for i, (other, n) in enumerate(self.example.items())} | {symbol: size})
+
+    def spare(self) -> list[Setting]:
+        """Return what is run where the settings do not tell enough."""
+        return [self._longer(*further) for further in FURTHER[1:]]
+
+    def _longer(self, times: int, first: int, step: int) -> Setting:
+        return self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
 
     def within(self, setting: Setting) -> Setting:
         """Return the nearest setting that the ranges and the conditions allow."""

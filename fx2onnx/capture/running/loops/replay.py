@@ -33,7 +33,8 @@ def long_enough(axes: Axes) -> Axes:
 def lengths(axes: Axes) -> Iterator[Setting]:
     """Yield the settings at which loops are run: those of any module but the least, and a long one."""
     least = axes.within(dict.fromkeys(axes.example, LEAST))
-    for setting in long_enough(axes).settings():
+    longer = long_enough(axes)
+    for setting in (*reversed(longer.spare()), *longer.settings()):
         if all(size >= least[symbol] for symbol, size in setting.items()):
             yield setting
     yield axes.within({symbol: LONG + 2 * i for i, symbol in enumerate(axes.example)})
