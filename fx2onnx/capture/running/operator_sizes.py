@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -37,10 +38,17 @@ class OperatorSizes:
 
     def __init__(self, axes: Axes, settings: Sequence[Setting]) -> None:
         self._axes, self._example, self._settings = axes, axes.example, settings
-        self._environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
-        for symbol, size in axes.example.items():
-            new_symbol(self._environment, axes.names[symbol], size)
-        self._mode = FakeTensorMode(shape_env=self._environment)
+
+    @cached_property
+    def _environment(self) -> ShapeEnv:
+        made = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        for symbol, size in self._example.items():
+            new_symbol(made, self._axes.names[symbol], size)
+        return made
+
+    @cached_property
+    def _mode(self) -> FakeTensorMode:
+        return FakeTensorMode(shape_env=self._environment)
 
     def of(self, node: torch.fx.Node) -> Sizes:
         """Return the sizes of each result of a call; none where torch cannot say.
@@ -49,7 +57,7 @@ class OperatorSizes:
             Ambiguous, CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and
                 other sizes come of it.
         """
-        if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:  # type: ignore[arg-type]
+        if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:
             return [sizes]
         known = len(self._environment.guards)
         try:
@@ -137,8 +145,9 @@ def moving(arguments: Sequence[torch.fx.Node]) -> bool:
 
 def _of_a_convolution(node: torch.fx.Node) -> tuple[Size, ...] | None:
     """How often the window fits along each axis; None where strings, symbols or keywords say that."""
-    x, weight, _, *rest = (*node.args, *(None,) * 4)
-    sizes, (channels, _, *kernel) = x.meta["val"].sizes, weight.meta["val"].sizes  # type: ignore[union-attr]
+    given: tuple[Any, ...] = (*node.args, *(None,) * 4)
+    x, weight, _, *rest = given
+    sizes, (channels, _, *kernel) = x.meta["val"].sizes, weight.meta["val"].sizes
     axes = len(kernel)
     windows = [kernel] + [_for_each(asked, default, axes) for asked, default in zip(rest, (1, 0, 1), strict=False)]
     if node.kwargs or not all(isinstance(number, int) for window in windows for number in window):
@@ -154,10 +163,19 @@ def _for_each(asked: Any, default: int, axes: int) -> list[Any]:
 
 
 def _of_an_adaptive_pool(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    x, asked = node.args[:2]
+    given: tuple[Any, ...] = node.args
+    x, asked = given[:2]
     if not isinstance(asked, (list, tuple)) or not all(isinstance(size, int) for size in asked):
         return None
-    return (*x.meta["val"].sizes[: -len(asked)], *asked)  # type: ignore[union-attr]
+    return (*x.meta["val"].sizes[: -len(asked)], *asked)
+
+
+def _of_a_range(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    start, end = node.args if len(node.args) == 2 else (0, node.args[0])
+    if not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
+        return None
+    length: Any = end - start  # type: ignore[operator]
+    return (length,) if (length >= 0) in (True, sympy.true) else None
 
 
 def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
@@ -201,6 +219,8 @@ CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
 ADAPTIVE_POOLS = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default)
 RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
     aten.slice.Tensor: _of_a_slice,
+    aten.arange.default: _of_a_range,
+    aten.arange.start: _of_a_range,
     **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
     **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),
 }

@@ -24,7 +24,7 @@ def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
     Wherever the mode is not the one that torch would ask, torch goes on as ever.
     """
     asked, modes = OpOverload._get_dispatch, mode_stack_state_for_pre_dispatch()
-    handlers: dict[OpOverload, Callable[..., Any]] = {}  # type: ignore[type-arg]
+    handlers: dict[OpOverload, Callable[..., Any]] = {}
 
     def called(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
         modes.set(PLACE, None)
@@ -38,14 +38,14 @@ def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
     def is_asked() -> bool:
         return modes.get(PLACE) is mode and modes.get(1) is None and modes._schema_check_mode is None
 
-    def get_dispatch(self: OpOverload, key: DispatchKey) -> Any:  # type: ignore[type-arg]
+    def get_dispatch(self: OpOverload, key: DispatchKey) -> Any:
         if key != PRE_DISPATCH or not is_asked() or _dispatch_tls_is_dispatch_key_excluded(PYTHON):
             return asked(self, key)
         if self not in handlers:
             handlers[self] = partial(called, self)
         return handlers[self]
 
-    OpOverload._get_dispatch = get_dispatch  # type: ignore[method-assign, assignment]
+    OpOverload._get_dispatch = get_dispatch  # type: ignore[method-assign]
     try:
         yield
     finally:

@@ -48,3 +48,15 @@ def test_what_is_no_plain_window_is_left_to_torch() -> None:
     assert _told(aten.conv1d.default, x, (2, 4, 9), weight, None, [N]) is None
     assert _told(aten.adaptive_avg_pool2d.default, x, (2, 4, 9), [N, 1]) is None
     assert _told(aten.adaptive_avg_pool2d.default, x, (N, 4, 9), [1, 3]) == (N, 1, 3)
+
+
+@pytest.mark.parametrize(("bounds", "length"), [((N,), N), ((2, N + 2), N), ((3, 5), 2)], ids=str)
+def test_a_range_is_as_long_as_its_bounds_are_apart(bounds: tuple[Size, ...], length: Size) -> None:
+    op = aten.arange.default if len(bounds) == 1 else aten.arange.start
+    assert RULES[op](torch.fx.Graph().call_function(op, bounds)) == (length,)
+
+
+@pytest.mark.parametrize("bounds", [(2.5,), (3, N), (0, N / 2)], ids=str)
+def test_a_range_whose_length_is_not_plain_is_left_to_torch(bounds: tuple[Any, ...]) -> None:
+    op = aten.arange.default if len(bounds) == 1 else aten.arange.start
+    assert RULES[op](torch.fx.Graph().call_function(op, bounds)) is None
