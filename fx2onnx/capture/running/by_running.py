@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import partial
 from numbers import Number
@@ -74,6 +74,13 @@ def capture_by_running(
             raise error from None
 
 
+def _is_argument(leaf: Any) -> bool:
+    """Whether a leaf is a tensor, or plainly none: a constant of the file."""
+    parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
+    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, _ARGUMENTS) for part in parts)
+    return isinstance(leaf, _ARGUMENTS) or settings
+
+
 def _captured(
     model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, accept_ranges: Sequence[str]
 ) -> Capture:
@@ -87,7 +94,7 @@ def _captured(
     leaves = pytree.tree_leaves((args, kwargs))
     if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
         raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
-    if unknown := [type(leaf).__qualname__ for leaf in leaves if not isinstance(leaf, _ARGUMENTS)]:
+    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_argument(leaf)]:
         raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
     axes = Axes.of(asked, leaves)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]

@@ -14,7 +14,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
 
 from ..dims import DynamicDim
-from ..sizes_to_try import PROBES, sizes_near
+from ..sizes_to_try import PROBES, crossings, sizes_near
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]
@@ -116,9 +116,8 @@ class Axes:
         return [n for n in sorted({*PROBES, *near, BEYOND}) if least <= n <= top and self._allows(symbol, n)]
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
-        """Return whether conditions that leave one size that can be tried leave no other: they compare the size itself with numbers."""
-        about = (test for test in self.conditions if symbol in test.free_symbols)
-        return all(isinstance(test, sympy.Rel) and all(side.is_Atom for side in test.args) for test in about)
+        """Return whether conditions that leave one size that can be tried leave no other: each holds a line in the size against a number."""
+        return all(crossings(test) for test in self.conditions if symbol in test.free_symbols)
 
     def count(self) -> int:
         """Return how many settings there are, if they are few."""
@@ -134,7 +133,7 @@ class Axes:
         allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
         if not all(sizes and sizes[0] <= LONGEST for sizes in allowed.values()):
             raise CannotRun(f"no size that can be tried makes {test} true")
-        if any(len(sizes) == 1 and not apart.is_one(symbol) for symbol, sizes in allowed.items()):
+        if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < LONGEST) for symbol, sizes in allowed.items()):
             raise CannotRun(f"no further size that makes {test} true can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
         example = apart.within(self.example)

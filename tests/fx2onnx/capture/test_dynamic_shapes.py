@@ -76,19 +76,19 @@ FROZEN = {
 def test_a_frozen_dimension_is_refused_with_its_name_and_line(name: str) -> None:
     function, said = FROZEN[name]
     with pytest.raises(FrozenDimension, match=said):
-        to_onnx(Op(function), (X,), dynamic_shapes=any_batch())
+        to_onnx(Op(function), (X,), dynamic_shapes=any_batch(), capture="torch.export")
 
 
 def test_a_test_for_one_row_is_refused_where_the_caller_wrote_it() -> None:
     with pytest.raises(FrozenDimension, match="only batch != 1 is exported"):
-        to_onnx(Op(lambda x: x * 3 if x.shape[0] == 1 else x), (X,), dynamic_shapes=any_batch())
+        to_onnx(Op(lambda x: x * 3 if x.shape[0] == 1 else x), (X,), dynamic_shapes=any_batch(), capture="torch.export")
 
 
 def test_code_without_a_file_is_watched_as_well() -> None:
     namespace: dict[str, Any] = {"nn": nn}
     exec("class Branching(nn.Module):\n    def forward(self, x):\n        return x if x.shape[0] > 3 else -x", namespace)
     with pytest.raises(FrozenDimension, match="only batch > 3 is exported: the test at a forward without a file"):
-        to_onnx(namespace["Branching"](), (X,), dynamic_shapes=BATCH)
+        to_onnx(namespace["Branching"](), (X,), dynamic_shapes=BATCH, capture="torch.export")
 
 
 def test_a_frozen_dimension_can_be_accepted() -> None:
@@ -119,7 +119,7 @@ def test_shapes_that_do_not_fit_the_arguments_are_refused() -> None:
 )
 def test_a_test_of_an_axis_that_becomes_equal_to_another_is_seen(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(FrozenDimension, match=f'"batch" was asked to be dynamic but {said}.* {HERE}'):
-        to_onnx(Two(function), (X, X + 1), dynamic_shapes=BOTH)
+        to_onnx(Two(function), (X, X + 1), dynamic_shapes=BOTH, capture="torch.export")
 
 
 def test_a_strict_capture_keeps_no_branch_silently_either() -> None:

@@ -17,7 +17,7 @@ from fx2onnx.capture.running.refusal import CannotRun, SeenByRunsAlone
 from fx2onnx.errors import FrozenDimension, MutationError
 
 ROWS = ({0: "rows"},)
-NEVER_RUN = (1, 2, 5, 40, 101, 130, 300)
+NEVER_RUN = (1, 2, 5, 40, 101, 130, 300, 301, 302)
 
 
 def turned(x: Tensor) -> Tensor:
@@ -45,6 +45,8 @@ def residual(x: Tensor) -> Tensor:
 
 RIGHT: dict[str, Callable[[Tensor], Any]] = {
     "equal to a size": lambda x: -x if x.shape[0] == 300 else x,
+    "sevens": lambda x: x * x.shape[0] if x.shape[0] * 7 == 2100 else x,
+    "one of two in a row, moved": lambda x: x * x.shape[0] if x.shape[0] - 250 >= 50 and x.shape[0] < 302 else x,
     "equal to a shape": lambda x: -x if x.shape == (300, 4) else x,
     "one of several sizes": lambda x: -x if x.shape[0] in [100, 300] else x,
     "hundreds": lambda x: -x if x.shape[0] // 100 == 3 else x,
@@ -123,7 +125,6 @@ def in_half(x: Tensor) -> Tensor:
 LEFT_TO_TORCH_EXPORT: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "autocast": (in_half, "autocast decides the dtype .* in in_half"),
     "a fraction returned": (lambda x: (x, x.shape[0] / 3), "it returns"),
-    "sevens": (lambda x: x * x.shape[0] if x.shape[0] * 7 == 2100 else x, "only .* is exported"),
     "rests of a number that no other size tried has": (lambda x: x * x.shape[0] if x.shape[0] % 97 == 4 else x, "only .* is exported"),
     "another tensor's sizes": (lambda x: -x if x.is_same_size(x[:40]) else x, "gives Python a number|depends on its sizes"),
 }
