@@ -81,9 +81,9 @@ def compared(
     call = Sample(args, {} if kwargs is None else kwargs)
     model, calling = _model(file), by_signature(captured)
     _check_whole(captured)
-    alignment = Alignment(captured, model)
     leaves = calling.feed(call.args, call.kwargs)
     captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured
+    alignment = Alignment(captured, model)
     found = Observed(model, calling, alignment.names()).values(call.args, call.kwargs)
     looked = Looked(Call(captured, alignment, leaves, found), tolerances)
     rows, outputs = looked.rows()

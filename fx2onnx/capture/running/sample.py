@@ -116,7 +116,7 @@ class Axes:
         return [n for n in sorted({*PROBES, *near, BEYOND}) if least <= n <= top and self._allows(symbol, n)]
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
-        """Return whether conditions that leave one size that can be tried leave no other: each holds a line in the size against a number."""
+        """Return whether conditions that leave one size that can be tried leave no other: each holds a line in it against a number."""
         return all(crossings(test) for test in self.conditions if symbol in test.free_symbols)
 
     def count(self) -> int:

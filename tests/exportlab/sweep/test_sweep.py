@@ -308,7 +308,7 @@ def test_records_hold_what_was_seen_and_are_not_made_twice(tmp_path: Path) -> No
     assert (good.outcome, good.nodes, good.weights_bytes) == ("ok", 3, 2704)
     assert set(good.seconds) == {"export", "save", "load", "call", "eager"}
     assert good.bytes > good.weights_bytes
-    assert found["row_loop", "to_onnx", "dynamic"].error.startswith("FrozenDimension")
+    assert found["row_loop", "to_onnx", "dynamic"].outcome == "ok"
     assert found["row_loop", "torch.export", "dynamic"].where is None
     assert found["branch_on_batch", "torch.export", "dynamic"].failed[0]["outcome"] == "narrow"
     assert found["same_tensor_thrice", "torch.export", "static"].outcome == "wrong"

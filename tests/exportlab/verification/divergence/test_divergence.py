@@ -395,3 +395,22 @@ def test_a_file_with_blocks_as_functions_is_refused() -> None:
     program = to_onnx(stack.eval(), (torch.randn(2, 8),), functions=(Mlp,))
     with pytest.raises(ValueError, match="export without"):
         first_difference(program, torch.randn(2, 8))
+
+
+class Halved(nn.Module):
+    """Sizes that are computed, and a loop over rows."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        h, seen = torch.zeros(2), []
+        for row in x.reshape(2 * x.shape[0], 2):
+            h = h * 0.5 + row
+            seen.append(h)
+        return torch.stack(seen).sin().reshape(x.shape[0], -1) / x.shape[0]
+
+
+def test_a_program_that_was_captured_by_running_is_called_at_the_sizes_given() -> None:
+    program = to_onnx(Halved(), (torch.randn(3, 4),), dynamic_shapes=({0: "rows"},), capture="run")
+    assert first_difference(program, torch.randn(7, 4)).node is None
+    next(node for node in program.model.graph if node.op_type == "Sin").op_type = "Cos"
+    found = first_difference(program, torch.randn(7, 4))
+    assert (found.node, found.first.expected) == ("sin", "f32[14, 2]")

@@ -17,7 +17,7 @@ from fx2onnx.capture.running.refusal import CannotRun, SeenByRunsAlone
 from fx2onnx.errors import FrozenDimension, MutationError
 
 ROWS = ({0: "rows"},)
-NEVER_RUN = (1, 2, 5, 40, 101, 130, 300, 301, 302)
+NEVER_RUN = (1, 2, 5, 40, 101, 130, 300, 301, 302, 301, 302)
 
 
 def turned(x: Tensor) -> Tensor:
