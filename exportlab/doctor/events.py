@@ -13,6 +13,7 @@ from ..verification.report import Check
 from .lines import SourceLine
 
 MODEL = "{model}"
+STAYS = "the model writes into its inputs ("  # so begins the warning of `to_onnx` that the file leaves them as they are
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,13 @@ class Capture:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """What `to_onnx` refuses of the program of torch.export, which names what others keep silent about."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True)
 class Trial:
     """One export, and what came of it.
 
@@ -132,6 +140,11 @@ class Trial:
     def right(self) -> bool:
         """Whether it is right at every size and can be written."""
         return self.outcome is Outcome.OK and self.save is None
+
+    @property
+    def warns_of_its_arguments(self) -> bool:
+        """Whether the exporter said that the model writes into its arguments, and the file does not."""
+        return any(STAYS in line for line in self.said)
 
 
 @dataclass(frozen=True)
@@ -191,5 +204,5 @@ class Saved:
     path: str
 
 
-Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Trial | Diverged | Parted | Kept | Mended | Saved
+Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Refusal | Trial | Diverged | Parted | Kept | Mended | Saved
 Tell = Callable[[Event], None]

@@ -7,7 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from ..isolation import Failure
-from .events import Capture, Captured, Diverged, Eager, Event, Kept, LeftOut, Mended, Parted, Saved, Started, Summary, Trial, Unusable
+from ..outcomes import Outcome
+from .events import (
+    Capture,
+    Captured,
+    Diverged,
+    Eager,
+    Event,
+    Kept,
+    LeftOut,
+    Mended,
+    Parted,
+    Refusal,
+    Saved,
+    Started,
+    Summary,
+    Trial,
+    Unusable,
+)
 from .lines import SourceLine
 
 FLOOR = "torch.export"  # what the others stand on; its file is no ONNX
@@ -20,7 +37,7 @@ class Facts:
 
     Attributes:
         unusable: why the input cannot be used, and where.
-        captures: by how it was captured. diverged: by label of the export.
+        captures: by how it was captured. refusal: of the program of torch.export, by `to_onnx`. diverged: by label of the export.
         parted: where the lines that run part from those of eager's first call, by what it was held against.
         kept: what is changed in attributes. mended: the change that was seen to be right. searched: whether all were tried.
         left_out: steps that there was no time for.
@@ -31,6 +48,7 @@ class Facts:
     unusable: Failure | None = None
     eager: Eager | None = None
     captures: dict[str, Captured | Failure] = field(default_factory=dict)
+    refusal: Failure | None = None
     tried: list[Trial] = field(default_factory=list)
     diverged: dict[str, Diverged] = field(default_factory=dict)
     parted: dict[str, SourceLine] = field(default_factory=dict)
@@ -56,6 +74,8 @@ class Facts:
                 self.eager = event
             case Capture():
                 self.captures[event.how] = event.found
+            case Refusal():
+                self.refusal = event.failure
             case Trial():
                 self.tried.append(event)
             case Diverged():
@@ -75,6 +95,10 @@ class Facts:
         """Return whether the caller has another argument after a call of the model, and not after one of this file, which is right else."""
         changes = self.eager is not None and bool(self.eager.changes)
         return trial.right and changes and trial.exporter != FLOOR and not trial.options.get("mutations")
+
+    def is_unexplained(self, trial: Trial) -> bool:
+        """Return whether an export came to its end, and what is not right about it has no message that names the line."""
+        return trial.outcome.silent or trial.outcome is Outcome.NARROW or self.forgets(trial)
 
     def is_right(self, trial: Trial) -> bool:
         """Return whether its results are right, at every size, and so is what it leaves in its arguments."""

@@ -18,7 +18,7 @@ class Finding:
         exporters: those that have it.
         defect: what is wrong, in one sentence. place: the user's own line, where it is known.
         fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
-        silent: whether nothing is raised. refused: exporters that refuse the same line.
+        silent: whether nothing is raised. refused: exporters that refuse the same line. warned: those that warn of it.
         detail: the whole message.
     """
 
@@ -32,10 +32,12 @@ class Finding:
     silent: bool = False
     detail: str = ""
     refused: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
 
 
 HEADLINES = {  # by stage: of one exporter, and of several
     "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
+    "warned": ("writes a file that leaves your arguments as they were, and warns of it",) * 2,
     "capture": ("cannot capture the model", "cannot capture the model"),
     "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
     "translation": ("cannot translate the model", "cannot translate the model"),
@@ -61,9 +63,10 @@ def told(finding: Finding) -> str:
 
 
 def claim(finding: Finding) -> str:
-    """Return the sentence, and who refuses the same line."""
+    """Return the sentence, and who warns of the same line or refuses it."""
     refused = f"; {listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
-    return f"{headline(finding)}{refused}"
+    warned = f"; {listed(finding.warned)} warn{'s' * (len(finding.warned) == 1)} of it" if finding.warned else ""
+    return f"{headline(finding)}{warned}{refused}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -69,8 +69,10 @@ def _is_same(first: Finding, other: Finding) -> bool:
 
 
 def _and(first: Finding, other: Finding) -> Finding:
-    """The first, and that the other exporter has it too, or refuses it."""
+    """The first, and that the other exporter has it too, warns of it, or refuses it."""
     first = replace(first, known=first.known or other.known, fix=first.fix or other.fix, code=first.code or other.code)
+    if first.silent and other.stage == "warned":
+        return replace(first, warned=(*first.warned, *other.exporters))
     if first.silent and not other.silent:
         return replace(first, refused=(*first.refused, *other.exporters))
     return replace(first, exporters=(*first.exporters, *other.exporters))
@@ -352,8 +354,9 @@ def _of_arguments(trial: Trial, facts: Facts) -> Finding:
     """The results are right, and what the caller has in its hands after the call is not."""
     names = facts.eager.changes if facts.eager else ()
     place = of_failure(_refusal("MutationError", facts)) or _written(facts) or _begin(facts)
-    defect = f"the model writes into {listed(names)}, which the caller has after the call, and the file does not"
-    return _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], place, facts))
+    defect = f"the model writes into {listed(names)}, which the caller has after the call; the file leaves it as it was"
+    finding = _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], place, facts))
+    return replace(finding, stage="warned", silent=False) if trial.warns_of_its_arguments else finding
 
 
 def _for_arguments(name: str, facts: Facts) -> str:
@@ -386,7 +389,8 @@ EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at t
 
 def _refusal(kind: str, facts: Facts) -> Failure | None:
     """The refusal of `to_onnx` that names what others keep silent about."""
-    return next((t.failure for t in facts.tried if t.failure is not None and kind in t.failure.types), None)
+    refusals = (*(trial.failure for trial in facts.tried), facts.refusal)
+    return next((failure for failure in refusals if failure is not None and kind in failure.types), None)
 
 
 def _begin(facts: Facts) -> SourceLine | None:

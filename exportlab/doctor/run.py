@@ -16,6 +16,7 @@ from ..defaults import DOCTOR_GIB, DOCTOR_SECONDS, DOCTORS, GiB
 from ..exporters import get
 from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, events
+from ..outcomes import Outcome
 from ..sweep.warm_up import warmed_up
 from .draws import try_draws
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
@@ -25,12 +26,13 @@ from .hang import Watch
 from .mend import mend
 from .patient import Patient, summary_of, without, written
 from .steps import capture, run_eagerly
-from .trial import diverges, save, try_export
+from .trial import REFUSES, diverges, refusal, save, try_export
 from .watch import carry, watch
 from .workarounds import WORKAROUNDS, Workaround
 
 CAPTURES = ("non-strict", "strict", "draft")
 SHARE, LEAST = 5, 20.0  # a step may take this part of the whole time, and this many seconds where they are left
+STUCK = (Outcome.CAPTURE, Outcome.FROZEN, Outcome.NARROW)
 COPIES = ("torchscript",)  # exporters that copy the weights several times
 NO_TIME = Failure("timeout", "TimeLimit: no time was left")
 Export = Callable[[Trial, Path, Tell], None]
@@ -78,6 +80,7 @@ class Examination:
         yield from self._eager()
         if self.facts.unusable is None:
             yield from self._exports()
+            yield from self._refusal()
             yield from self._captures()
             yield from self._workarounds()
             yield from self._mending()
@@ -110,6 +113,12 @@ class Examination:
     def _exports(self) -> Iterator[Event]:
         for exporter in self.options.exporters:
             yield from self._trial(Trial(exporter, exporter), partial(try_export, self.patient), self._lost)
+
+    def _refusal(self) -> Iterator[Event]:
+        """Only where an export is frozen or forgets what is written, and `to_onnx` was asked, and did not refuse it itself."""
+        asked = next((trial for trial in self.facts.tried if trial.exporter == REFUSES), None)
+        if asked is not None and asked.failure is None and any(map(self.facts.is_unexplained, self.facts.tried)):
+            yield from self._step("refusal", partial(refusal, self.patient), lambda failure: None)
 
     def _trial(
         self, trial: Trial, call: Callable[[Trial, Path, Tell], None], lost: Callable[[Trial, Failure], Event | None]
@@ -145,9 +154,9 @@ class Examination:
                 yield from self._trial(workaround.trial(), partial(_try, workaround, self.patient), _no_help)
 
     def _mending(self) -> Iterator[Event]:
-        """Where no export that was asked for is right: look at what eager does otherwise, and try changes of the lines to blame."""
-        exporters = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
-        if any(self.facts.is_right(trial) and trial.exporter in exporters and not trial.only for trial in self.facts.tried):
+        """Look at what eager does otherwise, and try changes of the lines to blame."""
+        exporters = self._to_be_mended()
+        if not exporters:
             return
         yield from self._step("watch", partial(watch, self.patient), lambda failure: None)
         yield from self._step("state", partial(carry, self.patient, exporters), lambda failure: None)
@@ -159,6 +168,15 @@ class Examination:
             else:
                 search = partial(mend, self.patient, exporters, suspects(self.facts), folder)
             yield from self._step("change", search, self._not_mended)
+
+    def _to_be_mended(self) -> list[str]:
+        """All, where none that was asked for is right; where `to_onnx` alone is, which may run the model, those that had to trace it."""
+        asked = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
+        right = {trial.exporter for trial in self.facts.tried if self.facts.is_right(trial) and not trial.only} & set(asked)
+        if not right:
+            return asked
+        stuck = [trial.exporter for trial in self.facts.tried if trial.plain and trial.outcome in STUCK and trial.exporter in asked]
+        return stuck if right == {REFUSES} else []
 
     def _not_mended(self, failure: Failure) -> Event | None:
         """Say that changes were left out, if none was found until then."""

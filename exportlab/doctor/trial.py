@@ -28,7 +28,7 @@ from ..outcomes import Outcome
 from ..sweep.observe import call_seconds, weights_bytes
 from ..verification.comparison import Attempt, exported, loaded, verified
 from ..verification.divergence import compared
-from .events import Diverged, Saved, Started, Tell, Trial
+from .events import Diverged, Refusal, Saved, Started, Tell, Trial
 from .lines import STACK, of_locals, of_text
 from .patient import Patient
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 BESIDE = "model.onnx.data"  # the weights of a large file
+REFUSES = "to_onnx"  # what others keep silent about
 CALLS = 5  # calls of the file and of eager, in turns
 SLOW = 0.5  # seconds; what takes longer is called once
 Wrap = Callable[[Exporter], Exporter]
@@ -57,6 +58,13 @@ def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped
     tell(trial)
     if trial.plain:
         _look_for_divergence(trial, attempt.artifact, patient, tell)
+
+
+def refusal(patient: Patient, tell: Tell) -> None:
+    """Tell what `to_onnx` refuses of what torch.export makes of the model, if it does."""
+    attempt = exported(get(REFUSES), patient.module, patient.samples[0], patient.dynamic_shapes, capture="torch.export")
+    if attempt.error is not None:
+        tell(Refusal(failure_of(attempt.error)))
 
 
 def _failure(error: BaseException | None) -> Failure | None:

@@ -86,7 +86,8 @@ def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
 
 
 def _forgets(patient: Patient, tried: Sequence[Trial]) -> bool:
-    return _failed_by("MutationError", "to_onnx", tried)
+    """Whether `to_onnx` refuses that the model changes something, or warns that the file does not."""
+    return _failed_by("MutationError", "to_onnx", tried) or any(t.warns_of_its_arguments for t in tried)
 
 
 def _got_past_capture(patient: Patient, tried: Sequence[Trial]) -> bool:

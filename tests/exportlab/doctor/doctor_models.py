@@ -40,6 +40,17 @@ def branch_fixed() -> Made:
     return ByRowsInTheGraph(), rows(6, 9, 2)
 
 
+class InASquare(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        side = int(x.shape[0] ** 0.5)
+        return x[: side * side].reshape(side, side, -1).sum(0)
+
+
+def square() -> Made:
+    """No exporter has its size as one that moves."""
+    return InASquare(), rows(4, 9, 16)
+
+
 class Weighted(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:  # defect: twice
         return x + 2 * y

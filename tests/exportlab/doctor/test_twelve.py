@@ -83,6 +83,27 @@ def test_what_it_prints_is_right_when_it_is_pasted(name: str, tmp_path: Path, mo
         argument_is_right(name, module, samples)
 
 
+@pytest.mark.parametrize("name", ["by_size", "row_by_row"])
+def test_it_says_that_to_onnx_is_right_as_it_stands_and_what_to_paste_for_the_other(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = diagnosis(name)
+    assert (found.verdict.best.label if found.verdict.best else None) == "to_onnx"
+    assert first(name).exporters == ("dynamo",)
+    assert first(name).fix.endswith("seen to be right with dynamo; or: use to_onnx, which is right here")
+    recipe_is_right(found, *getattr(twelve_models, name)())
+
+
+def test_a_file_that_leaves_an_argument_as_it_was_is_not_right_though_it_is_warned_of() -> None:
+    finding = first("written")
+    assert finding.stage == "warned"
+    assert "the model writes into x, which the caller has after the call; the file leaves it as it was" in finding.defect
+    assert [trial.label for trial in diagnosis("written").facts.tried if diagnosis("written").facts.is_right(trial)] == [
+        'to_onnx, mutations="outputs"'
+    ]
+
+
 def recipe_is_right(found: Diagnosis, module: nn.Module, samples: list[Any]) -> None:
     names = {"exportlab": exportlab, "torch": torch, "module": module, "args": samples[0], "kwargs": {}}
     exec("\n".join(found.verdict.recipe), names)
