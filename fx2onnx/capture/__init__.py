@@ -12,7 +12,8 @@ from ..errors import ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun, SeenByRunsAlone
+from .running.refusal import CannotRun, SeenByRunsAlone, TooMuchWork
+from .running.work import light_runs
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -49,20 +50,27 @@ class Way:
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
     """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
 
+    A model that multiplies much is run only where torch.export refuses it.
+
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
     if by == "torch.export":
         return use(way.by_export(model))
-    try:
+    if by == "run":
         return use(way.by_running(model))
+    try:
+        with light_runs():
+            return use(way.by_running(model))
+    except SeenByRunsAlone:
+        raise
     except ToOnnxError as error:
-        if by == "run" or isinstance(error, SeenByRunsAlone):
-            raise
-        reason = f"{type(error).__name__}: {first_sentence(error)}"
+        heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
     try:
         return use(replace(way.by_export(model), not_run=reason))
     except ToOnnxError as error:
+        if heavy:
+            return use(way.by_running(model))
         if first_sentence(error) not in reason:
             error.add_note(f"by running the model it is refused as well: {reason}")
         raise

@@ -27,3 +27,7 @@ class ValueRead(CannotRun):
 
 class LeftOut(CannotRun):
     """Runs differ by a call, which may be one that torch leaves out at some sizes."""
+
+
+class TooMuchWork(CannotRun):
+    """Runs would take longer than torch.export, whose time does not depend on how much there is to compute."""

@@ -1,0 +1,355 @@
+"""The notes of a run while it goes on: each operator before it is taken apart, with where its tensors come from and its plain numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ...blocks.sharing import storage
+from ...build.values import expression
+from ...errors import first_sentence
+from . import effects
+from .as_written import COPIES
+from .lines import frame_text, line_of
+from .notes import Made, Ref, Row, flattened, plain, unflattened
+from .refusal import CannotRun, LeftOut, SeenByRunsAlone, TooMuchWork, ValueRead
+from .scopes import Scopes
+from .script import LOOP, MOST_TESTS, TEST, Script, is_test
+from .work import LIGHT, MOST_PRODUCTS, products_of
+
+aten = torch.ops.aten
+PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+COPY = "a contiguous copy"
+SEED = 5_738_291_046  # of runs; a model that draws from another has set it
+CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
+
+
+class Follower(Protocol):
+    """Somebody who is told of a run while it goes on."""
+
+    known: dict[Ref, tuple[Any, ...]]  # the sizes of tensors
+
+    def follow(self, recorder: Recorder) -> AbstractContextManager[Any]:
+        """Return what watches the run."""
+
+    def row(self, row: Row) -> None:
+        """Take a call that was just made. May raise an error, which ends the run."""
+
+    def again(self, row: Row, first: Row, number: int) -> None:
+        """Take a call that says what the call of this number, `first`, said of other tensors. May raise an error, which ends the run."""
+
+
+class Recorder(ProxyTorchDispatchMode):
+    """Notes calls of operators as torch dispatches them, before anything is taken apart: the place of torch.export's own tracer.
+
+    Tensors are told by identity, and by the memory that they show, since what an operator returns may be another object on its way
+    to Python; all are kept until the run is over, so that neither is used twice.
+    """
+
+    def __init__(
+        self, state: Mapping[str, torch.Tensor], script: Script, follower: Follower | None = None, scopes: Scopes | None = None
+    ) -> None:
+        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
+        self._mode_key = None  # type: ignore[assignment]  # this one gives way to no other
+        self.pre_dispatch = True
+        self.rows: list[Row] = []
+        self.constants: list[torch.Tensor] = []
+        self.refused: Exception | None = None
+        self._left = MOST_PRODUCTS.get()  # to be multiplied
+        self.has_failed = False  # whether an operator raised
+        self.failed = ""  # the last error of torch's that the model was told of, and its line
+        self.loops: Any = None  # tells turns apart, where there are any
+        self._script, self.follower, self._scopes = script, follower, scopes
+        self._kept: list[torch.Tensor] = []
+        self._unseen = 0
+        self._refs: dict[int, Ref] = {}
+        self._by_layout: dict[Any, Ref] = {}
+        self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
+        self._stale: set[int] = set()  # memory whose twin was written
+        self.made_of: Any = None  # the numbers that a constant is being made of, where sizes are among them
+        self.formulas: dict[int, Any] = {}  # of such constants
+        self.inputs: dict[int, torch.Tensor] = {}
+        self.changed: set[int] = set()  # the inputs that were written into
+        self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
+        for name, tensor in state.items():
+            self.place(tensor, Ref("state", name), name)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Whether each call is kept from torch.compile, which costs as much as to note it; nothing here is compiled."""
+        return False
+
+    def __enter__(self) -> Recorder:
+        return TorchDispatchMode.__enter__(self)
+
+    def __exit__(self, *raised: Any) -> None:
+        TorchDispatchMode.__exit__(self, *raised)
+
+    def place(self, tensor: torch.Tensor, ref: Ref, given_as: str = "") -> None:
+        """Note where a tensor comes from, and its memory where that was there before the run."""
+        self._refs.setdefault(id(tensor), ref)
+        self._kept.append(tensor)
+        if tensor.layout == torch.strided and type(tensor) in PLAIN:
+            self._by_layout.setdefault(_layout(tensor), ref)
+        if given_as and tensor.layout == torch.strided:
+            self._given.setdefault(storage(tensor), given_as)
+
+    def ref(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from; one that no call has made is a constant."""
+        if self._stale and storage(tensor) in self._stale:
+            raise self.refusal("what is read may have been changed by a write into its contiguous copy, or the copy by one into it,")
+        found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
+        return found if found is not None else self._constant(tensor)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether a call that was noted made this tensor, or it was there before."""
+        return id(tensor) in self._refs or _layout(tensor) in self._by_layout
+
+    def _constant(self, tensor: torch.Tensor) -> Ref:
+        if type(tensor) not in PLAIN:
+            raise self.refusal(f"a {type(tensor).__name__} is made where runs do not show it")
+        if self.made_of is not None:
+            self.formulas[len(self.constants)] = self.made_of
+        number = len(self.constants) if self.loops is None else self._number_of_equal(tensor)
+        if number == len(self.constants):
+            self.constants.append(tensor)
+        self.place(tensor, Ref("constant", number), "a constant")
+        return Ref("constant", number)
+
+    def _number_of_equal(self, tensor: torch.Tensor) -> int:
+        """The number of the constant that holds the same: each turn of a loop makes one."""
+        if self.made_of is not None:
+            raise self.refusal("a tensor is made of sizes in a model whose loops follow a size,")
+        with _disable_current_modes():
+            same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
+            return next(same, len(self.constants))
+
+    def seen(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from, as what follows all loops sees it."""
+        ref = self.ref(tensor)
+        return self.loops.seen(ref) if self.loops is not None else ref
+
+    @property
+    def place_now(self) -> tuple[int, int]:
+        """How many calls and constants have been noted."""
+        return len(self.rows), len(self.constants)
+
+    @property
+    def reads(self) -> bool:
+        """Whether numbers that are read note what is asked of them."""
+        return self._script.reads
+
+    def unseen_memory(self) -> int:
+        """Return what stands for memory that no tensor shows any more; that of tensors is positive."""
+        self._unseen -= 1
+        return self._unseen
+
+    def again(self, row: Row, number: int) -> None:
+        """Note a call that was not seen: what the call of this number did, with other tensors."""
+        self.rows.append(row)
+        if self.follower is not None:
+            with self._ended():
+                self.follower.again(row, self.rows[number], number)
+
+    def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
+        """Note that a call which was not seen made a tensor."""
+        self._kept.append(tensor)
+        self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
+
+    def take_for(self, constants: Mapping[int, Ref]) -> None:
+        """Forget the last constants, each of which is what was noted before elsewhere."""
+        for number, ref in constants.items():
+            tensor = self.constants[number]
+            self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
+            self.formulas.pop(number, None)
+        del self.constants[min(constants, default=len(self.constants)) :]
+
+    def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
+        """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
+        return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}"))
+
+    def refuse(self, error: Exception) -> Exception:
+        """Keep the first error that ends the run, and return it."""
+        self.refused = self.refused or error
+        return self.refused
+
+    def __sym_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Compute with sizes: that needs no note, since their expressions say all."""
+        return func(*args, **(kwargs or {}))
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Note the call, and make it."""
+        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
+            return self._noted(func, args, kwargs or {})
+
+    def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        if func is aten.contiguous.default:
+            return self._contiguous(args[0])
+        if is_test(func, args):
+            return self._answered(args[0], bool(func(*args)))
+        self._check(func, args, kwargs)
+        leaves, spec = flattened(args, kwargs)
+        if self.loops is not None:
+            told, told_spec = self.loops.told(args, kwargs)
+        else:
+            told, told_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+        if self.follower is not None:
+            told = [expression(leaf) for leaf in told]
+            args, kwargs = unflattened(list(map(plain, leaves)), spec)
+        out = self._called(func, args, kwargs)
+        if (view := effects.view_instead_of(func)) is not None:
+            del self._refs[id(args[0])]  # from here on it is the view
+        row = Row(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
+        number, turns = (self.loops.position, self.loops.stamp()) if self.loops is not None else (len(self.rows), ())
+        for part, result in enumerate(out if row.many else (out,)):
+            writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
+            row.made.append(self._made(result, self.ref(result) if writes else Ref("row", number, part, turns)))
+        if self.loops is not None and not self.loops.take(row):
+            return out  # an earlier turn has made it as well
+        if self.loops is None:
+            self.rows.append(row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
+        return out
+
+    def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
+        try:
+            with torch._C._DisablePythonDispatcher():  # as eager makes it, and faster
+                made = args[0] if effects.is_nothing(func, args) else func(*args, **kwargs)
+        except Exception as error:
+            self.has_failed = True
+            if not self._script.is_forced:
+                raise
+            where = f"where values do not lead to it: behind the test at {self._script.lines[-1]},"
+            raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
+        if self._left is not None:
+            self._spend(products_of(func, args, made))
+        return made
+
+    def _spend(self, products: int) -> None:
+        self._left -= products
+        if self._left < 0:
+            raise self.refuse(TooMuchWork(f"a run multiplies more than {LIGHT:,} numbers"))
+
+    def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
+        """The answer to a test of a value, which is noted."""
+        if self.loops is not None:
+            raise self.refusal("a value is tested in a model whose loops follow a size,")
+        ref = self.ref(tensor)
+        if (known := self._script.known(ref, self.rows)) is not None:
+            return known
+        if len(self._script.answers) == MOST_TESTS:
+            raise self.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
+        answer = self._script.answer(ref, said, len(self.rows), line_of(sys._getframe(2)))
+        row = Row(TEST, [ref], 1, [answer], False)
+        self.rows.append(row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
+        return answer
+
+    def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
+        """Note a call that was made already, of an operator with graphs of its own."""
+        if self.loops is not None:
+            raise self.refusal(f"{op} is called in a model whose loops follow a size,")
+        leaves, spec = pytree.tree_flatten((args, {}))
+        row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
+        row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
+        self.rows.append(row)
+        if self.follower is not None:
+            self._tell(self.follower, row)
+
+    def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
+        """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
+        known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
+        return tuple(tensor.shape) if known is None else known
+
+    def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
+        """Refuse from here on whatever writes into the memory of this tensor."""
+        self._given.setdefault(storage(tensor), since)
+
+    def _tell(self, follower: Follower, row: Row) -> None:
+        assert self._scopes is not None
+        row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
+        with self._ended():
+            follower.row(row)
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """What the follower raises ends the run, also where the model catches it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - it is raised
+            raise self.refuse(error) from None
+
+    def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
+        ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        if COPIES.get() and self.loops is None:
+            return self._copied(tensor, ref, made)
+        self.place(made, ref, COPY)
+        self._by_layout[_layout(made)] = ref
+        return made
+
+    def _copied(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
+        """Note the call as a copy, which it is of most tensors: where one of the two is written, the other is not to be read any more."""
+        row = Row(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
+        row.made.append(self._made(made, Ref("row", len(self.rows))))
+        self.rows.append(row)
+        if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
+            self.is_not_to_be_written(made, name)
+        for one, other in ((tensor, made), (made, tensor)):
+            self._twins.setdefault(storage(one), []).append(storage(other))
+        if self.follower is not None:
+            self._tell(self.follower, row)
+        return made
+
+    def _made(self, result: Any, ref: Ref) -> Any:
+        if not isinstance(result, torch.Tensor):
+            return result
+        if result.layout != torch.strided or type(result) not in PLAIN:
+            raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
+        layout = _layout(result)
+        if id(result) not in self._refs:
+            self._refs[id(result)] = ref
+            self._kept.append(result)
+        self._by_layout[layout] = self._refs[id(result)]
+        memory, _, shape, stride, dtype = layout
+        return Made(shape, dtype, memory, stride)
+
+    def _check_surroundings(self, func: torch._ops.OpOverload) -> None:
+        if torch.is_autocast_enabled("cpu"):
+            raise self.refusal("autocast decides the dtype of what is computed")
+        if effects.draws(func) and torch.initial_seed() != SEED:
+            raise self.refusal("random numbers are drawn from a seed that the model sets, which no file has,", SeenByRunsAlone)
+
+    def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Refuse, before it is made, a call that reads values or changes what was there before."""
+        if not isinstance(func, torch._ops.OpOverload):
+            raise self.refusal(f"{func} is called, which has graphs of its own,")
+        self._check_surroundings(func)
+        if effects.is_harmless(func):
+            return
+        if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
+            raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
+        if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
+            raise self.refusal("a value is read", ValueRead)
+        if effects.decides_a_size(func, args, kwargs):
+            raise self.refusal(f"the size of what {func} returns depends on values")
+        for tensor in effects.written(func, args, kwargs):
+            if (name := self._given.get(storage(tensor))) is not None:
+                raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
+            self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
+            self._stale.update(self._twins.get(storage(tensor), ()))
+
+
+def _layout(tensor: torch.Tensor) -> Any:
+    return storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
