@@ -85,7 +85,7 @@ report
 # ``to_onnx`` runs the model, and answers the test itself: yes in one run, no in another. The file computes what both runs share, and then
 # an ``If`` has a graph for each road. The model stays as it is:
 
-program = to_onnx(model, *samples[:1], dynamic_shapes=free, capture="run")
+program = to_onnx(model, *samples[:1], dynamic_shapes=free)
 verify(program, model, samples).check()
 print([node.op_type for node in program.model.graph], program.report.branches)
 

@@ -72,7 +72,7 @@ with expect_failure(torch._dynamo.exc.UserError, match="specialized it to be a c
 # One run shows four copies. Runs at other sizes show more of them, one for each row. ``to_onnx`` runs the model at several sizes and sees
 # that every turn makes the same calls, with the number of its row. It writes one of them as the body of a ``Loop``. The model stays as it is:
 
-program = to_onnx(model, samples[0], dynamic_shapes=batch, capture="run")
+program = to_onnx(model, samples[0], dynamic_shapes=batch)
 verify(program, model, samples).check()
 
 # %%
