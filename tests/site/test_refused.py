@@ -6,8 +6,6 @@ import csv
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from expected import EXPECTED, from_csv, moving  # noqa: E402
@@ -31,8 +29,6 @@ def test_each_reason_is_a_sentence_of_a_known_kind() -> None:
 
 
 def test_the_list_is_that_of_the_cases_that_are_not_right() -> None:
-    if 'capture: str = "auto"' not in (ROOT / "fx2onnx/__init__.py").read_text():
-        pytest.skip("the matrix is of torch.export alone")
     found = moving(from_csv(EXPECTED.read_text()))
     not_right = {case for (case, exporter, _), outcome in found.items() if exporter == "to_onnx" and outcome != "ok"}
     listed = [row["case"] for row in rows()]
