@@ -10,6 +10,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..checks import must_end
+from .to_onnx import RunProgram
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _by_example(leaf: Any, scalars: bool) -> Leaf:
     return Flat(python=number) if number or isinstance(leaf, torch.Tensor) else Constant(leaf)
 
 
-def by_signature(program: torch.export.ExportedProgram) -> Calling:
+def by_signature(program: torch.export.ExportedProgram | RunProgram) -> Calling:
     """Return the convention that an `ExportedProgram` documents in its graph signature."""
     from torch.export.graph_signature import InputKind, OutputKind
 

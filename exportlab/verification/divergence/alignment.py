@@ -9,7 +9,7 @@ import onnx_ir as ir
 import torch
 from torch.export.graph_signature import OutputKind
 
-from ...exporters.to_onnx import returns_its_argument, writes
+from ...exporters.to_onnx import RunProgram, returns_its_argument, writes
 
 Node = torch.fx.Node
 
@@ -17,7 +17,7 @@ Node = torch.fx.Node
 class Alignment:
     """Which value of the file holds what a captured node returns: both exporters give values the names of captured nodes."""
 
-    def __init__(self, captured: torch.export.ExportedProgram, model: ir.Model) -> None:
+    def __init__(self, captured: torch.export.ExportedProgram | RunProgram, model: ir.Model) -> None:
         self.nodes = {node.name: node for node in captured.graph.nodes}
         self.order = {node: position for position, node in enumerate(model.graph)}
         self.outputs = list(zip(_results(captured), model.graph.outputs, strict=False))  # new state may follow
@@ -80,7 +80,7 @@ def values_of(graph: ir.Graph) -> dict[str, ir.Value]:
     return {value.name: value for value in values if value.name and not isinstance(value.type, (ir.SequenceType, ir.OptionalType))}
 
 
-def _results(captured: torch.export.ExportedProgram) -> list[str]:
+def _results(captured: torch.export.ExportedProgram | RunProgram) -> list[str]:
     """The captured nodes that are outputs of the file, in its order."""
     specs = [spec for spec in captured.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
     return [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]

@@ -11,6 +11,7 @@ import torch
 from torch.export.graph_signature import InputKind, InputSpec
 from torch.utils import _pytree as pytree
 
+from ...exporters.to_onnx import RunProgram
 from .alignment import Alignment
 
 WIDER = {
@@ -31,7 +32,7 @@ class Call:
         found: its values, by their names in the file.
     """
 
-    captured: torch.export.ExportedProgram
+    captured: torch.export.ExportedProgram | RunProgram
     alignment: Alignment
     leaves: Sequence[Any]
     found: Mapping[str, torch.Tensor]

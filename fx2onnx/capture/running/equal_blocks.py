@@ -17,9 +17,9 @@ from ...blocks.equality import MARKS_A_BLOCK, Reads, difference, snapshot, watch
 from ...blocks.sharing import modes, replaced, storage
 from .as_written import COPIES
 from .notes import Made, Ref, Row, equal, plain
+from .recorder import Recorder
 from .scopes import Scope, as_stack
 from .script import TEST
-from .trace import Recorder
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.memory_format)
 Pair = tuple[str, str]

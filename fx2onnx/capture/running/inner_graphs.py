@@ -18,7 +18,7 @@ from ...build.values import Size
 from .effects import written
 from .notes import Ref, Trace
 from .program import Described
-from .trace import Recorder
+from .recorder import Recorder
 from .unify import Writer
 
 hop = torch.ops.higher_order

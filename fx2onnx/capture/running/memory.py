@@ -9,9 +9,9 @@ import torch
 
 from .lines import line_in
 from .notes import Made, Ref, Row, Trace, unflattened
+from .recorder import Recorder
 from .refusal import CannotRun, SeenByRunsAlone
 from .script import TEST
-from .trace import Recorder
 
 GIVE_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # which are known
 

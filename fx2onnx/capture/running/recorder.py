@@ -232,13 +232,13 @@ class Recorder(ProxyTorchDispatchMode):
             where = f"where values do not lead to it: behind the test at {self._script.lines[-1]},"
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
         if self._left is not None:
-            self._spend(products_of(func, args, made))
+            self._left = self._less(self._left, products_of(func, args, made))
         return made
 
-    def _spend(self, products: int) -> None:
-        self._left -= products
-        if self._left < 0:
+    def _less(self, left: int, products: int) -> int:
+        if products > left:
             raise self.refuse(TooMuchWork(f"a run multiplies more than {LIGHT:,} numbers"))
+        return left - products
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         """The answer to a test of a value, which is noted."""

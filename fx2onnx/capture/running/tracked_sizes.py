@@ -20,8 +20,8 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, expression
 from ...errors import first_sentence
 from .lines import line_of
+from .recorder import Recorder
 from .refusal import SeenByRunsAlone
-from .trace import Recorder
 
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")

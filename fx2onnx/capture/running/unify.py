@@ -29,10 +29,10 @@ from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
 from .program import CallSpec, Described, RunProgram, argument_of
+from .recorder import Recorder
 from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
-from .trace import Recorder
 from .tracked_sizes import Tracked, roots_of_sizes
 
 NOTHING = pytree.tree_structure(())

@@ -17,7 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..lines import is_within_torch, outside
-from ..trace import Recorder
+from ..recorder import Recorder
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 RANGE, LEN, ENUMERATE = range, len, enumerate

@@ -18,9 +18,9 @@ from torch.utils import _pytree as pytree
 from ..as_written import AsWritten
 from ..lines import is_within_torch, line_of, outside
 from ..notes import Made, Ref, Row
+from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from ..trace import Recorder
 from .places import ENUMERATE, LEN, RANGE, Place, Unbinds, ranges_by
 
 PLAIN_NUMBERS = (int, float, bool, str, type(None))
