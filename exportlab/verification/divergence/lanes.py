@@ -38,7 +38,7 @@ class Lane(torch.fx.Interpreter):
         """Run all nodes on copies of what the file takes, and return what the nodes hold in the end that are outputs."""
         with torch.no_grad():
             returned = self.run(*self.given(), enable_io_processing=False)
-        nodes = self.call.captured.graph.output_node().args[0]
+        nodes: Any = self.call.captured.graph.output_node().args[0]
         return {node.name: value for node, value in zip(nodes, returned, strict=True) if isinstance(node, Node)}
 
     def given(self) -> list[Any]:
