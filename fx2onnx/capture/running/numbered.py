@@ -49,6 +49,7 @@ def _with_numbers(module: torch.fx.GraphModule, numbers: Numbers) -> torch.fx.Gr
     graph, copies = torch.fx.Graph(), dict[torch.fx.Node, torch.fx.Node]()
     for node in module.graph.nodes:
         copied = copies[node] = graph.node_copy(node, copies.__getitem__)
+        copied.name = node.name  # also where it is one of Python's own, `input`, which torch.fx would number
         copied.args, copied.kwargs = torch.fx.node.map_aggregate((copied.args, copied.kwargs), partial(_number, numbers=numbers))
     root = nn.Module()
     for name, part in module.named_children():

@@ -397,6 +397,11 @@ def test_a_file_with_blocks_as_functions_is_refused() -> None:
         first_difference(program, torch.randn(2, 8))
 
 
+def test_an_input_may_have_a_name_of_python_s_own() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()
+    assert first_difference(to_onnx(model, (torch.randn(2, 4),), capture="run"), torch.randn(2, 4)).node is None
+
+
 class Halved(nn.Module):
     """Sizes that are computed, and a loop over rows."""
 
