@@ -63,7 +63,7 @@ def capture_by_export(
     if isinstance(model, torch.export.ExportedProgram):
         program = _resolved(model)
         return Capture(program, _names_given(program, dynamic_shapes))
-    _check_no_part_is_scripted(model)
+    check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, asked)
@@ -77,8 +77,12 @@ def capture_by_export(
     return Capture(program, names, sharing)
 
 
-def _check_no_part_is_scripted(model: nn.Module) -> None:
-    """Refuse a model, or a part of one, that another interpreter runs, of which torch.export says something else."""
+def check_no_part_is_scripted(model: nn.Module) -> None:
+    """Refuse a model, or a part of one, that another interpreter runs, of which torch.export says something else.
+
+    Raises:
+        CaptureError: there is one.
+    """
     for path, part in model.named_modules():
         if isinstance(part, torch.jit.ScriptModule):
             which = f"{path} is one" if path else "the model is one"

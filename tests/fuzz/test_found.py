@@ -84,7 +84,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: export("to_onnx", LINEAR, (X,), 3), TypeError, "kwargs must be a Mapping or None, not an int"),
     (lambda: export("to_onnx", NotBegun(), (X,)), TypeError, "module is a NotBegun, whose __init__"),
     (lambda: first_difference(PROGRAM, X, tolerances=None), TypeError, "tolerances must be a Mapping, not None"),
-    (lambda: compared(None, PROGRAM, (X,)), TypeError, "captured must be an ExportedProgram, not None"),
+    (lambda: compared(None, PROGRAM, (X,)), TypeError, "captured must be an ExportedProgram or a RunProgram, not None"),
     (lambda: doctor(LINEAR, (X,), exporters=3), TypeError, "exporters must be a list of names, not an int"),
     (lambda: doctor(LINEAR, (X,), train=X), TypeError, "train must be a bool, not a Tensor"),
     (lambda: doctor(LINEAR, (X,), seconds="x"), TypeError, "seconds must be an int or a float, not a str"),

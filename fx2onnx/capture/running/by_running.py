@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
-from ..by_export import Capture, kept_apart
+from ..by_export import Capture, check_no_part_is_scripted, kept_apart
 from ..dims import check_accepted, is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
@@ -84,6 +84,7 @@ def _is_argument(leaf: Any) -> bool:
 def _captured(
     model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, accept_ranges: Sequence[str]
 ) -> Capture:
+    check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, asked)

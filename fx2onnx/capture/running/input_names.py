@@ -10,6 +10,8 @@ from torch import nn
 from torch._export.utils import _bind_signature_to_inputs
 from torch.utils import _pytree as pytree
 
+from ...errors import CaptureError
+
 
 def identifier(name: str) -> str:
     """Return a name as the name of an input can be."""
@@ -17,9 +19,16 @@ def identifier(name: str) -> str:
 
 
 def names_of_inputs(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Iterator[str]:
-    """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them."""
+    """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them.
+
+    Raises:
+        CaptureError: `forward` says that it does not take the arguments, though a call of the model does.
+    """
     args, kwargs = arguments
-    combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
+    try:
+        combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
+    except TypeError as error:
+        raise CaptureError(f"forward does not take the arguments: {error}") from error
     for path, _ in pytree.tree_flatten_with_path(combined)[0]:
         yield "_".join(_key(entry).lower() for entry in path)
 

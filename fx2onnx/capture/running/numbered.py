@@ -20,7 +20,11 @@ Numbers = Mapping[sympy.Symbol, int]
 
 
 def at_sizes(program: RunProgram, given: Sequence[Any]) -> RunProgram:
-    """Return the program for tensors of these sizes, in the order of its inputs; its nodes keep their names."""
+    """Return the program for tensors of these sizes, in the order of its inputs; its nodes keep their names.
+
+    Raises:
+        TypeError, ValueError: something else is given for a tensor, or one of another number of axes.
+    """
     held = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     wanted = [held[spec.arg.name] for spec in specs if not isinstance(spec.arg, ConstantArgument)]
@@ -42,7 +46,13 @@ class Turn(nn.Module):
 
 
 def _sizes_of(value: Any, leaf: Any) -> Sequence[tuple[Any, int]]:
-    return tuple(zip(value.sizes, leaf.shape, strict=True)) if isinstance(value, Described) else ()
+    if not isinstance(value, Described):
+        return ()
+    if not isinstance(leaf, torch.Tensor):
+        raise TypeError(f"a tensor of {len(value.sizes)} axes was exported where a {type(leaf).__name__} is given")
+    if leaf.dim() != len(value.sizes):
+        raise ValueError(f"a tensor of {len(value.sizes)} axes was exported where one of {leaf.dim()} is given")
+    return tuple(zip(value.sizes, leaf.shape, strict=True))
 
 
 def _with_numbers(module: torch.fx.GraphModule, numbers: Numbers) -> torch.fx.GraphModule:
