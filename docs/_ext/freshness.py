@@ -8,9 +8,9 @@ from site_files import write
 from stale import digest, fingerprint
 
 
-def made_of(source: Path, maker: Path) -> str:
-    """Return a fingerprint of all that a script or module reads, and of the extension that makes something of it."""
-    return f"{fingerprint(source)} {digest([maker])}\n"
+def made_of(source: Path, *makers: Path) -> str:
+    """Return a fingerprint of all that a script or module reads, and of the extensions that make something of it."""
+    return f"{fingerprint(source)} {digest(makers)}\n"
 
 
 def is_fresh(made: Path, sources: str) -> bool:
