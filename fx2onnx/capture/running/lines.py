@@ -10,6 +10,7 @@ from ...errors import shown_path
 
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
 OWN_FOLDER = str(Path(__file__).parent)
+PACKAGE = str(Path(__file__).parents[2])
 
 
 def line_of(frame: Any) -> str:
@@ -31,10 +32,10 @@ def line_in(text: str) -> str:
 
 
 def outside(frame: Any) -> Any:
-    """Return the innermost frame from this one on that is neither torch's nor of this folder."""
+    """Return the innermost frame from this one on that is neither torch's nor of this folder; None where a model is torch's alone."""
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame
+    return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
 
 
 def is_within_torch(path: str) -> bool:

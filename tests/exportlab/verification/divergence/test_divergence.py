@@ -399,7 +399,10 @@ def test_a_file_with_blocks_as_functions_is_refused() -> None:
 
 def test_an_input_may_have_a_name_of_python_s_own() -> None:
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval()
-    assert first_difference(to_onnx(model, (torch.randn(2, 4),), capture="run"), torch.randn(2, 4)).node is None
+    program = to_onnx(model, (torch.randn(2, 4),), capture="run")
+    assert first_difference(program, torch.randn(2, 4)).node is None
+    spoil_weight(program, "0.weight")
+    assert first_difference(program, torch.randn(2, 4)).first.line == "module 0 (Linear)", "no line of the exporter's own"
 
 
 class Halved(nn.Module):
