@@ -14,6 +14,7 @@ from torch._subclasses import FakeTensorMode
 
 from exportlab import export
 from fx2onnx import ToOnnxError, to_onnx
+from fx2onnx.capture.running.refusal import CannotRun
 from fx2onnx.errors import CaptureError, UnsupportedArgument
 
 MODEL, X = nn.Linear(3, 2).eval(), torch.ones(4, 3)
@@ -44,6 +45,11 @@ def test_an_axis_that_a_tensor_has_not(axis: Any, said: str) -> None:
 def test_a_part_that_is_scripted() -> None:
     with pytest.raises(CaptureError, match=r"Exporting a ScriptModule is not supported: 0 is one; put the module that it was made of"):
         to_onnx(nn.Sequential(torch.jit.script(nn.Linear(3, 2))), (X,))
+
+
+def test_a_sparse_tensor() -> None:
+    with pytest.raises(CannotRun, match=r"^an argument is a tensor of layout torch\.sparse_coo$"):
+        to_onnx(MODEL, (X.to_sparse(),), capture="run")
 
 
 def test_a_fake_mode_around_the_call() -> None:

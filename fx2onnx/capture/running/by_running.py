@@ -93,8 +93,8 @@ def _captured(
     if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
         raise CannotRun("Dim.AUTO leaves it to torch.export which axes move")
     leaves = pytree.tree_leaves((args, kwargs))
-    if odd := next((leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided), None):
-        raise CannotRun(f"an argument is a tensor of layout {odd.layout}")
+    if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
+        raise CannotRun(f"an argument is a tensor of layout {odd[0]}")
     if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_argument(leaf)]:
         raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
     axes = Axes.of(asked, leaves)
