@@ -13,7 +13,7 @@ from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, SeenByRunsAlone, TooMuchWork
-from .running.work import light_runs
+from .running.work import LIGHT, runs_of
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -50,27 +50,49 @@ class Way:
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
     """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
 
-    A model that multiplies much is run only where torch.export refuses it.
+    A model that multiplies much is run without values, and with all of them only where everything else is refused.
 
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
     if by == "torch.export":
         return use(way.by_export(model))
-    if by == "run":
-        return use(way.by_running(model))
     try:
-        with light_runs():
-            return use(way.by_running(model))
+        return _run_lightly(model, way, use)
     except SeenByRunsAlone:
         raise
     except ToOnnxError as error:
         heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
+        if by == "run" and not heavy:
+            raise
     try:
-        return use(replace(way.by_export(model), not_run=reason))
+        if by == "auto":
+            return use(replace(way.by_export(model), not_run=reason))
     except ToOnnxError as error:
-        if heavy:
+        if not heavy:
+            if first_sentence(error) not in reason:
+                error.add_note(f"by running the model it is refused as well: {reason}")
+            raise
+    return use(way.by_running(model))
+
+
+def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:
+    """Run a model, without values if it multiplies much.
+
+    Raises:
+        TooMuchWork: so run, it is refused; with values it may not be.
+    """
+    try:
+        with runs_of(LIGHT):
             return use(way.by_running(model))
-        if first_sentence(error) not in reason:
-            error.add_note(f"by running the model it is refused as well: {reason}")
+    except TooMuchWork:
+        pass
+    try:
+        with runs_of(None):
+            return use(way.by_running(model))
+    except TooMuchWork:
         raise
+    except SeenByRunsAlone:  # to which nothing but runs can say otherwise
+        return use(way.by_running(model))
+    except CannotRun as error:
+        raise TooMuchWork(f"run without values, since it multiplies much, it is refused: {error}") from None

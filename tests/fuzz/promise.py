@@ -31,12 +31,12 @@ from exportlab.sweep import SweepError
 from exportlab.sweep.records import RecordsError
 from exportlab.target import BadInput
 from exportlab.verification.report import VerificationError
-from fx2onnx.errors import ToOnnxError, UnsupportedOps
+from fx2onnx.errors import ToOnnxError, UnsupportedOps, WrongNumbers
 
 OURS = tuple(str(Path(package.__file__).parent) + os.sep for package in (exportlab, fx2onnx))
 NAMED = (ToOnnxError, BadInput, RecordsError, SweepError, VerificationError, MissingProgram, BrokenEntryPoint)
 BUILT_IN = (TypeError, ValueError, OSError)
-IN_LINES = (UnsupportedOps, VerificationError, SweepError)  # each is a list
+IN_LINES = (UnsupportedOps, VerificationError, SweepError, WrongNumbers)  # each is a list
 
 
 REPORTS = "onnx_export_"  # what to_onnx writes of an export that fails, where it is asked for

@@ -36,7 +36,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
 from .trace import Watch, trace
@@ -68,7 +68,7 @@ def capture_by_running(
         try:
             with calls_as_written():  # takes longer, so not at once
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
-        except SeenByRunsAlone:
+        except (SeenByRunsAlone, TooMuchWork):
             raise
         except ToOnnxError:
             raise error from None
@@ -249,7 +249,7 @@ class Runs:
 
     def _moving_loops(self) -> frozenset[Place]:
         """Where the model loops more often at larger sizes; nowhere if all runs make the same calls."""
-        if self.small is None and all(first_difference(self.traces[0], other) is None for other in self.traces[1:]):
+        if (self.small is None or len(self.traces) > 1) and all(first_difference(self.traces[0], one) is None for one in self.traces[1:]):
             return frozenset()
         one, other = Places(), Places()
         for places, setting in zip((one, other), lengths(self.axes), strict=False):

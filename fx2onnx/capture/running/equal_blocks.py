@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -20,6 +21,7 @@ from .notes import Made, Ref, Row, equal, plain
 from .recorder import Recorder
 from .scopes import Scope, as_stack
 from .script import TEST
+from .work import Work
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.memory_format)
 Pair = tuple[str, str]
@@ -42,6 +44,11 @@ class Call:
     out_spec: pytree.TreeSpec | None = None
     reads: Reads = field(default_factory=set)
     alone: bool = False  # whether no other call may stand on this one
+
+    def returned_as(self, work: Work) -> Any:
+        """Return what it returned, with new tensors that have no values."""
+        assert self.out_spec is not None
+        return pytree.tree_unflatten(map(work.like, self.results), self.out_spec)
 
 
 class EqualBlocks:
@@ -157,6 +164,14 @@ class BlocksOfRun:
     def _is_own(self, call: Call, result: Any) -> bool:
         return _inside(self._recorder.ref(result), call) if isinstance(result, torch.Tensor) else isinstance(result, PLAIN)
 
+    def _gives_its_own(self, call: Call) -> bool:
+        """Whether all tensors that a call returned are without values, each in memory that no other shows, nor what it took."""
+        made = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
+        with unseen():
+            taken = {storage(leaf) for leaf in (*call.leaves, *weights(call.module).values()) if isinstance(leaf, torch.Tensor)}
+            memory = {storage(tensor) for tensor in made}
+        return all(isinstance(leaf, FakeTensor) for leaf in made) and len(memory) == len(made) and memory.isdisjoint(taken)
+
     def _places(self, call: Call) -> list[Ref]:
         """Where the tensors come from that a block takes: its arguments, and its weights."""
         taken = (leaf for leaf in call.leaves if isinstance(leaf, torch.Tensor))
@@ -164,7 +179,10 @@ class BlocksOfRun:
 
     def _again(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._in_full:
-            return self._unseen(first, call, forward, args, kwargs)
+            without_values = any(isinstance(leaf, FakeTensor) for leaf in (*first.results, *call.leaves))
+            if without_values and not self._gives_its_own(first):
+                return self._first(call, forward, args, kwargs)
+            return self._unseen(first, call, forward, args, kwargs, self._recorder.work if without_values else None)
         returned = forward(*args, **kwargs)
         with unseen():
             self._end(call, returned)
@@ -172,10 +190,11 @@ class BlocksOfRun:
             self._agree[first.path, call.path] = agree and self._agree.get((first.path, call.path), True)
         return returned
 
-    def _unseen(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def _unseen(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any, work: Work | None) -> Any:
+        """Make a call that is not noted; where it gives no values (`work`), nothing needs to be computed."""
         args, kwargs = pytree.tree_map(plain, (args, kwargs))
         with unseen():
-            returned = forward(*args, **kwargs)
+            returned = forward(*args, **kwargs) if work is None else first.returned_as(work)
         with unseen():
             call.results, call.out_spec = pytree.tree_flatten(returned)
             if call.out_spec != first.out_spec or list(map(_kind, call.results)) != list(map(_kind, first.results)):

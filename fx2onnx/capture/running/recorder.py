@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import torch
 from torch import nn
+from torch._subclasses import FakeTensor, UnsupportedFakeTensorException
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -23,11 +25,13 @@ from .notes import Made, Ref, Row, flattened, plain, unflattened
 from .refusal import CannotRun, LeftOut, SeenByRunsAlone, TooMuchWork, ValueRead
 from .scopes import Scopes
 from .script import LOOP, MOST_TESTS, TEST, Script, is_test
-from .work import LIGHT, MOST_PRODUCTS, products_of
+from .work import LIGHT, WORK, Work, products_of
 
 aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+MADE = (*PLAIN, FakeTensor)  # the last has no values
 COPY = "a contiguous copy"
+VALUES_LEFT_OUT = "a tensor whose values are left out"
 SEED = 5_738_291_046  # of runs; a model that draws from another has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
@@ -63,7 +67,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.rows: list[Row] = []
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
-        self._left = MOST_PRODUCTS.get()  # to be multiplied
+        self.work = WORK.get()
         self.has_failed = False  # whether an operator raised
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
@@ -97,7 +101,7 @@ class Recorder(ProxyTorchDispatchMode):
         """Note where a tensor comes from, and its memory where that was there before the run."""
         self._refs.setdefault(id(tensor), ref)
         self._kept.append(tensor)
-        if tensor.layout == torch.strided and type(tensor) in PLAIN:
+        if tensor.layout == torch.strided and type(tensor) in MADE:
             self._by_layout.setdefault(_layout(tensor), ref)
         if given_as and tensor.layout == torch.strided:
             self._given.setdefault(storage(tensor), given_as)
@@ -194,6 +198,8 @@ class Recorder(ProxyTorchDispatchMode):
         if func is aten.contiguous.default:
             return self._contiguous(args[0])
         if is_test(func, args):
+            if isinstance(args[0], FakeTensor):
+                raise self.too_much("a value is tested")
             return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
         leaves, spec = flattened(args, kwargs)
@@ -224,21 +230,44 @@ class Recorder(ProxyTorchDispatchMode):
         """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
         try:
             with torch._C._DisablePythonDispatcher():  # as eager makes it, and faster
-                made = args[0] if effects.is_nothing(func, args) else func(*args, **kwargs)
+                if effects.is_nothing(func, args):
+                    return args[0]
+                return func(*args, **kwargs) if self.work is None else self._worked(self.work, func, args, kwargs)
         except Exception as error:
             self.has_failed = True
             if not self._script.is_forced:
                 raise
             where = f"where values do not lead to it: behind the test at {self._script.lines[-1]},"
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
-        if self._left is not None:
-            self._left = self._less(self._left, products_of(func, args, made))
-        return made
 
-    def _less(self, left: int, products: int) -> int:
-        if products > left:
-            raise self.refuse(TooMuchWork(f"a run multiplies more than {LIGHT:,} numbers"))
-        return left - products
+    def _worked(self, work: Work, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make the call, and count what it multiplies; or make it without values."""
+        if work.has_values:
+            made = func(*args, **kwargs)
+            if products := products_of(func, args, made):
+                with self._ended():
+                    work.done(products)
+            return made
+        leaves, spec = flattened(args, kwargs)
+        if not work.leaves_out(func, leaves):
+            return func(*args, **kwargs)
+        try:
+            return work.called(func, [self._without_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec)
+        except (NotImplementedError, UnsupportedFakeTensorException) as error:
+            raise self.too_much(f"{func} is not made without values") from error
+
+    def _without_values(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor, or one like it without values; neither is to be written from then on, which the other would not show."""
+        if isinstance(tensor, FakeTensor) or self.work is None:
+            return tensor
+        copy = self.work.copy_of(tensor)
+        for one in (tensor, copy):
+            self.is_not_to_be_written(one, VALUES_LEFT_OUT)
+        return copy
+
+    def too_much(self, why: str) -> Exception:
+        """Return the error for what only a run with all values shows."""
+        return self.refusal(f"its runs multiply more than {LIGHT:,} numbers, so they go on without values, and {why}", TooMuchWork)
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         """The answer to a test of a value, which is noted."""
@@ -284,9 +313,10 @@ class Recorder(ProxyTorchDispatchMode):
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """What the follower raises ends the run, also where the model catches it."""
+        """What the follower raises ends the run, also where the model catches it. What it makes is no part of the run."""
         try:
-            yield
+            with unset_fake_temporarily() if self.work is not None else nullcontext():
+                yield
         except Exception as error:  # noqa: BLE001 - it is raised
             raise self.refuse(error) from None
 
@@ -315,7 +345,7 @@ class Recorder(ProxyTorchDispatchMode):
     def _made(self, result: Any, ref: Ref) -> Any:
         if not isinstance(result, torch.Tensor):
             return result
-        if result.layout != torch.strided or type(result) not in PLAIN:
+        if result.layout != torch.strided or type(result) not in MADE:
             raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
         layout = _layout(result)
         if id(result) not in self._refs:
@@ -341,12 +371,18 @@ class Recorder(ProxyTorchDispatchMode):
         if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
             raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
+            if any(isinstance(leaf, FakeTensor) for leaf in args):
+                raise self.too_much("a value is read")
             raise self.refusal("a value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
+                if name == VALUES_LEFT_OUT:
+                    raise self.too_much("a tensor is changed of which they know a copy")
                 raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
+            if not isinstance(tensor, FakeTensor) and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
+                raise self.too_much("a tensor that has some is changed")
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
             self._stale.update(self._twins.get(storage(tensor), ()))
 

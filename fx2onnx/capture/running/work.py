@@ -1,4 +1,4 @@
-"""How much a run multiplies: torch.export does not, so models that multiply much are its to capture, where it can."""
+"""How much the runs of a capture multiply: beyond a limit they go on without values, on sizes alone, and cost what calling takes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,77 @@ from math import prod
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor, FakeTensorMode
+
+from .notes import Spec, unflattened
+from .refusal import TooMuchWork
 
 aten = torch.ops.aten
-LIGHT = 4_000_000_000  # products in one run: a tenth of a second of a core that multiplies 32 numbers at once
-MOST_PRODUCTS: ContextVar[int | None] = ContextVar("most_products", default=None)  # in one run; None is any number
+LIGHT = 500_000_000  # products in all runs of a capture: some hundredths of a second of one core
+WORK: ContextVar[Work | None] = ContextVar("work", default=None)
+
+
+class Work:
+    """What runs may multiply; or runs in which a layer that multiplies gives tensors without values, and so does what takes one.
+
+    Args:
+        left: how many numbers may still be multiplied, where runs have values.
+    """
+
+    def __init__(self, left: int | None) -> None:
+        self._left, self._mode = left, FakeTensorMode()
+        self._copies: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
+
+    @property
+    def has_values(self) -> bool:
+        """Whether all tensors have values."""
+        return self._left is not None
+
+    def done(self, products: int) -> None:
+        """Count what was multiplied.
+
+        Raises:
+            TooMuchWork: nothing may be, any more.
+        """
+        if self._left is not None:
+            self._left -= products
+            if self._left < 0:
+                raise TooMuchWork(f"runs multiply more than {LIGHT:,} numbers")
+
+    def leaves_out(self, func: Any, leaves: list[Any]) -> bool:
+        """Return whether a run without values leaves those out that a call of an operator gives."""
+        return func in PRODUCTS or any(isinstance(leaf, FakeTensor) for leaf in leaves)
+
+    def copy_of(self, tensor: torch.Tensor) -> FakeTensor:
+        """Return a tensor without values, as large as this one and laid out as it is, in memory of its own."""
+        known = self._copies.get(id(tensor))
+        if known is None:
+            known = self._copies[id(tensor)] = tensor, self._empty(tensor)
+        return known[1]
+
+    def like(self, result: Any) -> Any:
+        """Return a number as it is, and of a tensor one without values."""
+        return self._empty(result) if isinstance(result, torch.Tensor) else result
+
+    def _empty(self, like: torch.Tensor) -> FakeTensor:
+        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
+        return FakeTensor(self._mode, made, like.device)
+
+    def called(self, func: Any, leaves: list[Any], spec: Spec) -> Any:
+        """Make a call of an operator on tensors without values."""
+        args, kwargs = unflattened(leaves, spec)
+        with self._mode:
+            return aten.clone.default(args[0]) if _is_laid_out_as_taken(func, args, kwargs) else func(*args, **kwargs)
 
 
 @contextmanager
-def light_runs() -> Iterator[None]:
-    """Refuse, while it lasts, runs that multiply much."""
-    token = MOST_PRODUCTS.set(LIGHT)
+def runs_of(left: int | None) -> Iterator[None]:
+    """Let the runs of a capture multiply, while it lasts, so many numbers in all, or run without values."""
+    token = WORK.set(Work(left))
     try:
         yield
     finally:
-        MOST_PRODUCTS.reset(token)
+        WORK.reset(token)
 
 
 def products_of(func: Any, args: tuple[Any, ...], made: Any) -> int:
@@ -43,6 +100,14 @@ def _of_a_score_and_a_sum(args: tuple[Any, ...]) -> int:
     return 2 * int(args[1].shape[-2])
 
 
+def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a result is known to look as what is taken does, which torch takes a millisecond to say of a batch norm."""
+    if func not in LAID_OUT_AS_TAKEN or kwargs or not args[0].is_contiguous() or not args[0].is_floating_point():
+        return False
+    return func is not aten.batch_norm.default or not args[5]
+
+
+LAID_OUT_AS_TAKEN = {aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default}
 PRODUCTS: Mapping[Any, Callable[[tuple[Any, ...]], int]] = {
     **dict.fromkeys((aten.linear.default, aten.matmul.default, aten.mm.default, aten.bmm.default), _along_the_last_axis),
     aten.addmm.default: lambda args: _along_the_last_axis(args[1:]),

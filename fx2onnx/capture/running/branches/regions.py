@@ -10,7 +10,7 @@ import sympy
 
 from ....errors import FrozenDimension, first_sentence
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
-from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone
+from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooMuchWork
 from ..sample import FEW, Axes
 from ..unify import Arguments
 from .paths import BRANCHES, Path
@@ -61,6 +61,8 @@ class Regions:
         self._number += 1
         try:
             found = self._capture(axes, arguments)
+        except TooMuchWork:
+            raise
         except CannotRun as error:
             failed = error
         tests = list(self._open(axes))
@@ -94,7 +96,7 @@ class Regions:
                 continue
             except LeftOut as error:
                 raise LeftOut(str(_one_side(test, error))) from error
-            except SeenByRunsAlone:
+            except (SeenByRunsAlone, TooMuchWork):
                 raise
             except (CannotRun, FrozenDimension) as error:
                 raise _one_side(test, error) from error

@@ -1,0 +1,120 @@
+"""Models that multiply much are run without values: the same program, or a refusal that leads to runs with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from exportlab.cases import registered
+from fx2onnx import to_onnx
+from fx2onnx.capture.running.by_running import capture_by_running
+from fx2onnx.capture.running.refusal import TooMuchWork
+from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, runs_of
+
+ROWS = ({0: "rows"},)
+SAME = (
+    "mlp",
+    "pooled_convnet",
+    "encoder_layer",
+    "lstm_bidirectional",
+    "bert_encoder",
+    "llama_with_cache",
+    "whisper",
+    "transposed_convolutions",
+)
+
+
+class Heavy(nn.Module):
+    """A layer that multiplies more than the runs of a capture are to, and something behind it."""
+
+    def __init__(self, then: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.layer, self.then = nn.Linear(2048, 2048, bias=False), then
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.then(self.layer(x.repeat(40, 1)))
+
+
+def is_tested(y: Tensor) -> Tensor:
+    return y.sin() if y.sum() > 0 else y.cos()
+
+
+def reads(y: Tensor) -> Tensor:
+    return y * 2 if y[0, 0].item() > 0 else y
+
+
+def writes(y: Tensor) -> Tensor:
+    sums = torch.zeros(y.shape[0])
+    sums += y.sum(1)
+    return sums
+
+
+def writes_what_was_read(y: Tensor) -> Tensor:
+    sums = torch.ones(y.shape[1])
+    z = y + sums
+    sums.mul_(2)
+    return z * sums
+
+
+def exported(then: Callable[[Tensor], Tensor], capture: str = "auto") -> Any:
+    model = Heavy(then).eval()
+    program = to_onnx(model, (torch.rand(4, 2048),), dynamic_shapes=ROWS, capture=capture)
+    for rows in (1, 7):
+        x = torch.rand(rows, 2048)
+        torch.testing.assert_close(program(x)[0], model(x), rtol=1e-4, atol=1e-4)
+    return program.report
+
+
+def test_a_model_that_multiplies_much_is_run() -> None:
+    report = exported(torch.cos)
+    assert (report.capture, report.not_run) == ("run", "")
+
+
+def turns(y: Tensor) -> Tensor:
+    return y.cos() if y.shape[0] > 100 else y.sin()
+
+
+def test_work_that_is_counted_behind_a_test_of_sizes_is_no_refusal() -> None:
+    assert exported(turns, "run").capture == "run"
+
+
+@pytest.mark.parametrize("capture", ["run", "auto"])
+def test_a_value_that_is_tested_behind_much_work_is_told_by_runs_with_values(capture: str) -> None:
+    assert exported(is_tested, capture).capture == "run"
+
+
+@pytest.mark.parametrize(
+    ("then", "why"),
+    [(reads, "a value is read"), (writes, "a tensor that has some is changed"), (writes_what_was_read, "of which they know")],
+)
+def test_what_needs_values_is_left_to_torch_export_or_to_runs_that_have_them(then: Callable[[Tensor], Tensor], why: str) -> None:
+    with runs_of(None), pytest.raises(TooMuchWork, match=why):
+        capture_by_running(Heavy(then).eval(), (torch.rand(4, 2048),), {}, ROWS)
+    report = exported(then)
+    assert why in report.not_run or report.capture == "run"
+
+
+def told(name: str) -> list[tuple[str, str]]:
+    case = registered()[name].build()
+    sample = case.samples[0]
+    program = capture_by_running(case.module, sample.args, dict(sample.kwargs), case.dynamic_shapes).program
+    return [(str(node.format_node()), str(getattr(node.meta.get("val"), "sizes", ""))) for node in program.graph.nodes]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_runs_without_values_show_the_same_program(name: str) -> None:
+    with_values = told(name)
+    with runs_of(None):
+        assert told(name) == with_values
+
+
+@pytest.mark.parametrize("func", LAID_OUT_AS_TAKEN, ids=str)
+def test_what_is_said_to_be_laid_out_as_it_is_taken(func: Any) -> None:
+    x, ones = torch.rand(2, 3, 4, 5), torch.ones(3)
+    more = (ones, ones, ones, ones, False, 0.1, 1e-5, False) if func is torch.ops.aten.batch_norm.default else ()
+    made = func(x, *more)
+    assert (made.shape, made.stride(), made.dtype) == (x.shape, x.stride(), x.dtype)
