@@ -23,7 +23,7 @@ from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
-from .sizes_to_try import PROBES, sizes_near
+from .sizes_to_try import PROBES, is_false, sizes_near
 
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
@@ -32,6 +32,7 @@ TORCH_FILES = (
 )
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
+UNBINDS = (torch.ops.aten.unbind.int,)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
 NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
@@ -240,7 +241,9 @@ def open_tests(
             continue
         if not (own or (found.line and len(dims) == 1)):
             continue
-        sizes_of_region = (sizes for sizes in _sizes_to_try(dims, test) if not any(one.subs(sizes) == sympy.false for one in within))
+        sizes_of_region = (
+            sizes for sizes in _sizes_to_try(dims, test) if not any(is_false(one, *at) for one in within for at in sizes.items())
+        )
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
             yield found
 
@@ -282,10 +285,11 @@ def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str |
 
 
 def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, found: sympy.Expr) -> str | None:
-    """Return the first `split` or `chunk` of this axis with another number of parts at another size: the file has those of the example."""
-    for node in _calls(program, SPLITS + CHUNKS):
+    """Return the first `split`, `chunk` or `unbind` with another number of parts at another size: the file has those of the example."""
+    of_export = isinstance(program, torch.export.ExportedProgram)  # a run holds each `unbind` against all sizes
+    for node in _calls(program, SPLITS + CHUNKS + (UNBINDS if of_export else ())):
         arguments: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
-        x, number, axis = arguments[:3]
+        x, number, axis = arguments[:3] if node.target not in UNBINDS else (arguments[0], 1, arguments[1])
         number = number.meta["val"] if isinstance(number, torch.fx.Node) else number
         size, length = (sympy.sympify(expression(value)) for value in (x.meta["val"].shape[axis], number))
         length = FloorDiv(size + length - 1, length) if node.target in CHUNKS else length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import isqrt
 
 import sympy
@@ -18,6 +19,12 @@ def sizes_near(test: sympy.Basic) -> list[int]:
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
     near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(crossings(test)) for more in (-1, 0, 1)}
     return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in PROBES)
+
+
+@lru_cache(maxsize=1 << 14)
+def is_false(test: sympy.Basic, symbol: sympy.Symbol, size: int) -> bool:
+    """Return whether a test comes out false at a size; every range of sizes asks that of the same tests, and sympy takes its time."""
+    return test.subs(symbol, size) == sympy.false
 
 
 def crossings(test: sympy.Basic) -> list[int]:

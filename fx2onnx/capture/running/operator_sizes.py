@@ -17,9 +17,10 @@ from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from ...build.values import Size, sizes_of
 from .explain import Ambiguous
+from .lines import line_in
 from .program import Described
-from .refusal import CannotRun
-from .sample import Axes, Setting, new_symbol
+from .refusal import CannotRun, SeenByRunsAlone
+from .sample import Axes, Setting, new_symbol, shown
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
@@ -137,6 +138,34 @@ def steps(op: torch._ops.OpOverload) -> bool:
     return any(part in op._opname for part in STEPPING)
 
 
+def check_parts(node: torch.fx.Node, parts: int, axes: Axes, line: str) -> None:
+    """Refuse to cut an axis into as many parts as all runs show, where there are more at other sizes; fewer are an error of the file.
+
+    Raises:
+        SeenByRunsAlone: it is.
+    """
+    number = _number_of_parts(node)
+    for setting in axes.tried(number.free_symbols) if isinstance(number, sympy.Basic) else ():
+        there = number.subs(setting)
+        if not there.is_number or there > parts:
+            raise SeenByRunsAlone(f"{node.target} gives {parts} parts, but {there} at {shown(setting)}, at {line_in(line)}")
+
+
+def _number_of_parts(node: torch.fx.Node) -> Any:
+    """Into how many parts it cuts an axis, where that follows from the size of the axis; None for other operators."""
+    if node.target not in (aten.unbind.int, aten.split.Tensor):
+        return None
+    given: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
+    x, *length, axis = given[: 2 if node.target is aten.unbind.int else 3]
+    size = x.meta["val"].sizes[axis]
+    return _in_steps(size + length[0] - 1, length[0]) if length else size
+
+
+def has_symbols(leaves: Sequence[Any]) -> bool:
+    """Return whether a size is among the arguments of a call."""
+    return any(isinstance(leaf, sympy.Basic) for leaf in leaves)
+
+
 def moving(arguments: Sequence[torch.fx.Node]) -> bool:
     """Return whether the sizes of any of these move."""
     values = (node.meta.get("val") for node in arguments)
@@ -208,10 +237,10 @@ def _positive(size: Any) -> Any:
     return size if size.is_nonnegative else Max(0, size)
 
 
-def _in_steps(size: Any, step: int) -> Any:
+def _in_steps(size: Any, step: Any) -> Any:
     if step == 1:
         return size
-    return size // step if isinstance(size, int) else FloorDiv(size, step)
+    return size // step if isinstance(size, int) and isinstance(step, int) else FloorDiv(size, step)
 
 
 aten = torch.ops.aten

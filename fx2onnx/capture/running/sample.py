@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
 
 from ..dims import DynamicDim
-from ..sizes_to_try import PROBES, crossings, sizes_near
+from ..sizes_to_try import PROBES, crossings, is_false, sizes_near
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]
@@ -106,7 +106,7 @@ class Axes:
         return min((n for n in self.allowed(symbol) if n <= most), key=lambda n: abs(n - size), default=size)
 
     def _allows(self, symbol: sympy.Symbol, size: int) -> bool:
-        return not any(test.subs(symbol, size) == sympy.false for test in self.conditions)
+        return not any(is_false(test, symbol, size) for test in self.conditions)
 
     def allowed(self, symbol: sympy.Symbol) -> list[int]:
         """Return sizes that the conditions allow, few or many, and sizes near to where a condition changes among them."""
@@ -114,6 +114,13 @@ class Axes:
         near = {size for test in self.conditions for size in sizes_near(test)}
         top = most if most < LONGEST else BEYOND
         return [n for n in sorted({*PROBES, *near, BEYOND}) if least <= n <= top and self._allows(symbol, n)]
+
+    def tried(self, symbols: Collection[sympy.Symbol]) -> Iterator[Setting]:
+        """Yield settings, all allowed and some never run, of these sizes: each alone another than the example's, and all alike."""
+        moving = [symbol for symbol in self.example if symbol in symbols]
+        for symbol in moving:
+            yield from ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= LONGEST)
+        yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
         """Return whether conditions that leave one size that can be tried leave no other: each holds a line in it against a number."""

@@ -27,7 +27,7 @@ from .loops.rolling import rolled
 from .loops.turns import EVERY, Loop
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
-from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, moving, steps
+from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symbols, moving, steps
 from .program import CallSpec, Described, RunProgram, argument_of
 from .recorder import Recorder
 from .refusal import CannotRun, LeftOut
@@ -284,10 +284,11 @@ class Writer:
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         told, special = row.sizes or [], row.sizes is None and self._takes_special_sizes(node, leaves)
-        if special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or _has_symbols(leaves))):
+        if special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or has_symbols(leaves))):
             told = self.of_operators.of(node)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
+        check_parts(node, len(row.made), self.axes, row.line)
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
 
@@ -394,7 +395,3 @@ class Writer:
         if not all(alike(first, value) for value in values[1:]):
             raise CannotRun(f"it returns {', '.join(map(repr, dict.fromkeys(values)))}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first
-
-
-def _has_symbols(leaves: Sequence[Any]) -> bool:
-    return any(isinstance(leaf, sympy.Basic) for leaf in leaves)

@@ -161,6 +161,12 @@ def test_a_number_of_parts_that_moves_is_refused(parts: Callable[..., Any]) -> N
         to_onnx(module, (X,), dynamic_shapes=({0: "batch"},))
 
 
+def test_a_loop_over_every_seventh_row_is_refused_by_torch_export_too() -> None:
+    module = With(lambda _, x: torch.stack([row * 3 for row in x[::7]]))
+    with pytest.raises(FrozenDimension, match=f"only sizes that make 1 parts are exported: it is cut at {HERE}"):
+        to_onnx(module, (X,), dynamic_shapes=({0: "batch"},), capture="torch.export")
+
+
 SQUEEZES = [lambda x: x.squeeze(0), lambda x: x.squeeze(), lambda x: x.squeeze((0, 1)), lambda x: (x + 1).squeeze_(0)]
 
 

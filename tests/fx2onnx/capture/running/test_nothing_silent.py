@@ -232,3 +232,32 @@ def test_a_buffer_that_becomes_another_tensor_is_refused(x: Tensor) -> None:
 
 def test_a_mask_that_is_kept_is_made_anew_in_the_file(x: Tensor) -> None:
     assert_right(With(mask_that_grows, mask=None), x)
+
+
+CUT = {
+    "every sixteenth, row by row": lambda x: torch.stack([row * 3 for row in x[::4][::4]]),
+    "every thousandth, row by row": lambda x: torch.stack([row * 3 for row in torch.cat([x, x])[::1000]]),
+    "every sixteenth, in parts": lambda x: torch.cat([part * 3 for part in x[::4][::4].split(1)]),
+}
+
+
+@pytest.mark.parametrize("capture", ["run", "auto"])
+@pytest.mark.parametrize("function", CUT.values(), ids=CUT)
+def test_parts_that_are_as_many_in_all_runs_but_not_beyond_are_refused(function: Any, capture: str, x: Tensor) -> None:
+    with pytest.raises(ToOnnxError, match=r"1 parts|what it calls depends on its sizes"):
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS, capture=capture)
+
+
+def test_parts_that_are_as_many_at_all_sizes_that_come_are_right(x: Tensor) -> None:
+    assert_right(Of(lambda x: torch.stack([row * 3 for row in x[:3]]).amax(0) if x.shape[0] > 3 else x.sum(0)), x)
+
+
+def test_parts_that_python_takes_apart_are_right_where_it_can(x: Tensor) -> None:
+    def unpacked(x: Tensor) -> Tensor:
+        a, b, c = x[:3]
+        return x * a + b - c
+
+    program = to_onnx(Of(unpacked).eval(), (x,), dynamic_shapes=ROWS, capture="run")
+    for rows in (3, 40):
+        given = torch.rand(rows, 4)
+        torch.testing.assert_close(program(given)[0], unpacked(given))
