@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
-import multiprocessing
-import signal
 import sys
 import time
 import unittest
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+from crew import Lost, done
 from operators import Call, longer, report_of
 from torch.utils import _pytree as pytree
 
@@ -97,12 +94,13 @@ def samples(op: Any, dtype: torch.dtype, count: int) -> list[Any]:
 def outcome_of(task: Task, count: int = SAMPLES) -> Result:
     """Exports and verifies the samples of one task."""
     op, begin = database()[task.op], time.perf_counter()
-    seen = [_sample_outcome(op, sample, task) for sample in samples(op, DTYPES[task.dtype], count)]
+    seen = [sample_outcome(op, sample, task) for sample in samples(op, DTYPES[task.dtype], count)]
     outcome, detail = min(seen, key=lambda pair: SERIOUS.index(pair[0]), default=(LEFT_OUT, "no samples"))
     return Result(task, outcome, detail, round(time.perf_counter() - begin, 2))
 
 
-def _sample_outcome(op: Any, sample: Any, task: Task) -> tuple[str, str]:
+def sample_outcome(op: Any, sample: Any, task: Task, report_of: Callable[..., Report] = report_of) -> tuple[str, str]:
+    """Returns the outcome of one sample, as `report_of` exports and verifies it, and what was seen."""
     args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
     if reason := _left_out(op, args, kwargs, task):
         return LEFT_OUT, reason
@@ -198,70 +196,11 @@ def _eager(call: Any, inputs: list[torch.Tensor], seed: int) -> Any:
         return error
 
 
-def _worker(link: Connection, count: int) -> None:
-    torch.set_num_threads(1)
-    logging.disable(logging.ERROR)
-    warnings.simplefilter("ignore")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        link.send(outcome_of(link.recv(), count))
-
-
-class Worker:
-    """A process that does one task at a time, and is replaced when one takes too long or takes the process down."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.task: Task | None = None
-        self._start()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("fork")
-        self.link, theirs = context.Pipe()
-        self.process = context.Process(target=_worker, args=(theirs, self.count), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def give(self, task: Task) -> None:
-        """Starts a task."""
-        self.task, self.begin = task, time.monotonic()
-        self.link.send(task)
-
-    def result(self) -> Result | None:
-        """The result of the task, if there is one by now."""
-        if self.link.poll():
-            try:
-                return self.link.recv()
-            except (EOFError, ConnectionError):
-                return self._replaced(Outcome.CRASH, "the process died")
-        return self._replaced(Outcome.TIMEOUT, f"took over {LIMIT} s") if time.monotonic() - self.begin > LIMIT else None
-
-    def close(self) -> None:
-        """Ends the process."""
-        self.process.kill()
-        self.process.join()
-
-    def _replaced(self, outcome: Outcome, detail: str) -> Result:
-        self.close()
-        self._start()
-        return Result(self.task, outcome, detail, round(time.monotonic() - self.begin, 2))
-
-
 def run(wanted: list[Task], count: int = SAMPLES, workers: int = WORKERS) -> Iterator[Result]:
     """The results of all tasks, as they come."""
     database()
-    waiting, crew = list(reversed(wanted)), [Worker(count) for _ in range(workers)]
-    idle = list(crew)
-    while waiting or len(idle) < len(crew):
-        while idle and waiting:
-            idle.pop().give(waiting.pop())
-        wait([worker.link for worker in crew if worker not in idle], timeout=1)
-        for worker in crew:
-            if worker not in idle and (result := worker.result()) is not None:
-                idle.append(worker)
-                yield result
-    for worker in crew:
-        worker.close()
+    for task, result in done(wanted, partial(outcome_of, count=count), workers, LIMIT):
+        yield Result(task, **asdict(result)) if isinstance(result, Lost) else result
 
 
 def stored() -> list[Result]:

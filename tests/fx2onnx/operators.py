@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 from exportlab import export
 from exportlab.cases import Sample
+from exportlab.exporters import Artifact
 from exportlab.verification.difference import Tolerances
 from exportlab.verification.report import Report
 from exportlab.verification.verify import verify
@@ -57,15 +58,29 @@ def report_of(
     """Exports `function(*args, **kwargs)` and verifies it; with every axis free, also at a longer size, where eager takes that."""
     module = Call(function, args, kwargs)
     tensors = tuple(leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor))
-    samples, shapes = [Sample(tensors)], None
-    if dynamic:
-        shapes = (tuple({axis: Dim.AUTO for axis, size in enumerate(t.shape) if size >= 2} for t in tensors),)
-        further = Sample(tuple(map(longer, tensors)))
-        samples += [further] if runs(module, further) else []
+    shapes = (tuple(dict.fromkeys(movable(tensor), Dim.AUTO) for tensor in tensors),) if dynamic else None
+    return exported_and_verified(module, tensors, shapes, options, tolerances)[1]
+
+
+def movable(tensor: torch.Tensor) -> list[int]:
+    """Return the axes that are free where every axis is: those of two elements or more."""
+    return [axis for axis, size in enumerate(tensor.shape) if size >= 2]
+
+
+def exported_and_verified(
+    module: Call,
+    tensors: tuple[torch.Tensor, ...],
+    shapes: tuple[tuple[dict[int, Any], ...]] | None,
+    options: dict[str, Any] | None = None,
+    tolerances: Tolerances | None = None,
+) -> tuple[Artifact, Report]:
+    """Return the export of a call and the report on it; with `shapes`, also of a longer size, where eager takes that."""
+    further = Sample(tuple(map(longer, tensors)))
+    samples = [Sample(tensors), further] if shapes and runs(module, further) else [Sample(tensors)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = export("to_onnx", module, tensors, dynamic_shapes=shapes, **(options or {}))
-    return verify(exported, module, samples, tolerances=tolerances)
+    return exported, verify(exported, module, samples, tolerances=tolerances)
 
 
 def check(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pytest
-from op_database import SERIOUS, Task, Worker, database, outcome_of, stored, tasks
+from op_database import SERIOUS, Task, database, outcome_of, stored, tasks
 
 from exportlab.outcomes import Outcome
 
@@ -34,16 +32,3 @@ def test_nothing_in_the_stored_list_is_an_error_of_the_converter_itself() -> Non
         for result in KNOWN.values()
         if result.detail.startswith("bug:") or result.outcome == Outcome.CRASH
     ]
-
-
-def test_a_task_that_takes_too_long_or_dies_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task("abs", "float32", "static")
-    with closing(Worker(1)) as worker:
-        worker.give(task)
-        worker.process.kill()
-        worker.process.join()
-        assert worker.result().outcome == Outcome.CRASH
-        monkeypatch.setattr("op_database.LIMIT", 0)
-        worker.give(task)
-        assert worker.result().outcome == Outcome.TIMEOUT
-        assert worker.process.is_alive()
