@@ -23,6 +23,7 @@ COUNTING = {  # whose results are as long as values say, of which torch has no t
     aten.tensor_split.tensor_indices_or_sections,
     aten._pack_padded_sequence.default,
 }
+UNCHECKED = {aten.lu_unpack.default}  # their kernels write beyond their memory where sizes do not belong together, as at another size
 GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
 
@@ -31,7 +32,7 @@ TRAINING = 5  # the place of `training` among the arguments of a batch norm, `us
 def is_harmless(func: torch._ops.OpOverload) -> bool:
     """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
     tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-    if func in COUNTING:
+    if func in COUNTING or func in UNCHECKED:
         return False
     return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
 

@@ -370,6 +370,8 @@ class Recorder(ProxyTorchDispatchMode):
             return
         if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
             raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
+        if func in effects.UNCHECKED:
+            raise self.refusal(f"{func} may end the process at other sizes: its kernel does not look at those that it gets,")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             if any(isinstance(leaf, FakeTensor) for leaf in args):
                 raise self.too_much("a value is read")

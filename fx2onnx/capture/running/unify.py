@@ -385,13 +385,12 @@ class Writer:
         return specs
 
     def _result_of_the_model(self, values: tuple[Any, ...]) -> Any:
-        first = values[0]
-        if isinstance(first, sympy.Basic) and not first.free_symbols:
-            first = python_number(first)
+        first = python_number(values[0]) if isinstance(values[0], sympy.Basic) and not values[0].free_symbols else values[0]
         if isinstance(first, sympy.Basic) and first.is_integer and self.sizes.learn(first, values[1:]):
             node = self.graph.call_function(operator.index, (first,))
             node.meta["val"] = self.axes.environment.create_symintnode(first, hint=None)
             return node
         if not all(alike(first, value) for value in values[1:]):
-            raise CannotRun(f"it returns {', '.join(map(repr, dict.fromkeys(values)))}, as the sizes are")
+            told = dict.fromkeys("another tensor" if isinstance(value, Ref) else repr(value) for value in values)
+            raise CannotRun(f"it returns {', '.join(told)}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first

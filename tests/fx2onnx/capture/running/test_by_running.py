@@ -93,6 +93,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "as many as counts say": (lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), dim=0), "depends on values"),
     "where": (lambda x: torch.where(x > -1)[0], "depends on values"),
     "a mask": (lambda x: x[x > 0], "depends on values"),
+    "a kernel that looks at no sizes": (lambda x: torch.lu_unpack(*torch.linalg.lu_factor(x)), "may end the process .*" + HERE),
     "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
 }
 REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
@@ -105,6 +106,7 @@ REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "the length in bits": (lambda x: x if x.shape[0].bit_length() > 8 else -x, "is the constant 2 after .*" + HERE),
     "the numbers of a shape": (lambda x: x if x.shape.numel() > 1000 else -x, "is the constant 2 after .*" + HERE),
     "a key": (lambda x: {300: x}.get(x.shape[0], -x), "unhashable"),
+    "a text": (lambda x: (x + 1, x * 2)[len(str(x.shape[0])) > 1], "^it returns another tensor, as the sizes are$"),
     "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
 }
 
