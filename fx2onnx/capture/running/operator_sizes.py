@@ -69,7 +69,7 @@ class OperatorSizes:
             return made
         for test in [guard.expr for guard in self._environment.guards[known:]]:
             seen = all(test.subs(setting) == sympy.true for setting in self._settings)
-            other = next((setting for setting in self._larger() if test.subs(setting) == sympy.false), None)
+            other = next((setting for setting in self._larger(test) if test.subs(setting) == sympy.false), None)
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
                 if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
                     raise Ambiguous(other)
@@ -89,10 +89,12 @@ class OperatorSizes:
         except Exception:  # noqa: BLE001 - torch cannot say
             return False
 
-    def _larger(self) -> Iterator[Setting]:
+    def _larger(self, test: sympy.Basic) -> Iterator[Setting]:
+        """The sizes that a test is tried at; those that it does not ask for are as in the example."""
         further = FURTHER if len(self._example) < 3 else FURTHER[:4]
-        for more in product(further, repeat=len(self._example)):
-            yield {symbol: size + n for (symbol, size), n in zip(self._example.items(), more, strict=True)}
+        asked = [symbol for symbol in self._example if symbol in test.free_symbols]
+        for more in product(further, repeat=len(asked)):
+            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(asked, more, strict=True)}
 
     def _argument(self, leaf: Any) -> Any:
         if isinstance(leaf, torch.fx.Node):

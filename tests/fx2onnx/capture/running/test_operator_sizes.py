@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import sympy
 import torch
 
 from fx2onnx.build.values import Size
-from fx2onnx.capture.running.operator_sizes import CONVOLUTIONS, RULES
+from fx2onnx.capture.running.operator_sizes import CONVOLUTIONS, RULES, OperatorSizes
 from fx2onnx.capture.running.program import Described
 
 aten = torch.ops.aten
@@ -60,3 +61,11 @@ def test_a_range_is_as_long_as_its_bounds_are_apart(bounds: tuple[Size, ...], le
 def test_a_range_whose_length_is_not_plain_is_left_to_torch(bounds: tuple[Any, ...]) -> None:
     op = aten.arange.default if len(bounds) == 1 else aten.arange.start
     assert RULES[op](torch.fx.Graph().call_function(op, bounds)) is None
+
+
+def test_a_test_is_tried_at_other_sizes_of_what_it_asks_for() -> None:
+    example = dict(zip(sympy.symbols("a:8", integer=True, positive=True), range(2, 10), strict=True))
+    first, second, *others = example
+    tried = list(OperatorSizes(SimpleNamespace(example=example), [])._larger(first + second > 9))
+    assert len(tried) == len({(at[first], at[second]) for at in tried}) == 16
+    assert all(at[other] == example[other] for at in tried for other in others)
