@@ -10,10 +10,10 @@ import onnx_ir as ir
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
-from ..errors import MutationError, NameCollision, unsupported
+from ..errors import MutationError, NameCollision, UnsupportedArgument, unsupported
 from ..state import describe_state
 from .aliasing import writes
-from .dtypes import BOOL, FLOAT, INT64, onnx_dtype
+from .dtypes import BOOL, FLOAT, INT64, Unrunnable, onnx_dtype
 from .eager import check_types
 from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
@@ -117,7 +117,11 @@ class Conversion:
         return made
 
     def _tensor_input(self, node: torch.fx.Node, value: torch.Tensor) -> None:
-        made = self._input(node, onnx_dtype(value.dtype), sizes_of(value))
+        try:
+            dtype = onnx_dtype(value.dtype)
+        except Unrunnable as error:
+            raise UnsupportedArgument(f"{node.name}: {error}; torch.view_as_real makes two real numbers of a complex one") from error
+        made = self._input(node, dtype, sizes_of(value))
         self.g.symbols.learn_sizes(made)
         self.interpreter.memory.bind(node, made)
 

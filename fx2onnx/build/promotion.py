@@ -9,14 +9,18 @@ import onnx_ir as ir
 import sympy
 import torch
 
-from .dtypes import TORCH, onnx_dtype
+from .dtypes import TORCH, Unrunnable, onnx_dtype
 from .tensor import Tensor
 
 Kind = tuple[ir.DataType | type, bool]
 
 
 def common_dtype(*operands: Any) -> ir.DataType:
-    """Return the dtype that torch computes in: numbers and tensors without axes yield to the others."""
+    """Return the dtype that torch computes in: numbers and tensors without axes yield to the others.
+
+    Raises:
+        Unrunnable: an operand has a dtype that ONNX Runtime does not compute with, as a complex weight.
+    """
     return _result_dtype(*map(_kind, operands))
 
 
@@ -41,4 +45,6 @@ def _result_dtype(*operands: Kind) -> ir.DataType:
 def _example(kind: ir.DataType | type, scalar: bool) -> Any:
     if isinstance(kind, type):
         return kind(1)
+    if kind not in TORCH:
+        raise Unrunnable(f"{kind.name} is no type that ONNX Runtime computes with")
     return torch.empty(() if scalar else (1,), dtype=TORCH[kind], device="cpu")

@@ -304,7 +304,7 @@ def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: sym
         arguments: tuple[Any, ...] = node.args
         shape = arguments[0].meta["val"].shape
         axes = arguments[1] if len(arguments) > 1 else range(len(shape))
-        for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes)):
+        for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes) if shape):
             if size.free_symbols == found.free_symbols and any(size.subs(at) == 1 for at in _probes(dim, size.free_symbols)):
                 return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
     return None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from modules import Op
+from modules import Of, Op, With
 
 from exportlab import to_onnx
-from fx2onnx.errors import UnsupportedOps, shown_path
+from fx2onnx.errors import UnsupportedArgument, UnsupportedOps, shown_path
 
 X = torch.randn(4, 3)
 
@@ -23,6 +23,17 @@ def test_unsupported_ops_are_listed_at_once_with_lines() -> None:
     assert "aten.linalg_eigvalsh.default" in text
     assert "tests/fx2onnx/modules.py:" in text
     assert "custom_translation_table" in text
+
+
+COMPLEX = torch.ones(3, dtype=torch.complex64)
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_complex_numbers_are_refused_by_name(capture: str) -> None:
+    with pytest.raises(UnsupportedArgument, match=r"^x: torch\.complex64 .*view_as_real"):
+        to_onnx(Of(lambda x: x * 2), (COMPLEX,), capture=capture)
+    with pytest.raises(UnsupportedOps, match=r"aten\.mul\.Tensor: COMPLEX64 is no type"):
+        to_onnx(With(lambda module, x: (x * module.turn).abs(), turn=COMPLEX), (X,), capture=capture)
 
 
 def test_a_line_of_a_library_is_named_by_its_package() -> None:

@@ -179,6 +179,13 @@ def test_a_squeeze_that_takes_a_moving_axis_away_is_refused(squeeze: Callable[..
     verify(to_onnx(module, (X,), dynamic_shapes=({0: Dim("batch", min=2)},)), module, [(X,), (X[:2],)]).check()
 
 
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_squeeze_of_a_number_is_exported(capture: str) -> None:
+    program = to_onnx(With(lambda _, x: x * x.mean().squeeze(0)), (X,), dynamic_shapes=({0: "batch"},), capture=capture)
+    given = torch.rand(7, *X.shape[1:])
+    torch.testing.assert_close(program(given)[0], given * given.mean())
+
+
 def test_a_squeeze_of_other_axes_is_exported() -> None:
     module = With(lambda _, x: x.sum(1, keepdim=True).squeeze(1))
     verify(to_onnx(module, (X,), dynamic_shapes=({0: "batch"},)), module, [(X,), (X[:1],)]).check()
