@@ -91,7 +91,7 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
             continue
         found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
         if found is None and NONE in setting.values():
-            limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read",)
+            limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read, or a number no value",)
             continue
         if found is None or not all(map(_equal, wanted, found)):
             raise CannotRun(f"its loops, rolled up, give something else at {shown(setting)}")
@@ -117,7 +117,7 @@ def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] |
     try:
         with torch.random.fork_rng(devices=()), torch.no_grad():
             return _leaves(Replay(program.graph_module, setting).run(*_inputs(program, arguments)))
-    except (RuntimeError, IndexError):
+    except (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError):  # the last three: of a size, as the root of one below 0
         return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_programs import SHAPES, STEPS, Random, what_is_wrong
 from torch import Tensor, nn
@@ -16,6 +16,8 @@ from fx2onnx import ToOnnxError, to_onnx
 
 @settings(deadline=None, max_examples=500, derandomize=True, database=None)
 @given(st.lists(st.tuples(st.sampled_from(list(STEPS)), st.integers(1, 4)), min_size=1, max_size=4))
+@example([("every k", 4), ("every k", 4), ("a turn for each row", 3)])  # one row up to sixteen
+@example([("without the last", 1), ("scaled by a root of math", 4), ("padded", 3), ("a state carried", 3)])  # the root of -4 at no rows
 def test_what_is_captured_is_right(steps: list[tuple[str, int]]) -> None:
     model, example = Random(steps), (torch.rand(5, 4), torch.rand(7, 4))
     try:
