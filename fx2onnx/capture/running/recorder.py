@@ -109,7 +109,9 @@ class Recorder(ProxyTorchDispatchMode):
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from; one that no call has made is a constant."""
         if self._stale and storage(tensor) in self._stale:
-            raise self.refusal("what is read may have been changed by a write into its contiguous copy, or the copy by one into it,")
+            raise self.refusal(
+                "what is read may have been changed by a write into its contiguous copy, or the copy by one into it,", LeftOut
+            )
         found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
         return found if found is not None else self._constant(tensor)
 
@@ -325,6 +327,8 @@ class Recorder(ProxyTorchDispatchMode):
         ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
         if COPIES.get() and self.loops is None:
             return self._copied(tensor, ref, made)
+        if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor
+            self._twins.setdefault(storage(tensor), []).append(storage(made))
         self.place(made, ref, COPY)
         self._by_layout[_layout(made)] = ref
         return made
