@@ -48,3 +48,9 @@ def test_sizes_in_steps_are_found_or_another_run_is_asked_for(step: int, offset:
 def test_what_no_expression_gives_is_said() -> None:
     with pytest.raises(Unexplained):
         Explanations(SEEN).of((4, 8, 1, 3, 17))
+
+
+def test_two_terms_are_no_explanation_of_three_integers() -> None:
+    """139·b - 60·s + 150 gives these, as some such sum gives any three."""
+    with pytest.raises(Unexplained):
+        Explanations(SEEN[:3]).of((8, 27, 125))

@@ -73,6 +73,7 @@ REFUSED: dict[str, tuple[Callable[[nn.Module, Tensor], Any], str]] = {
         "what cond may return is changed",
     ),
     "sides of other sizes": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y[:1], torch.neg, (x,)), "cond is given tensors of"),
+    "sides of other types": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.long(), torch.neg, (x,)), "cond is given tensors of"),
     "sides of other structures": (
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: (y, y), lambda y: [y, y], (x,))[0],
         "other structures",

@@ -58,6 +58,7 @@ RIGHT: dict[str, Callable[[Tensor], Any]] = {
     "transposed in place": lambda x: (x * 2)[:, :, None].transpose_(1, 2).squeeze_(1),
     "an axis in place": with_an_axis,
     "a dropout that does nothing": residual,
+    "rows between those that no run has": lambda x: x[20:-20].sum(0) + torch.ones(x[20:-20].shape[0]).sum(),
 }
 
 
@@ -124,6 +125,7 @@ def in_half(x: Tensor) -> Tensor:
 
 LEFT_TO_TORCH_EXPORT: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "autocast": (in_half, "autocast decides the dtype .* in in_half"),
+    "a layout that one row has": (lambda x: x.T * 2 if x.T.is_contiguous() else x.T + 1, r"no test of sizes says why it calls aten\.mul"),
     "a fraction returned": (lambda x: (x, x.shape[0] / 3), "it returns"),
     "rests of a number that no other size tried has": (lambda x: x * x.shape[0] if x.shape[0] % 97 == 4 else x, "only .* is exported"),
     "another tensor's sizes": (lambda x: -x if x.is_same_size(x[:40]) else x, "gives Python a number|depends on its sizes"),
@@ -163,6 +165,13 @@ def test_what_runs_do_not_show_is_left_to_torch_export(name: str, x: Tensor) -> 
     function, why = LEFT_TO_TORCH_EXPORT[name]
     with pytest.raises((CannotRun, FrozenDimension), match=why):
         to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS, capture="run")
+
+
+def test_an_input_that_is_written_in_some_runs_only_is_refused() -> None:
+    """Transposed, as it is given, it is copied by a reshape; what it is run with at other sizes is not."""
+    model = Of(lambda x: (x.reshape(-1).add_(1), x * 1)[1]).eval()
+    with pytest.raises(SeenByRunsAlone, match="which of its inputs it writes into depends on its sizes"):
+        to_onnx(model, (torch.rand(4, 3).T,), dynamic_shapes=ROWS, capture="run")
 
 
 def test_an_error_that_is_caught_is_no_matter_where_sizes_stay(x: Tensor) -> None:
@@ -228,6 +237,21 @@ def test_a_buffer_that_becomes_another_tensor_is_refused(x: Tensor) -> None:
     with pytest.raises(ToOnnxError, match="count is changed"):
         to_onnx(model.eval(), (x,), dynamic_shapes=ROWS, capture="run")
     assert model.count == 0
+
+
+def test_what_a_batch_norm_in_training_writes_is_refused(x: Tensor) -> None:
+    model = With(lambda model, x: F.batch_norm(x, model.mean, model.variance, training=True))
+    model.register_buffer("mean", torch.zeros(4))
+    model.register_buffer("variance", torch.ones(4))
+    with pytest.raises(CannotRun, match="mean is changed"):
+        to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run")
+
+
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+def test_elements_that_are_the_same_in_all_runs_are_no_constant(shapes: Any) -> None:
+    model = Of(lambda x: x * torch.tensor([x[0, 0], x[0, 1]])).eval()
+    with pytest.raises(CannotRun, match="reads values"):
+        to_onnx(model, (torch.ones(3, 2).long(),), dynamic_shapes=shapes, capture="run")
 
 
 def test_a_mask_that_is_kept_is_made_anew_in_the_file(x: Tensor) -> None:

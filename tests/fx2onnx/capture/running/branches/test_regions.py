@@ -132,3 +132,18 @@ def test_two_sizes_compared_are_refused_as_before() -> None:
 
     with pytest.raises((CannotRun, FrozenDimension), match=f"another tensor at another size at {HERE}|the test at {HERE}"):
         to_onnx(Compared(), (torch.rand(5), torch.rand(3)), dynamic_shapes=({0: "rows"}, {0: "others"}), capture="run")
+
+
+class FewSizes(nn.Module):
+    """Where `x` is long, it is run with a `y` of 6 and of 15 elements, of whose pairs a line says how many there are: 10 b - 45."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if x.shape[0] <= 50:
+            return x.sum() + y.sum()
+        pairs = torch.pdist(y.reshape(3, -1).reshape(-1, 1))
+        return pairs.sum() / (pairs.shape[0] + 45)
+
+
+def test_two_sizes_of_an_axis_are_too_few_on_one_side() -> None:
+    with pytest.raises(FrozenDimension, match=r"only a <= 50 is exported.* it runs at b of \[6, 15\] alone"):
+        to_onnx(FewSizes(), (torch.rand(6), torch.rand(6)), dynamic_shapes=({0: "a"}, {0: "b"}), capture="run")

@@ -1,0 +1,34 @@
+"""A program that was captured by running is called by torch with numbers for its sizes, or says what it was exported for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from modules import Of
+
+from fx2onnx.capture.running.by_running import capture_by_running
+from fx2onnx.capture.running.numbered import at_sizes
+from fx2onnx.capture.running.program import RunProgram
+
+
+@pytest.fixture
+def program() -> RunProgram:
+    captured: Any = capture_by_running(Of(lambda x: x * x.shape[0]).eval(), (torch.rand(2, 4),), {}, ({0: "rows"},)).program
+    assert isinstance(captured, RunProgram)
+    return captured
+
+
+def test_it_is_right_at_the_sizes_given(program: RunProgram) -> None:
+    given = torch.rand(7, 4)
+    (found,) = at_sizes(program, [given]).graph_module(given)
+    torch.testing.assert_close(found, given * 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [(torch.rand(4), "2 axes was exported where one of 1"), (2.0, "exported where a float is given")]
+)
+def test_what_is_no_such_tensor_is_refused(program: RunProgram, given: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        at_sizes(program, [given])
