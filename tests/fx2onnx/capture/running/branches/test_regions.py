@@ -109,6 +109,10 @@ def halved(x: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "sizes that are equal once": (
+        lambda x: x[:3] * 1 if x.shape[0] > 4 else x * 1,
+        "only rows <= 4 is exported.*what one output cannot be",
+    ),
     "other sizes": (lambda x: x if x.shape[0] > 4 else x[1:], rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused"),
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
