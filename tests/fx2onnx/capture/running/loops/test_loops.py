@@ -160,6 +160,7 @@ TAKEN: dict[str, Forward] = {
     "the last value": last_value,
     "len and enumerate": lists_and_lengths,
     "a size in the turn": two_sizes,
+    "the first turn read by itself": lambda m, x: torch.stack(out := [row * 2 for row in x]) + out[0],
     "sum of rows": lambda m, x: sum(row.cumsum(0) for row in x),
     "the row before": lambda m, x: torch.stack([x[t] - x[t - 1] for t in range(x.shape[0])]),
     "windows": lambda m, x: torch.stack([x[t : t + 1].mean(0) * (t % 3) for t in range(0, x.shape[0], 1)]),
@@ -265,7 +266,13 @@ def small_ones_another(m: Any, x: Tensor) -> Tensor:
     return x * 5 if x.shape[0] == 1 else torch.stack([row + 1 for row in x])
 
 
+def layout_of_one_row(m: Any, x: Tensor) -> Tensor:
+    y = torch.stack([row * 2 for row in x]).T
+    return y + 1 if y.is_contiguous() else y
+
+
 REFUSED: dict[str, tuple[Forward, str]] = {
+    "a layout that one row has": (layout_of_one_row, "its loops, rolled up, give something else at .*=1$"),
     "a counter of its own": (counted, "seen is another in each turn.* at " + HERE),
     "a counter in the module": (counted_in_the_module, "m.calls is another in each turn"),
     "a test far away": (
