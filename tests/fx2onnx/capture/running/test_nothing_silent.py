@@ -58,6 +58,7 @@ RIGHT: dict[str, Callable[[Tensor], Any]] = {
     "transposed in place": lambda x: (x * 2)[:, :, None].transpose_(1, 2).squeeze_(1),
     "an axis in place": with_an_axis,
     "a dropout that does nothing": residual,
+    "thirds, counted": lambda x: sum(part.sum(0) * part.shape[0] ** 2 for part in x.tensor_split(3)),
     "rows between those that no run has": lambda x: x[20:-20].sum(0) + torch.ones(x[20:-20].shape[0]).sum(),
 }
 
