@@ -61,7 +61,9 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("__init__.py", "what runs alone see is left to torch.export", "except SeenByRunsAlone:", "except ZeroDivisionError:", SILENT),
+    Mutant(
+        "__init__.py", "what runs alone see is left to torch.export", "except SeenByRunsAlone:\n", "except ZeroDivisionError:\n", SILENT
+    ),
     Mutant(
         "dims.py",
         "accept_ranges may name no axis",
@@ -252,7 +254,7 @@ MUTANTS = (
         "if False:",
         "running/test_numbered.py",
     ),
-    Mutant("running/work.py", "runs of any length are light", "MOST_PRODUCTS.set(LIGHT)", "MOST_PRODUCTS.set(None)", RUNNING),
+    Mutant("running/work.py", "runs of any length are light", "self._left -= products", "self._left -= 0", "running/test_work.py"),
     Mutant("running/script.py", "an answer holds after a write", "any(_writes(row.op) for row in rows[asked:])", "False", BRANCHES),
     Mutant(
         "running/script.py",
