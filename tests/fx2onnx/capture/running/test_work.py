@@ -13,7 +13,7 @@ from exportlab.cases import registered
 from fx2onnx import to_onnx
 from fx2onnx.capture.running.by_running import capture_by_running
 from fx2onnx.capture.running.refusal import TooMuchWork
-from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, runs_of
+from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, LIGHT, runs_of
 
 ROWS = ({0: "rows"},)
 SAME = (
@@ -72,6 +72,11 @@ def exported(then: Callable[[Tensor], Tensor], capture: str = "auto") -> Any:
 def test_a_model_that_multiplies_much_is_run() -> None:
     report = exported(torch.cos)
     assert (report.capture, report.not_run) == ("run", "")
+
+
+def test_runs_that_multiply_more_than_they_may_end() -> None:
+    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="runs multiply more than"):
+        capture_by_running(Heavy(torch.cos).eval(), (torch.rand(4, 2048),), {}, ROWS)
 
 
 def turns(y: Tensor) -> Tensor:
