@@ -107,7 +107,7 @@ def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str,
     return func is not aten.batch_norm.default or not args[5]
 
 
-LAID_OUT_AS_TAKEN = {aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default}
+LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
 PRODUCTS: Mapping[Any, Callable[[tuple[Any, ...]], int]] = {
     **dict.fromkeys((aten.linear.default, aten.matmul.default, aten.mm.default, aten.bmm.default), _along_the_last_axis),
     aten.addmm.default: lambda args: _along_the_last_axis(args[1:]),
