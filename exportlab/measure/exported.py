@@ -1,7 +1,8 @@
-"""Models whose export is measured, from a few layers to many: tiny, with random weights, each with samples at several sizes."""
+"""Models whose export is measured, with random weights, each with samples at several sizes: tiny ones, and a few large ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from ..cases import Built, Declaration, case
 from ..specs import integers, ones, tensor
 
+FEW, FEW_WORDS = {"batch": (2, 3)}, {"batch": (2, 3), "seq": (16, 9)}
 BATCH, TEXT = {"batch": (2, 3, 1, 8)}, {"batch": (2, 3, 1, 8), "seq": (5, 9, 1, 32)}
 SIZES: dict[str, Any] = {
     "hidden_size": 32,
@@ -32,13 +34,23 @@ class FirstResult(nn.Module):
         return self.model(ids, attention_mask=mask)[0]
 
 
+class FirstOfImages(FirstResult):
+    """A model of transformers that takes images, and gives its first result alone."""
+
+    def forward(self, images: torch.Tensor) -> Any:  # type: ignore[override]
+        """Return what the model returns first."""
+        return self.model(images)[0]
+
+
 def exported(name: str) -> Built:
-    """Return the model of this name, `MLP`, `convnet`, `BERT(4)` or `Llama(16)`: the number says how many layers.
+    """Return the model of this name: `MLP`, `convnet`, `BERT(4)` or `Llama(16)`, whose number says how many layers; or one of `LARGE`.
 
     Raises:
         KeyError: there is none.
     """
     kind, _, layers = name.rstrip(")").partition("(")
+    if name in LARGE:
+        return case(dims=FEW_WORDS if LARGE[name] is _large_llama else FEW)(LARGE[name]).build()
     declare = {"MLP": _mlp, "convnet": _convnet, "BERT": _bert, "Llama": _llama}[kind]
     return case(dims=TEXT if layers else BATCH)(lambda: declare(int(layers or 0))).build()
 
@@ -67,3 +79,27 @@ def _llama(layers: int) -> Declaration:
 
     model = LlamaForCausalLM(LlamaConfig(**SIZES, num_hidden_layers=layers, num_key_value_heads=2, use_cache=False))
     return FirstResult(model), (integers("batch", "seq", high=50), ones("batch", "seq"))
+
+
+def _resnet() -> Declaration:
+    from transformers import ResNetConfig, ResNetModel
+
+    return FirstOfImages(ResNetModel(ResNetConfig())), (tensor("batch", 3, 224, 224),)
+
+
+def _vit() -> Declaration:
+    from transformers import ViTConfig, ViTModel
+
+    return FirstOfImages(ViTModel(ViTConfig())), (tensor("batch", 3, 224, 224),)
+
+
+def _large_llama() -> Declaration:
+    from transformers import LlamaConfig, LlamaModel
+
+    heads: dict[str, Any] = {"num_attention_heads": 32, "num_key_value_heads": 8}
+    sizes: dict[str, Any] = {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "vocab_size": 32000}
+    model = LlamaModel(LlamaConfig(**sizes, **heads, use_cache=False))
+    return FirstResult(model), (integers("batch", "seq", high=50), ones("batch", "seq"))
+
+
+LARGE: dict[str, Callable[[], Declaration]] = {"ResNet-50": _resnet, "ViT-B": _vit, "Llama of 1 B": _large_llama}
