@@ -14,6 +14,7 @@ from ..translate.registry import translates
 from .random import dropout
 
 aten = torch.ops.aten
+WELL_CONDITIONED = 1000  # weights that a state is carried back through: it keeps four of its seven digits
 LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # of the gates in ONNX, as positions in torch's order
 
 
@@ -47,14 +48,14 @@ def run(
     Args:
         x: (length, batch, features), or (batch, length, features) with batch_first; so is the output, of directions·hidden features.
         states: each (layers·directions, batch, hidden), and so are the final ones.
-        weights: of each layer and direction (gates·hidden, features), (gates·hidden, hidden), and with biases twice (gates·hidden,).
+        weights: of each layer and direction (gates·hidden, features), (gates·hidden, hidden), and with biases twice (gates·hidden,);
+            where the hidden state is projected, (projected, hidden) at the end, and (gates·hidden, projected) in the second place.
     """
     if x.dtype == DOUBLE:
         raise Untranslated(f"ONNX Runtime's {op_type} does not compute in float64")
-    of_direction = 4 if layers.biases else 2
+    of_direction = len(weights) // (layers.number * layers.directions)
     of_layer = of_direction * layers.directions
-    if len(weights) != of_layer * layers.number:
-        raise Untranslated("the hidden state is projected to another size, which ONNX has no operator for")
+    make = _layer if of_direction == (4 if layers.biases else 2) else _projected_layer
     x = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
     finals: list[list[Tensor]] = [[] for _ in states]
     for layer in range(layers.number):
@@ -62,7 +63,7 @@ def run(
         begin = layer * layers.directions
         initial = [state if layers.number == 1 else g.Slice(state, [begin], [begin + layers.directions], [0]) for state in states]
         x = dropout(g, x, layers.dropout, True) if layer and layers.dropout else x
-        x, *last = _layer(g, op_type, order, x, initial, mine, layers, given)
+        x, *last = make(g, op_type, order, x, initial, mine, layers, given)
         for final, value in zip(finals, last, strict=True):
             final.append(value)
     out = g.Transpose(x, perm=[1, 0, 2]) if layers.batch_first else x
@@ -78,10 +79,14 @@ def _layer(
     weights: Sequence[Sequence[Tensor]],
     layers: Layers,
     given: dict[str, Any],
+    projection: Tensor | None = None,
 ) -> list[Tensor]:
     """Append the operator, and put the directions of its output side by side.
 
     ONNX has the output as (length, directions, batch, hidden); the result is (length, batch, directions·hidden).
+
+    Args:
+        projection: what the hidden state is multiplied by, (directions, hidden, projected).
     """
     hidden = weights[0][1].sizes[-1]
     w, r = (_packed(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
@@ -100,9 +105,48 @@ def _layer(
         direction=direction,
         **_activations(given, layers),
     )
+    if projection is not None:
+        out, last[0], hidden = g.MatMul(out, projection), g.MatMul(last[0], projection), projection.sizes[-1]
     if not layers.bidirectional:
         return [g.Squeeze(out, [1]), *last]
     return [g.Reshape(g.Transpose(out, perm=[0, 2, 1, 3]), [0, 0, 2 * hidden]), *last]
+
+
+def _projected_layer(
+    g: Graph,
+    op_type: str,
+    order: Sequence[int],
+    x: Tensor,
+    initial: Sequence[Tensor],
+    weights: Sequence[Sequence[Tensor]],
+    layers: Layers,
+    given: dict[str, Any],
+) -> list[Tensor]:
+    """Append a layer whose hidden state is projected, which ONNX has no operator for.
+
+    What is projected before the next step may be projected behind all steps, if the weights of the recurrence are multiplied by those of
+    the projection. A state to begin with is what one before a projection gives: the shortest of these.
+    """
+    recurrent, projections = (_known([direction[i] for direction in weights], g) for i in (1, -1))
+    if bool((torch.linalg.cond(projections) > WELL_CONDITIONED).any()):
+        raise Untranslated("the hidden state is projected by weights whose rows hardly differ, which ONNX has no operator for")
+
+    def weight(values: torch.Tensor) -> Tensor:
+        return g.initializer(g.shared.names.unique(f"{weights[0][-1].name}/packed"), values.to(torch.float32))
+
+    combined = [weight(product) for product in recurrent @ projections]
+    plain = [[direction[0], product, *direction[2:-1]] for direction, product in zip(weights, combined, strict=True)]
+    hidden, cell = initial
+    hidden = g.MatMul(hidden, weight(torch.linalg.pinv(projections).mT))
+    return _layer(g, op_type, order, x, [hidden, cell], plain, layers, given, weight(projections.mT))
+
+
+def _known(weights: Sequence[Tensor], g: Graph) -> torch.Tensor:
+    """Return the numbers of weights, (directions, …), in float64."""
+    data = [tensor for weight in weights if (tensor := _data(g, weight)) is not None]
+    if len(data) != len(weights):
+        raise Untranslated("the hidden state is projected by weights that are computed, which ONNX has no operator for")
+    return torch.stack(data).double()
 
 
 def _activations(given: dict[str, Any], layers: Layers) -> dict[str, Any]:

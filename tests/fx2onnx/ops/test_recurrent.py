@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from inputs import OWN, normal
 from operators import check_both
 from torch import nn
@@ -21,6 +22,8 @@ RECURRENT = {
     "gru deep, both ways": nn.GRU(3, 4, 2, bidirectional=True, batch_first=False),
     "rnn of relu": nn.RNN(3, 4, 2, nonlinearity="relu", bidirectional=True),
     "lstm without biases": nn.LSTM(3, 4, bias=False),
+    "lstm projected": nn.LSTM(3, 6, proj_size=2),
+    "lstm projected, deep, both ways": nn.LSTM(3, 6, 2, proj_size=2, bidirectional=True, bias=False),
     "gru in evaluation": nn.GRU(3, 4, 2, dropout=0.5).eval(),
 }
 
@@ -52,6 +55,15 @@ def test_a_recurrent_layer_is_one_node_and_weights() -> None:
     assert [node.op_type for node in program.model.graph] == ["LSTM", "Squeeze"]
 
 
-def test_a_projected_lstm_is_refused() -> None:
-    with pytest.raises(ToOnnxError, match="projected"):
-        to_onnx(nn.LSTM(3, 4, proj_size=2), (normal(5, 2, 3),), **OWN)
+def test_a_projected_state_to_begin_with_is_taken() -> None:
+    module = nn.LSTM(3, 6, proj_size=2)
+    given = normal(5, 2, 3), (normal(1, 2, 2), normal(1, 2, 6))
+    verify(to_onnx(module, given, **OWN), module, [Sample(given)]).check()
+
+
+def test_a_projection_that_no_state_can_be_carried_back_through_is_refused() -> None:
+    module = nn.LSTM(3, 6, proj_size=2)
+    with torch.no_grad():
+        module.weight_hr_l0[1] = module.weight_hr_l0[0]
+    with pytest.raises(ToOnnxError, match="projected by weights whose rows hardly differ"):
+        to_onnx(module, (normal(5, 2, 3),), **OWN)
