@@ -11,6 +11,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ...build.aliasing import HIDDEN_WRITES
+from .notes import plain
 from .refusal import CannotRun
 
 aten = torch.ops.aten
@@ -78,7 +79,7 @@ def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
 
 def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
-    return func is aten.one_hot.default and len(args) > 1 and args[1] > 0
+    return func is aten.one_hot.default and len(args) > 1 and plain(args[1]) > 0
 
 
 def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:

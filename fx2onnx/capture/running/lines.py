@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
+
+from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
 
 from ...errors import shown_path
 
@@ -36,6 +39,23 @@ def outside(frame: Any) -> Any:
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
     return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
+
+
+class Environment(ShapeEnv):
+    """The environment of the sizes of runs, in which no size is told from others for being 0 or 1, or equal to another."""
+
+    def __init__(self) -> None:
+        super().__init__(specialize_zero_one=False, duck_shape=False)
+
+    def _get_user_frame(self) -> Any:
+        """The frame that a test of sizes is ascribed to: what called this package, where it stands between the model and torch."""
+        noted: Any = sys._getframe(1)
+        while noted is not None and noted.f_code.co_filename in uninteresting_files():
+            noted = noted.f_back
+        frame = noted
+        while frame is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
+            frame = frame.f_back
+        return noted if frame is None or "/torch/" in frame.f_code.co_filename else frame
 
 
 def is_within_torch(path: str) -> bool:

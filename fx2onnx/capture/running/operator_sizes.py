@@ -17,7 +17,7 @@ from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from ...build.values import Size, sizes_of
 from .explain import Ambiguous
-from .lines import line_in
+from .lines import Environment, line_in
 from .program import Described
 from .refusal import CannotRun, SeenByRunsAlone
 from .sample import Axes, Setting, new_symbol, shown
@@ -42,7 +42,7 @@ class OperatorSizes:
 
     @cached_property
     def _environment(self) -> ShapeEnv:
-        made = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        made = Environment()
         for symbol, size in self._example.items():
             new_symbol(made, self._axes.names[symbol], size)
         return made
@@ -118,7 +118,7 @@ def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str,
     example = node.graph.owning_module.meta.get(EXAMPLE) if node.graph.owning_module is not None else None
     if not described or example is None:
         return values, node.args, dict(node.kwargs)
-    environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+    environment = Environment()
     sizes = {new_symbol(environment, name, size): size for name, size in example.items()}
 
     def number(size: Any) -> Any:

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..dims import DynamicDim
 from ..sizes_to_try import PROBES, crossings, is_false, sizes_near
+from .lines import Environment
 from .refusal import CannotRun
 
 Setting = dict[sympy.Symbol, int]
@@ -52,7 +53,7 @@ class Axes:
         """
         tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, torch.Tensor)}
         found = [(dim, tensors[dim.tensor].shape[dim.axis]) for dim in dims]
-        environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        environment = Environment()
         plain = {dim.name: size for dim, size in found}
         composed = {name: parts for name, size in plain.items() if (parts := _sum_of(name, size, plain)) is not None}
         symbols = {name: new_symbol(environment, name, size) for name, size in plain.items() if name not in composed}
@@ -145,7 +146,7 @@ class Axes:
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
         example = apart.within(self.example)
         moved = self.at(arguments, example)
-        environment = ShapeEnv(specialize_zero_one=False, duck_shape=False)
+        environment = Environment()
         moving = {symbol: size for symbol, size in example.items() if symbol not in fixed}
         for symbol, size in moving.items():
             new_symbol(environment, self.names[symbol], size)

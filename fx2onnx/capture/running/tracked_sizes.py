@@ -6,13 +6,14 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import FunctionType
 from typing import Any
 from unittest.mock import patch
 
 import sympy
 import torch
+from torch._C import DispatchKey
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
@@ -26,6 +27,11 @@ from .refusal import SeenByRunsAlone
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
+TAKE_PLAIN_INTEGERS = {  # by their schema, so that torch takes a size for the number that it is in this run
+    torch.linspace: torch.ops.aten.linspace.default,
+    torch.logspace: torch.ops.aten.logspace.default,
+    torch._C._nn.one_hot: torch.ops.aten.one_hot.default,
+}
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
@@ -64,6 +70,8 @@ class Tracked(TorchFunctionMode):
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._recorder.refusal(f"{func.__name__}() reads values")
+        if func in TAKE_PLAIN_INTEGERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
+            return self._called_once(partial(self._with_expressions, TAKE_PLAIN_INTEGERS[func]), args, kwargs)
         if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._made_of_sizes(func, args, kwargs)
         constants = len(self._recorder.constants)
@@ -84,6 +92,22 @@ class Tracked(TorchFunctionMode):
             return func(numbers, *args[1:], **kwargs)
         finally:
             self._recorder.made_of = None
+
+    def _with_expressions(self, op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+        """Have the call noted with its sizes, and made with their numbers, in the form in which torch hands it on."""
+        positional = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
+        options: dict[str, Any] = (
+            {"device": torch.get_default_device(), "pin_memory": False} if len(positional) < len(op._schema.arguments) else {}
+        )
+        options |= {name: value for name, value in kwargs.items() if value is not None}
+        values = [*args, *(options.pop(name) for name in positional[len(args) :] if name in options)]
+        if odd := set(options) - {"dtype", "device", "pin_memory"}:
+            raise self._recorder.refusal(f"{op} is called with {', '.join(sorted(odd))} and a size that moves")
+        if "device" in options:
+            options["device"] = torch.device(options["device"])
+        options = {name: options[name] for name in ("dtype", "device", "pin_memory") if name in options}
+        noted: Callable[..., Any] = op._get_dispatch(DispatchKey.PreDispatch)  # type: ignore[assignment]
+        return noted(*values, **options)
 
     def _called_once(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Make the call. An error of it that the model catches is a test of what torch asks of its arguments."""

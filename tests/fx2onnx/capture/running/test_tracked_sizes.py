@@ -1,0 +1,47 @@
+"""Sizes that know their expression, handed to what takes plain integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fx2onnx import to_onnx
+from fx2onnx.errors import FrozenDimension
+
+ROWS = ({0: "rows"},)
+
+
+class Does(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "linspace": lambda x: x * torch.linspace(0, 1, x.shape[0])[:, None],
+    "linspace by keywords": lambda x: x * torch.linspace(0, 1, steps=2 * x.shape[0], dtype=torch.float64, device="cpu")[::2, None],
+    "logspace": lambda x: x * torch.logspace(0, 1, x.shape[0])[:, None],
+    "one_hot": lambda x: nn.functional.one_hot(torch.arange(x.shape[0]), x.shape[0] + 1),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_size_that_is_taken_as_an_integer_keeps_its_expression(name: str) -> None:
+    model = Does(TAKEN[name])
+    program = to_onnx(model, (torch.rand(5, 3),), dynamic_shapes=ROWS, capture="run")
+    for rows in (1, 2, 9, 40):
+        x = torch.rand(rows, 3)
+        torch.testing.assert_close(program(x)[0], model(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_size_that_torch_takes_for_a_number_is_refused_at_the_line_of_the_model() -> None:
+    with pytest.raises(FrozenDimension, match=r"the constant 5 after .*test_tracked_sizes\.py:\d+ in "):
+        to_onnx(Does(lambda x: x * torch.hann_window(x.shape[0])[:, None]), (torch.rand(5, 3),), dynamic_shapes=ROWS, capture="run")
