@@ -209,6 +209,27 @@ def _of_a_range(node: torch.fx.Node) -> tuple[Size, ...] | None:
     return (length,) if (length >= 0) in (True, sympy.true) else None
 
 
+def _of_a_triangle(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    """Two positions of each entry of a square's triangle, above or below a diagonal; None where another thing is asked."""
+    rows, columns, offset = (*node.args, node.kwargs.get("offset", 0))[:3]
+    if rows != columns or not isinstance(offset, int):
+        return None
+    if node.target is aten.triu_indices.default:
+        return 2, _entries_above(rows, offset)
+    return 2, rows * rows - _entries_above(rows, offset + 1)  # type: ignore[operator]
+
+
+def _entries_above(rows: Any, offset: int) -> Any:
+    """How many entries of a square lie on this diagonal or above it."""
+    if offset <= 0:
+        return rows * rows - _triangle(_positive(rows + offset - 1))
+    return _triangle(_positive(rows - offset))
+
+
+def _triangle(side: Any) -> Any:
+    return _in_steps(side * (side + 1), 2)
+
+
 def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
     """From `start` up to `end`, both within the axis, in steps."""
     arguments: tuple[Any, ...] = (*node.args, *(None,) * 5)
@@ -252,6 +273,7 @@ RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
     aten.slice.Tensor: _of_a_slice,
     aten.arange.default: _of_a_range,
     aten.arange.start: _of_a_range,
+    **dict.fromkeys((aten.triu_indices.default, aten.tril_indices.default), _of_a_triangle),
     **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
     **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),
 }

@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, expression
 from ...errors import first_sentence
 from .lines import line_of
+from .notes import plain
 from .recorder import Recorder
 from .refusal import SeenByRunsAlone
 
@@ -30,6 +31,8 @@ OF_NUMBERS = (torch.tensor, torch.as_tensor)
 TAKE_PLAIN_INTEGERS = {  # by their schema, so that torch takes a size for the number that it is in this run
     torch.linspace: torch.ops.aten.linspace.default,
     torch.logspace: torch.ops.aten.logspace.default,
+    torch.triu_indices: torch.ops.aten.triu_indices.default,
+    torch.tril_indices: torch.ops.aten.tril_indices.default,
     torch._C._nn.one_hot: torch.ops.aten.one_hot.default,
 }
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
@@ -95,12 +98,16 @@ class Tracked(TorchFunctionMode):
 
     def _with_expressions(self, op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
         """Have the call noted with its sizes, and made with their numbers, in the form in which torch hands it on."""
-        positional = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
+        declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
+        positional = [argument.name for argument in declared]
         options: dict[str, Any] = (
             {"device": torch.get_default_device(), "pin_memory": False} if len(positional) < len(op._schema.arguments) else {}
         )
         options |= {name: value for name, value in kwargs.items() if value is not None}
         values = [*args, *(options.pop(name) for name in positional[len(args) :] if name in options)]
+        while len(values) == len(declared) and declared[-1].has_default_value() and plain(values[-1]) == declared[-1].default_value:
+            values.pop()
+            declared.pop()
         if odd := set(options) - {"dtype", "device", "pin_memory"}:
             raise self._recorder.refusal(f"{op} is called with {', '.join(sorted(odd))} and a size that moves")
         if "device" in options:

@@ -14,6 +14,16 @@ from fx2onnx.errors import FrozenDimension
 ROWS = ({0: "rows"},)
 
 
+def pairs(of: Callable[..., Tensor], offset: int, more: int = 0) -> Callable[[Tensor], Tensor]:
+    """Products of the rows that the indices of a triangle name, which may be larger than there are rows."""
+
+    def products(x: Tensor) -> Tensor:
+        first, second = of(x.shape[0] + more, x.shape[0] + more, offset=offset).clamp(max=x.shape[0] - 1)
+        return (x[first] * x[second]).sum(1)
+
+    return products
+
+
 class Does(nn.Module):
     """A function as a module."""
 
@@ -31,6 +41,11 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "logspace": lambda x: x * torch.logspace(0, 1, x.shape[0])[:, None],
     "one_hot": lambda x: nn.functional.one_hot(torch.arange(x.shape[0]), x.shape[0] + 1),
 }
+
+
+for offset in (-3, -1, 0, 1, 2, 4):
+    TAKEN[f"above {offset}"] = pairs(torch.triu_indices, offset)
+    TAKEN[f"below {offset}, of larger squares"] = pairs(torch.tril_indices, offset, more=2)
 
 
 @pytest.mark.parametrize("name", TAKEN)
