@@ -41,7 +41,7 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "chunk": ("optimiser", "NoneType", "", "to_onnx"),
     "save": ("saving", "namedtuple", "tuple", "dynamo"),
     "kernel": ("load", "Could not find an implementation for Erf", "float()", "to_onnx"),
-    "lstm": ("run", "LSTM", "use to_onnx, decomposed", "to_onnx, decomposed"),
+    "lstm": ("run", "LSTM", "use to_onnx", "to_onnx"),
 }
 
 
