@@ -334,5 +334,5 @@ draw_large(run)
 
 # %%
 # Most of these models are tiny, so that running them costs next to nothing. A large one is run without values:
-# :doc:`two captures </converter>` says how. Next: :doc:`what to_onnx costs beside torch.export <own_exporter>`, and what its files are
+# :doc:`two captures </docs/converter>` says how. Next: :doc:`what to_onnx costs beside torch.export <own_exporter>`, and what its files are
 # like.
