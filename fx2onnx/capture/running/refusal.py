@@ -30,4 +30,4 @@ class LeftOut(CannotRun):
 
 
 class TooMuchWork(CannotRun):
-    """Runs would take longer than torch.export, whose time does not depend on how much there is to compute."""
+    """Runs multiply much; made without values, which is cheap, they do not show enough."""

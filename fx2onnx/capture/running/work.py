@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -27,8 +28,12 @@ class Work:
     """
 
     def __init__(self, left: int | None) -> None:
-        self._left, self._mode = left, FakeTensorMode()
+        self._left = left
         self._copies: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
+
+    @cached_property
+    def _mode(self) -> FakeTensorMode:
+        return FakeTensorMode()
 
     @property
     def has_values(self) -> bool:
