@@ -3,8 +3,8 @@ What do the ways to export cost, in time and in memory?
 =======================================================
 
 Models of a few operators and of thousands are exported by ``to_onnx``, which runs them, by ``to_onnx`` on the capture of ``torch.export``, and
-by both flavours of ``torch.onnx.export``. First comes what the stored full run found, up to a Llama of 64 layers; then the code, and a quick
-run: who takes how long, which part of it, and how much memory.
+by both flavours of ``torch.onnx.export``. First comes what a full run found, once one is stored; then the code, and a quick run: who
+takes how long, which part of it, and how much memory.
 """
 
 import copy
@@ -120,7 +120,8 @@ page.open(finding, draw)
 # %%
 # Is it right?
 # ------------
-# Each way first exports each model once, and is held against eager at every size. Only what comes out right is timed.
+# Each way first exports each model once, and is held against eager at every size; a large model at two, by the values it was given alone. Only
+# what comes out right is timed.
 
 names = ("MLP", "Llama(2)")
 if not page.quick:
