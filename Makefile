@@ -14,10 +14,10 @@ PACKAGES := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
+site page test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
+.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ $(READY): requirements.txt constraints.txt pyproject.toml setup.sh tools/find_py
 site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(SPHINX) $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
+
+page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.py; WATCH=1: again at each change, in a preview that reloads)
+	@$(BIN)/python tools/one_page.py $(PAGE) $(if $(WATCH),--watch)
 
 test: $(READY)  ## run notebooks and compare their outputs, then known errors, pytest, a part of the matrix: what reads something that changed
 	@$(BIN)/python tools/run_stale.py --jobs $(JOBS) --notebooks "$(NOTEBOOKS)" --exporters $(BOTH_MODES) $(STAGES)

@@ -24,6 +24,8 @@ extensions = [
     "pictures",
     "lesson_thumbnails",
     "outcome_colors",
+    "web_runtime",
+    "front_page",
 ]
 include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
@@ -36,7 +38,9 @@ html_sourcelink_suffix = ""  # the source of a lesson is its notebook
 html_css_files = ["exportlab.css"]
 html_js_files = [("errors.js", {"defer": "defer"})]
 html_search_scorer = "generated/scorer.js"
+html_favicon = "docs/_static/favicon.svg"
 html_theme_options = {
+    "logo": {"text": project, "image_light": "docs/_static/logo.svg", "image_dark": "docs/_static/logo.svg"},
     "navbar_align": "left",
     "show_prev_next": True,
     "header_links_before_dropdown": 6,

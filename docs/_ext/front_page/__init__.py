@@ -1,0 +1,74 @@
+"""What the landing page includes: an instrument that shows a wrong file, all outcomes as strips, a stamp. Its words are in index.md."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from freshness import is_fresh, made_of, mark_fresh
+from site_files import PARTS, ROOT, STATIC, write
+from sphinx.application import Sphinx
+
+from exportlab.show.templates import environment
+from exportlab.sweep.page.counts import Sweep
+
+from . import fingerprint, instrument
+
+HERE = Path(__file__).parent
+STORED = ROOT / "docs/data/matrix.jsonl"
+INSTRUMENT = PARTS / "front-instrument.html"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store the parts of the page before it is read; style and script are for this page alone."""
+    app.connect("builder-inited", lambda _: store_parts())
+    app.connect("html-page-context", add_files)
+    return {"parallel_read_safe": True}
+
+
+def store_parts() -> None:
+    """Write what index.md includes: the exports are made again where something that they depend on changed."""
+    store_instrument()
+    write(PARTS / "front-buttons.html", rendered("buttons.html", **opened_by(os.environ.get("EXPORTLAB_REPOSITORY", ""))))
+    sweep = Sweep.read(STORED)
+    write(PARTS / "front-fingerprint.html", rendered("fingerprint.html", **fingerprint.drawn(sweep.runs)))
+    write(PARTS / "front-stamp.html", rendered("stamp.html", **fingerprint.stamp(sweep)))
+    if not is_fresh(card := STATIC / "card.png", made_of(Path(fingerprint.__file__), STORED)):
+        fingerprint.draw_card(sweep.runs, card)
+        mark_fresh(card, made_of(Path(fingerprint.__file__), STORED))
+
+
+def store_instrument() -> None:
+    """Export the model of the instrument by both exporters, and write their files and answers into its part of the page."""
+    sources = made_of(Path(instrument.__file__), Path(__file__), HERE / "templates/instrument.html")
+    if is_fresh(INSTRUMENT, sources):
+        return
+    seen = instrument.measured()
+    write(INSTRUMENT, rendered("instrument.html", files=seen, data=instrument.as_json(seen), code=instrument.code(), start=instrument.ROWS))
+    mark_fresh(INSTRUMENT, sources)
+
+
+def opened_by(repository: str) -> dict[str, str]:
+    """Return how to install this, and where lesson 101 can be run without that: only a repository with an address has such a place.
+
+    Args:
+        repository: such as `https://github.com/OWNER/NAME`; empty where there is none yet.
+    """
+    owner_and_name = repository.removeprefix("https://github.com/").rstrip("/")
+    hosted = repository.startswith("https://github.com/")
+    cloned = f"git clone {repository} && cd {owner_and_name.rpartition('/')[2]} && " if repository else ""
+    colab = f"https://colab.research.google.com/github/{owner_and_name}/blob/main/tutorials/101_module_to_file.ipynb"
+    return {"command": f"{cloned}make lab", "colab": colab if hosted else "", "where": "" if repository else "in the repository's folder"}
+
+
+def add_files(app: Sphinx, page: str, *_: Any) -> None:
+    """Give the landing page its style and its script, which no other page needs."""
+    if page == "index":
+        app.add_css_file("front.css")
+        app.add_js_file("front.js", loading_method="defer")
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a template of this folder with its values, which it escapes."""
+    return environment(HERE / "templates").get_template(template).render(values)

@@ -1,0 +1,114 @@
+"""All outcomes of the support matrix with moving axes as strips, one an exporter: for the landing page, and the card of a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from exportlab.outcomes import Outcome
+from exportlab.sweep.changes import worst
+from exportlab.sweep.page.counts import WARNED, Runs, Score, Sweep, kind_of, scores
+
+MODE = "dynamic"
+SILENT = "silent"
+COLORS = {  # the kinds of the strips, the most serious last
+    "ok": Outcome.OK,
+    "narrow": Outcome.NARROW,
+    "refused": Outcome.CAPTURE,
+    "failed": Outcome.CRASH,
+    WARNED: Outcome.FROZEN,
+    SILENT: Outcome.WRONG,
+}
+TITLES = {
+    "ok": "right at every size",
+    "narrow": "right, and refuses a size",
+    "refused": "refused by the exporter",
+    "failed": "failed aloud",
+    WARNED: "wrong, with a warning",
+    SILENT: "wrong without a word",
+}
+
+Kinds = dict[str, dict[str, str]]  # by exporter and case
+
+
+def kinds(runs: Runs) -> Kinds:
+    """Return which strip's color each case has, by exporter."""
+    found: Kinds = {}
+    for (case, exporter, mode), rounds in runs.items():
+        if mode == MODE:
+            kind = kind_of(worst(rounds))
+            found.setdefault(exporter, {})[case] = SILENT if kind in (Outcome.WRONG, Outcome.FROZEN) else kind
+    return found
+
+
+def order(found: Kinds) -> list[str]:
+    """Return the cases, those first that the most exporters get right; at the same place in each strip."""
+    cases = {case for by_case in found.values() for case in by_case}
+    rank = list(COLORS)
+
+    def hardness(case: str) -> tuple[float, str]:
+        seen = [rank.index(by_case[case]) for by_case in found.values() if case in by_case]
+        return sum(seen) / len(seen), case
+
+    return sorted(cases, key=hardness)
+
+
+def strips(runs: Runs) -> Iterator[tuple[Score, list[tuple[str, int, int]]]]:
+    """Yield each exporter's score, and its strip: runs of equal cells, as kind, start and length; a case it was not tried with has none."""
+    found = kinds(runs)
+    cases = order(found)
+    for score in scores(runs):
+        cells = [found[score.name].get(case) for case in cases]
+        groups = groupby(range(len(cells)), key=cells.__getitem__)
+        spans = [(kind, [*places]) for kind, places in groups]
+        yield score, [(kind, places[0], len(places)) for kind, places in spans if kind is not None]
+
+
+def drawn(runs: Runs) -> dict[str, Any]:
+    """Return what the template of the strips takes: paths by color, counts, titles."""
+    rows = [
+        {"score": score, "paths": {kind: path_of(span[1:] for span in spans if span[0] == kind) for kind in COLORS}}
+        for score, spans in strips(runs)
+    ]
+    sums = {what: sum(getattr(row["score"], what) for row in rows) for what in ("total", "silent", "closed")}
+    colors = {kind: str(outcome) for kind, outcome in COLORS.items()}
+    return {"rows": rows, "width": len(order(kinds(runs))), "colors": colors, "titles": TITLES, **sums}
+
+
+def path_of(spans: Iterator[Sequence[int]]) -> str:
+    """Return rectangles one unit high as the path of an SVG."""
+    return "".join(f"M{start} 0h{length}v1h-{length}z" for start, length in spans)
+
+
+def stamp(sweep: Sweep) -> dict[str, Any]:
+    """Return what was run, when, and with what: the last line of the page."""
+    right = sum(worst(rounds).outcome is Outcome.OK for rounds in sweep.runs.values())
+    days = sorted(str(made.get("date", ""))[:10] for made in sweep.environments)
+    versions = [version for version in sweep.versions() if version.split()[0] in ("torch", "onnxruntime")]
+    return {"versions": versions, "day": days[-1], "right": right, "of": len(sweep.runs)}
+
+
+def draw_card(runs: Runs, path: Path) -> None:
+    """Draw the picture that stands beside a shared link, 1200 by 630 pixels: the strips, and what the site is."""
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(figsize=(12, 6.3), dpi=100, facecolor="white")
+    figure.text(0.06, 0.84, "Export Lab", fontsize=44, weight="bold")
+    figure.text(0.06, 0.76, "Get a PyTorch model out of Python, and know that it is right.", fontsize=21, color="0.3")
+    axes = figure.add_axes((0.06, 0.1, 0.88, 0.58))
+    draw_strips(axes.broken_barh, [*strips(runs)])
+    axes.axis("off")
+    draft = path.with_name("card.new.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(draft)
+    pyplot.close(figure)
+    draft.replace(path)
+
+
+def draw_strips(bars: Callable[..., Any], rows: Sequence[tuple[Score, Sequence[tuple[str, int, int]]]]) -> None:
+    """Draw a line of bars for each exporter, the first on top."""
+    for row, (_, spans) in enumerate(rows):
+        for kind, outcome in COLORS.items():
+            bars([span[1:] for span in spans if span[0] == kind], (-row, 0.8), facecolors=outcome.color)

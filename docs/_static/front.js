@@ -1,0 +1,79 @@
+// The instrument of the landing page: runs two files of one model at the batch of the slider. Not here: the files and eager's answers, which the page holds.
+"use strict";
+
+(() => {
+  const slider = document.getElementById("instrument-batch");
+  if (!slider) return;
+  const data = JSON.parse(document.getElementById("instrument-data").textContent);
+  const source = document.getElementById("instrument-source");
+  const board = slider.closest(".instrument");
+  const runtime = new URL("ort/ort.wasm.min.mjs", document.currentScript.src).href;
+  let sessions = null;
+  let asked = 0;
+
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+  async function load() {
+    const ort = await import(runtime);
+    ort.env.wasm.numThreads = 1; // more than one needs headers that most servers do not send
+    const made = await Promise.all(data.files.map(({ file }) => ort.InferenceSession.create(bytes(file))));
+    return { ort, made };
+  }
+
+  /** What each file answers, run here: an array of numbers a file, one after the other. */
+  async function run(rows) {
+    sessions ??= load();
+    const { ort, made } = await sessions;
+    const answers = [];
+    for (const session of made) {
+      const x = new ort.Tensor("float32", new Float32Array(rows * data.width).fill(1), [rows, data.width]);
+      const found = await session.run({ [session.inputNames[0]]: x });
+      answers.push([...found[session.outputNames[0]].data]);
+    }
+    return answers;
+  }
+
+  const stored = (rows) => data.files.map(({ answers }) => new Array(rows * data.width).fill(answers[rows]));
+
+  const cell = (value, differs) => Object.assign(document.createElement("span"), { textContent: value, className: differs ? "differs" : "" });
+
+  function showNumbers(name, numbers, wanted) {
+    const part = [...board.querySelectorAll("[data-of]")].find((element) => element.dataset.of === name);
+    part.querySelector(".numbers").replaceChildren(...numbers.map((value) => cell(value, value !== wanted)));
+    if (name === "eager") return;
+    const wrong = numbers.some((value) => value !== wanted);
+    part.dataset.outcome = wrong ? "wrong" : "right";
+    part.querySelector(".verdict").textContent = wrong ? "Wrong. No error was raised." : "Right.";
+  }
+
+  function show(rows, answers) {
+    const wanted = data.eager[rows];
+    showNumbers("eager", new Array(rows * data.width).fill(wanted), wanted);
+    data.files.forEach(({ name }, place) => showNumbers(name, answers[place], wanted));
+    board.querySelectorAll("[data-batch]").forEach((td) => td.classList.toggle("now", Number(td.dataset.batch) === rows));
+    document.getElementById("instrument-rows").textContent = rows;
+  }
+
+  async function moved() {
+    const rows = Number(slider.value);
+    const number = ++asked;
+    show(rows, stored(rows));
+    try {
+      const answers = await run(rows);
+      if (number !== asked) return;
+      show(rows, answers);
+      source.textContent = "Computed just now, in this page, by ONNX Runtime.";
+      board.dataset.computed = rows;
+    } catch (error) {
+      source.textContent = `Answers as ONNX Runtime gave them when this site was built; it could not be started here (${error.message}).`;
+    }
+  }
+
+  slider.addEventListener("input", moved);
+  show(Number(slider.value), stored(Number(slider.value)));
+})();
+
+document.querySelectorAll("[data-copies]").forEach((button) => button.addEventListener("click", async () => {
+  await navigator.clipboard.writeText(button.dataset.copies);
+  button.querySelector(".state").textContent = "copied";
+}));

@@ -1,0 +1,68 @@
+"""Moves the slider of the landing page in Chromium, and expects the models to run in the page and to answer as the page says.
+
+usage: PYTHONPATH=tutorials check_demos.py SITE
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from browser.chromium import Page, opened
+from browser.hosting import served
+
+LINKS = 25  # at most, on the landing page, of those that a reader sees
+MOVE = """(() => {{
+  const slider = document.getElementById("instrument-batch");
+  slider.value = {rows};
+  slider.dispatchEvent(new Event("input"));
+}})()"""
+STATE = """({
+  numbers: [...document.querySelectorAll("[data-of] .numbers")].map((all) => [...all.children].map((e) => Number(e.textContent))),
+  verdicts: [...document.querySelectorAll("[data-of] .verdict")].slice(1).map((e) => e.textContent),
+})"""
+VISIBLE_LINKS = "[...document.querySelectorAll('a[href]')].filter((a) => a.checkVisibility() && !a.classList.contains('headerlink')).length"
+
+
+def expected(rows: int) -> dict[str, object]:
+    """What the page shows at a batch: eager, the file that kept one branch, the file that has both."""
+    right = 2 if rows > 4 else 3
+    numbers = [[value] * rows * 3 for value in (right, 2, right)]
+    return {"numbers": numbers, "verdicts": ["Right." if rows > 4 else "Wrong. No error was raised.", "Right."]}
+
+
+def problems(page: Page, runs_here: bool) -> Iterator[str]:
+    """One line for each batch at which the page shows something else, or did not compute it; and one for too many links."""
+    page.wait_for("document.readyState == 'complete' && document.querySelector('.numbers span') != null")
+    for rows in (3, 8, 1, 4, 5):
+        page.evaluate(MOVE.format(rows=rows))
+        if runs_here:
+            page.wait_for(f"document.querySelector('.instrument').dataset.computed == '{rows}'")
+        if (seen := page.evaluate(STATE)) != expected(rows):
+            yield f"at a batch of {rows} the landing page shows {json.dumps(seen)}"
+    if (links := page.evaluate(VISIBLE_LINKS)) > LINKS:
+        yield f"the landing page has {links} links, more than {LINKS}"
+
+
+def main(site: Path) -> int:
+    """Prints what is not as it should be; 1 when there is anything."""
+    if not (site / "index.html").is_file():
+        print(f"there is no site in {site}: run make site first")
+        return 2
+    if shutil.which("chromium") is None:
+        print("left out: the demos need Chromium (Debian: apt install chromium)")
+        return 0
+    runs_here = (site / "_static/ort").is_dir()
+    with served(site) as address, opened(f"{address}index.html") as page:
+        page.call("Emulation.setDeviceMetricsOverride", width=1280, height=1600, deviceScaleFactor=1, mobile=False)
+        found = list(problems(page, runs_here))
+    how = "computed in the page" if runs_here else "as stored: onnxruntime-web is not in this site (make web)"
+    print("\n".join(found) or f"the slider of the landing page shows what it says, {how}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
