@@ -26,6 +26,7 @@ extensions = [
     "outcome_colors",
     "web_runtime",
     "front_page",
+    "browser_demo",
 ]
 include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]

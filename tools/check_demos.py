@@ -1,4 +1,4 @@
-"""Moves the slider of the landing page in Chromium, and expects the models to run in the page and to answer as the page says.
+"""Uses the demos of the site in Chromium: the slider of the landing page, the drawing of lesson 306. Models run in the pages, and are right.
 
 usage: PYTHONPATH=tutorials check_demos.py SITE
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from browser.chromium import Page, opened
 from browser.hosting import served
+from browser.strokes import STROKES
 
 LINKS = 25  # at most, on the landing page, of those that a reader sees
 MOVE = """(() => {{
@@ -24,6 +25,13 @@ STATE = """({
   numbers: [...document.querySelectorAll("[data-of] .numbers")].map((all) => [...all.children].map((e) => Number(e.textContent))),
   verdicts: [...document.querySelectorAll("[data-of] .verdict")].slice(1).map((e) => e.textContent),
 })"""
+FRAME = "document.querySelector('iframe')?.contentDocument"
+CORNER = """(() => {
+  const frame = document.querySelector("iframe");
+  frame.scrollIntoView({ block: "center", behavior: "instant" });
+  const [outer, inner] = [frame, frame.contentDocument.getElementById("board")].map((e) => e.getBoundingClientRect());
+  return [outer.left + inner.left, outer.top + inner.top];
+})()"""
 VISIBLE_LINKS = "[...document.querySelectorAll('a[href]')].filter((a) => a.checkVisibility() && !a.classList.contains('headerlink')).length"
 
 
@@ -47,6 +55,22 @@ def problems(page: Page, runs_here: bool) -> Iterator[str]:
         yield f"the landing page has {links} links, more than {LINKS}"
 
 
+def misread(page: Page, address: str) -> Iterator[str]:
+    """One line for each digit that the frame of lesson 306 takes for another."""
+    page.call("Page.navigate", url=f"{address}tutorials/306_in_the_browser.html")
+    page.wait_for("document.readyState == 'complete' && document.querySelector('button[data-frame]') != null")
+    page.evaluate("document.querySelector('button[data-frame]').click()")
+    page.wait_for(f"{FRAME}?.body?.dataset.ready")
+    for digit in (2, 7):
+        page.evaluate(f"{FRAME}.getElementById('clear').click()")
+        left, top = page.evaluate(CORNER)
+        for stroke in STROKES[digit]:
+            page.stroke([(left + 50 + 1.8 * x, top + 50 + 1.8 * y) for x, y in stroke])
+        page.wait_for(f"{FRAME}.body.dataset.scores")
+        if (said := page.evaluate(f"{FRAME}.getElementById('digit').textContent")) != str(digit):
+            yield f"the page of lesson 306 takes a drawn {digit} for {said!r}"
+
+
 def main(site: Path) -> int:
     """Prints what is not as it should be; 1 when there is anything."""
     if not (site / "index.html").is_file():
@@ -58,9 +82,9 @@ def main(site: Path) -> int:
     runs_here = (site / "_static/ort").is_dir()
     with served(site) as address, opened(f"{address}index.html") as page:
         page.call("Emulation.setDeviceMetricsOverride", width=1280, height=1600, deviceScaleFactor=1, mobile=False)
-        found = list(problems(page, runs_here))
-    how = "computed in the page" if runs_here else "as stored: onnxruntime-web is not in this site (make web)"
-    print("\n".join(found) or f"the slider of the landing page shows what it says, {how}")
+        found = [*problems(page, runs_here), *(misread(page, address) if runs_here else ())]
+    how = "computed in the pages" if runs_here else "as stored: onnxruntime-web is not in this site (make web)"
+    print("\n".join(found) or f"the demos show what their pages say, {how}")
     return 1 if found else 0
 
 

@@ -26,6 +26,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "operators_table": ("docs/converter",),
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),
+    "browser_demo": ("tutorials/306",),
     "lesson_thumbnails": ("tutorials/index",),
 }
 RELOAD = """setInterval(async () => {
