@@ -1,4 +1,4 @@
-"""Uses the demos of the site in Chromium: the slider of the landing page, the drawing of lesson 306. Models run in the pages, and are right.
+"""Uses the demos of the site in Chromium: the slider of the landing page, the drawing of lesson 306. Models run there, and are right.
 
 usage: PYTHONPATH=tutorials check_demos.py SITE
 """

@@ -23,7 +23,7 @@ PAGE = ROOT / "tutorials/browser"
 FOLDER = STATIC / "ort"  # beside the runtime, which is shipped once
 FRAME = """<div class="demo">
 <button type="button" class="sd-btn sd-btn-success" data-frame="../_static/ort/index.html">Draw a digit here</button>
-<p class="sd-mt-2">It runs in this page: the model that the lesson trains and exports, and ONNX Runtime, 14 MB, loaded when you press the button.</p>
+<p class="sd-mt-2">The model that this lesson exports runs in the page. Pressing the button loads ONNX Runtime, 14 MB.</p>
 </div>"""
 ABSENT = '<div class="demo"><p>With <code>make web</code> before <code>make site</code>, you can draw a digit here.</p></div>'
 
