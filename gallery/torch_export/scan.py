@@ -2,9 +2,9 @@
 How do I keep a loop in the graph?
 ==================================
 
-The model below keeps a running total in which every row needs the one before it, so no single tensor operation replaces the loop. You
-will keep that loop in the graph with ``scan``, see what the body of a ``scan`` may return and where its weights go, and find one ONNX
-``Scan`` node in the file, right at lengths that the export never saw.
+In the model below every row needs the one before it, so no single tensor operation replaces the loop. You will keep the loop in the graph
+with ``scan``, see what the body of a ``scan`` may return and where its weights go, and find one ONNX ``Scan`` node in the file that is
+right at lengths the export never saw.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

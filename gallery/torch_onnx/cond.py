@@ -2,8 +2,8 @@
 My model has an if on a tensor's value: how do I export it?
 ===========================================================
 
-The model below looks at its input and then takes one of two roads. You will see one flavour of export refuse it and the other write a
-wrong file; ``to_onnx`` write both roads; then ``torch.cond``, its rules, and the ONNX ``If`` that comes of it, from either exporter.
+The model below looks at its input and takes one of two branches. One flavour of the official exporter refuses it, the other writes a wrong
+file, and ``to_onnx`` writes both branches. Then comes ``torch.cond``: its rules, and the ONNX ``If`` that either exporter makes of it.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

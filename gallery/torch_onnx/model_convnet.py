@@ -2,9 +2,8 @@
 Convnet: which layer fixes the size of my image?
 ================================================
 
-Convolutions take pictures of any size, and the head of a convnet may not. Here one net is exported with three heads, its height and width
-moving, and you will see which of them keep that in which exporter. Then the same net is exported in training mode, and only one exporter
-objects.
+Convolutions accept images of any size; the head of a convnet may not. You will export one net with three heads and a height and width that
+move, and see which heads keep them moving in which exporter. Then you export the same net in training mode, and only one exporter objects.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

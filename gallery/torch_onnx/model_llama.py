@@ -2,9 +2,9 @@
 Llama: which positions do the new tokens have?
 ==============================================
 
-Programs that generate text with a file feed it tokens, a mask, positions and the cache of the call before. Wrong positions raise nothing and
-spoil the text. Here is a Llama as one file for the prompt and for each further token, the names that such programs look for, and every way
-to count positions in a padded batch, with what it does to the answer.
+A program that generates text calls the file with tokens, a mask, positions and the cache of the previous call. Wrong positions raise
+nothing and spoil the text. Here is a Llama in one file, for the prompt and for each further token, the names that such programs look for,
+and every way to count positions in a padded batch, with what it does to the answer.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

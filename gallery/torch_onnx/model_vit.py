@@ -2,9 +2,9 @@
 ViT: how do I export it for images of any size?
 ===============================================
 
-A vision transformer has a position for each patch of the images it was trained on, and no more. Asked to, it stretches them to other
-sizes; exported with an image of the size that it knows, it never learns to. You will see the refusal, the example that fixes the
-size, the one that does not, and a map of which sizes each file takes.
+A vision transformer has one position embedding for each patch of the images it was trained on. On request it stretches them to other sizes,
+but if you export it with an image of the size it knows, that code is not in the file. You will see the refusal, the example that fixes the
+size, the one that does not, and a map of the sizes that each file accepts.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

@@ -2,9 +2,9 @@
 What are the inputs, outputs and axes of my file called?
 ========================================================
 
-An exported file is called by names, and you can choose them: of inputs, also where they are nested, of outputs, and of axes. You will see
-what they are called when you do not, which names collide, and what becomes of a collision: a refusal, a file that does not load, or an
-input that is gone.
+You call an exported file by the names of its inputs and outputs, and you can choose them, for nested inputs and for axes as well. You will
+see which names you get when you do not choose, which names collide, and what a collision does: a refusal, a file that does not load, or an
+input that disappears.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

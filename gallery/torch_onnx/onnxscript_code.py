@@ -2,8 +2,8 @@
 How do I read a model as onnxscript code, change it, and get the model back?
 ============================================================================
 
-``proto2python`` prints an exported file as a Python function. Run that function and you have a file again. You will see the way there and
-back, the model that comes back wrong without a word, which options of the printer do not work, and an edit that is verified.
+``proto2python`` prints an exported file as a Python function. Run that function, and you have a file again. You will see the round trip, a
+model that comes back wrong without an error, the options of the printer that do not work, and an edit that is verified.
 """
 
 import importlib.util

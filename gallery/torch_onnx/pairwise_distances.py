@@ -2,9 +2,9 @@
 How do I export the distances between all pairs of rows?
 ========================================================
 
-A loop over rows survives in one exporter of four, ``torch.cdist`` stops the official one, and the fastest formula loses its digits. You get five ways
-to write it, the nodes that each becomes, files that are right for any number of rows on either side, and a case in which the file is right
-and eager is not.
+A loop over rows survives in one exporter of four, ``torch.cdist`` stops the official one, and the fastest formula loses precision. You get
+five ways to write it, the nodes that each one becomes, files that are right for any number of rows on either side, and a case where the
+file is right and eager is not.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

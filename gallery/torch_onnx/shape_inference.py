@@ -2,9 +2,9 @@
 What shape will come out?
 =========================
 
-A file that says what shape its results have can be planned for: memory, batches, the next model. If it does not say, you can have the
-shapes inferred, or run it and look. Here are five ways to know, tried on one model whose sizes are sums, halves and counts, and held
-against what really comes out: one of the five is wrong without a word.
+If a file says what shapes its outputs have, you can plan for them: memory, batches, the next model. If it does not, you can infer the
+shapes, or run the file and look. Here are five ways to find out, tried on one model whose sizes are sums, halves and counts, and compared
+with what really comes out. One of the five is wrong, and says nothing.
 """
 
 import matplotlib.pyplot as plt

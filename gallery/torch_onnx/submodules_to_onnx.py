@@ -2,8 +2,8 @@
 Can equal blocks be one function in the file, captured once?
 ============================================================
 
-A transformer is one block, many times over, and its file says everything as often. After this page you can export a class of
-submodules as an ONNX function that is captured once. You can also tell from the report which blocks were not, and why, and undo it.
+A transformer repeats one block many times, and its file spells out every copy. After this page you can export a class of submodules as one
+ONNX function that is captured once. You can also tell from the report which blocks were left out and why, and undo it.
 """
 
 # sphinx_gallery_thumbnail_number = -1
