@@ -19,6 +19,7 @@ extensions = [
     "findings",
     "own_exporter",
     "known_errors",
+    "error_box",
     "support_matrix",
     "operators_table",
     "pictures",

@@ -1,32 +1,115 @@
-// The index of known errors: finds the pages whose pattern is in a pasted message. Not here: the patterns, which the page holds.
+// The box for errors: the pages whose pattern is in what is pasted, else the nearest by their words, marked as a guess, else what to read.
+// Not here: the patterns, which the page holds, and the weights of words (docs/_ext/error_box.py), which are loaded at the first guess.
 "use strict";
 
 (() => {
   const box = document.getElementById("error-message");
   if (!box) return;
+  const files = document.currentScript.src;
   const found = document.getElementById("error-found");
   const known = JSON.parse(document.getElementById("error-patterns").textContent);
+  const rows = [...document.querySelectorAll("table tr:has(a[href*='generated/errors/'])")];
+  let loaded;
 
-  const matches = (text) => known
-    .map((error) => ({ ...error, length: (new RegExp(error.pattern).exec(text) ?? [""])[0].length }))
+  const index = () => loaded ??= fetch(new URL("error-box.json", files)).then((answer) => answer.json());
+
+  const relaxed = (pattern) => pattern.replaceAll("[^\\n]", ".").replaceAll(/\\n(?![?*])/g, "\\s+"); // a browser makes one line of an address
+
+  const match = (pattern, text) => Math.max(...[pattern, relaxed(pattern)].map((p) => (new RegExp(p).exec(text) ?? [""])[0].length));
+
+  const certain = (text) => known
+    .map((error) => ({ ...error, page: error.page.replace("../", ""), length: match(error.pattern, text) }))
     .filter((error) => error.length)
     .sort((one, other) => other.length - one.length)
     .slice(0, 5);
 
-  const item = ({ page, title, stage }) => {
-    const link = Object.assign(document.createElement("a"), { href: page, textContent: title });
+  // As in docs/_ext/error_box.py.
+  const AWAY = /https?:\/\/\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+/gm;
+  const LETTERS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g;
+
+  const plain = (word) => word.replace(/^(.{4,})is(e|ed|es|er|ers|ing|ation)$/, "$1iz$2").replace(/^(.{3,}[^s])s$/, "$1");
+
+  const words = (text, { common }) => (text.replace(AWAY, " ").match(LETTERS) ?? [])
+    .filter((word) => word.length > 1 && !common.includes(word.toLowerCase()))
+    .map((word) => plain(word.toLowerCase()));
+
+  const weighed = (text, data) => {
+    const { rarity, unknown } = data;
+    const singles = words(text, data);
+    const counts = new Map();
+    for (const word of [...singles, ...singles.slice(1).map((word, place) => `${singles[place]} ${word}`)]) {
+      if (word in rarity || !word.includes(" ")) counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    const weights = [...counts].map(([word, count]) => [word, (1 + Math.log(count)) * (rarity[word] ?? unknown)]);
+    const length = Math.hypot(...weights.map(([, weight]) => weight)) || 1;
+    return weights.map(([word, weight]) => [word, weight / length]);
+  };
+
+  const ranked = (text, data) => {
+    const parts = [text, ...text.split("\n").filter((line) => words(line, data).length > 3)].map((part) => weighed(part, data));
+    const score = (page) => Math.max(...parts.map((part) => part.reduce((sum, [word, weight]) => sum + weight * (page.weights[word] ?? 0), 0)));
+    return data.pages.map((page) => ({ ...page, score: score(page) })).sort((one, other) => other.score - one.score);
+  };
+
+  const item = ({ page, title, stage, kind, score }) => {
+    const link = Object.assign(document.createElement("a"), { href: new URL(`../${page}`, files), textContent: title });
     const line = document.createElement("li");
-    line.append(link, ` (${stage})`);
+    line.append(link, ` (${score === undefined ? stage : `${kind}, likeness ${score.toFixed(2)}`})`);
     return line;
   };
 
-  const show = () => {
-    const text = box.value.trim();
-    const errors = text ? matches(text) : [];
-    found.replaceChildren(...errors.map(item));
-    if (text && !errors.length) found.textContent = "No known error has this message.";
+  const tell = (sentence, pages, state) => {
+    const said = Object.assign(document.createElement("p"), { textContent: sentence });
+    const list = document.createElement("ol");
+    list.append(...pages.map(item));
+    found.replaceChildren(said, ...(pages.length ? [list] : []));
+    found.dataset.state = state;
   };
-  box.addEventListener("input", show);
+
+  const guess = (pages, { near, worth }) => {
+    const errors = pages.filter(({ kind, score }) => kind === "error" && score >= near).slice(0, 3);
+    if (errors.length) return tell("No known error has exactly this message. A guess by its words, the nearest first (1 would be the same words):", errors, "near");
+    const reading = pages.filter(({ kind, score }) => kind !== "error" && score >= worth).slice(0, 3);
+    if (reading.length) return tell("No known error is near. These pages are about the same words:", reading, "reading");
+    return tell("Nothing here is near. The pages below are all the errors that are known here.", [], "nothing");
+  };
+
+  const filter = (text, pages) => {
+    const typed = text.toLowerCase();
+    const kept = rows.filter((row) => !text || row.textContent.toLowerCase().includes(typed) || pages.some((page) => row.querySelector("a").href.endsWith(page)));
+    rows.forEach((row) => { row.hidden = kept.length > 0 && !kept.includes(row); });
+  };
+
+  const show = async () => {
+    const text = box.value.trim();
+    if (!text) {
+      filter("", []);
+      return tell("", [], "");
+    }
+    const errors = certain(text);
+    if (errors.length) {
+      filter(text, errors.map(({ page }) => page));
+      return tell(errors.length > 1 ? "Known, the closest first:" : "Known:", errors, "certain");
+    }
+    const data = await index();
+    if (text !== box.value.trim()) return undefined;
+    const pages = ranked(text, data);
+    filter(text, pages.filter(({ score }) => score >= data.near / 2).map(({ page }) => page));
+    return guess(pages, data);
+  };
+
+  const share = () => {
+    const address = new URL(location.href);
+    const text = box.value.trim();
+    if (text && text.length < 2000) address.searchParams.set("q", text);
+    else address.searchParams.delete("q");
+    history.replaceState(null, "", address);
+  };
+
+  box.addEventListener("input", () => { share(); show(); });
   box.form.addEventListener("submit", (event) => event.preventDefault());
+  box.value = new URLSearchParams(location.search).get("q") ?? box.value;
+  if (location.search) history.replaceState(null, "", location.pathname); // or Sphinx would search for it on this page, and fail
+  addEventListener("load", share);
   show();
 })();

@@ -42,7 +42,7 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="load",
-    message=r"NOT_IMPLEMENTED : Could not find an implementation for \w+\(\d+\)",
+    message=r"NOT_IMPLEMENTED : Could not find an implementation for (?:MatMul|Gemm)\(\d+\)",
     breaks=breaks,
     fixes=(Fix("change the model", widened), Fix("another exporter", to_onnx)),
     threads=("onnx/onnx#7393", "pytorch/pytorch#143643"),

@@ -45,7 +45,7 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="load",
-    message=r"Type Error: Type 'tensor\(int32\)' of input parameter \(.*?\) of operator \(\w+\)",
+    message=r"Type Error: Type 'tensor\(int32\)' of input parameter \(.*?\) of operator \(Gather\w*\)",
     breaks=breaks,
     fixes=(Fix("change the model", widened), Fix("another exporter", to_onnx)),
     threads=(),

@@ -53,7 +53,7 @@ def cond() -> Claim:
 
 ERROR = KnownError(
     stage="silent",
-    message=r"^other values: output\S*\[[\d, ]+\]: \S+ where eager has \S+",
+    message=r"^other values: output\S*\[[\d, ]+\]: \S+ where eager has \S+|TracerWarning: Converting a tensor to a Python boolean",
     check="other values",
     breaks=breaks,
     fixes=(Fix("change the model", where), Fix("change the call", scripted), Fix("another exporter", cond)),
