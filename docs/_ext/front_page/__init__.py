@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def store_parts() -> None:
     """Write what index.md includes: the exports are made again where something that they depend on changed."""
     store_instrument()
-    write(PARTS / "front-buttons.html", rendered("buttons.html", **opened_by(os.environ.get("EXPORTLAB_REPOSITORY", ""))))
+    write(PARTS / "front-buttons.html", rendered("buttons.html", **opened_by(repository())))
     sweep = Sweep.read(STORED)
     write(PARTS / "front-fingerprint.html", rendered("fingerprint.html", **fingerprint.drawn(sweep.runs)))
     write(PARTS / "front-stamp.html", rendered("stamp.html", **fingerprint.stamp(sweep)))
@@ -47,6 +47,12 @@ def store_instrument() -> None:
     seen = instrument.measured()
     write(INSTRUMENT, rendered("instrument.html", files=seen, data=instrument.as_json(seen), code=instrument.code(), start=instrument.ROWS))
     mark_fresh(INSTRUMENT, sources)
+
+
+def repository() -> str:
+    """Return the address of the repository, where pyproject.toml has one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project.get("urls", {}).get("repository", ""))
 
 
 def opened_by(repository: str) -> dict[str, str]:
