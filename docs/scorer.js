@@ -1,20 +1,43 @@
-// How the site's search ranks: as Sphinx does, but the page of an error whose pattern is in the query comes first, and pages of errors come
-// before those that only show a message. Not here: knownErrors, the patterns by page, which are put before it when the site is built.
+// How the site's search ranks: lessons and recipes first, the page of an error before them only where its pattern is in the query.
+// Not here: knownErrors, the patterns by page, which are put before it when the site is built.
 "use strict";
+
+// "quantize" and "quantise" find the same: what is looked for is the beginning that they share.
+var oneSpelling = (term) => term.replace(/^(.{4,}i)[sz](e|ed|es|er|ers|ing|ation|ations)$/i, "$1");
+
+var splitQuery = (query) => query.split(/[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/gu).filter((term) => term).map(oneSpelling);
+
+var firstPages = [
+  [/sg_execution_times$|^(CHANGELOG|CONTRIBUTING)$/, -40],
+  [/^tutorials\/\d/, 30],
+  [/^generated\/gallery\//, 28],
+  [/^generated\/benchmarks\//, 18],
+  [/^docs\/(support|outcomes|doctor|to_onnx)/, 10],
+  [/^generated\/errors\//, -5],
+];
+
+// How much of a query stands in the name of a page.
+var named = (page, query) => {
+  const name = page.split("/").at(-1).toLowerCase().split("_");
+  const terms = splitQuery(query.toLowerCase()).filter((term) => term.length > 2);
+  return terms.filter((term) => name.includes(term)).length / (terms.length || 1);
+};
 
 var Scorer = {
   score: ([page, , , , score]) => {
     const query = new URLSearchParams(window.location.search).get("q") ?? "";
     const pattern = knownErrors[page]?.replaceAll("[^\\n]", ".").replaceAll("\\n", "\\s+"); // a browser makes one line of what is pasted
     const match = pattern ? new RegExp(pattern).exec(query) : null;
-    return score + (page in knownErrors ? 20 : 0) + (match ? 100 + match[0].length : 0);
+    const first = firstPages.find(([pages]) => pages.test(page))?.[1] ?? 0;
+    const course = first > 10 ? 40 * named(page, query) ** 2 : 0;
+    return score + first + course + (match?.[0].length ? 200 + match[0].length : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
-  title: 15,
-  partialTitle: 7,
+  title: 40,
+  partialTitle: 20,
   term: 5,
   partialTerm: 2,
 };

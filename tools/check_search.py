@@ -1,10 +1,11 @@
-"""Pastes the message of each known error into the rendered site, by Chromium, and expects its page first.
+"""Searches the rendered site in Chromium: messages of known errors find their page first, and 42 queries a fit page among the first three.
 
 usage: PYTHONPATH=tutorials check_search.py SITE
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -16,13 +17,20 @@ from urllib.parse import quote
 from browser.chromium import Page, opened
 from browser.hosting import served
 
+sys.path.append(str(Path(__file__).parents[1] / "docs/_ext"))
+from error_box import NAME, judged
+from site_files import STATIC
+
 from exportlab.errors import KnownError, registered
 
 ROOT = Path(__file__).parents[1]
+QUERIES, QUOTES = ROOT / "tests/site/queries.csv", ROOT / "tests/site/quotes.csv"
+RESULTS = "[...document.querySelectorAll('#search-results li > a')].map((found) => found.href)"
 FIRST_RESULT = "(document.querySelector('#search-results li a') ?? {}).href"
 DONE = "document.readyState == 'complete' && document.querySelector('#search-results .search-summary')?.textContent.length > 0"
 PASTED = """(() => {{
   const box = document.getElementById("error-message");
+  delete document.getElementById("error-found").dataset.state;
   box.value = {message};
   box.dispatchEvent(new Event("input"));
   return (document.querySelector("#error-found a") ?? {{}}).href;
@@ -43,6 +51,36 @@ def not_found(page: Page, address: str) -> Iterator[str]:
         found = page.evaluate(FIRST_RESULT)
         if not _is_page_of(found, error):
             yield f"{error.name}: the search for {query!r} finds {found}"
+
+
+def badly_ranked(page: Page, address: str) -> Iterator[str]:
+    """One line for each query of tests/site/queries.csv that finds no page that fits among the first three."""
+    with QUERIES.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows):
+            found = first_pages(page, address, row["query"])
+            if not set(found[:3]) & set(row["pages"].split()):
+                yield f"the search for {row['query']!r} finds {', '.join(found[:3])}"
+
+
+def first_pages(page: Page, address: str, query: str) -> list[str]:
+    """The pages that a search finds, the first first."""
+    page.call("Page.navigate", url=f"{address}search.html?q={quote(query)}")
+    page.wait_for(f"new URLSearchParams(location.search).get('q') == {json.dumps(query)} && {DONE}")
+    return [re.sub(r"\.html.*", "", found.removeprefix(address)) for found in page.evaluate(RESULTS)]
+
+
+def wrong_guesses(page: Page, address: str) -> Iterator[str]:
+    """One line for each of the quotes for which the box's script and its twin in Python find different pages."""
+    index = json.loads((STATIC / NAME).read_text(encoding="utf-8"))
+    page.call("Page.navigate", url=f"{address}docs/errors.html")
+    page.wait_for("document.readyState == 'complete' && document.getElementById('error-message') != null")
+    with QUOTES.open(encoding="utf-8", newline="") as rows:
+        for row in csv.DictReader(rows):
+            page.evaluate(PASTED.format(message=json.dumps(row["message"])))
+            page.wait_for("document.getElementById('error-found').dataset.state")
+            found = page.evaluate("(document.querySelector('#error-found a') ?? {}).href") or ""
+            if judged(row, index) in ("certain", "near") and not set(f"{row['page']} {row['near']}".split()) & {Path(found).stem}:
+                yield f"{row['source']}: the box finds {found}"
 
 
 def _is_page_of(found: str | None, error: KnownError) -> bool:
@@ -72,8 +110,8 @@ def main(site: Path) -> int:
         print("left out: the search of the site needs Chromium (Debian: apt install chromium)")
         return 0
     with served(site) as address, opened(f"{address}docs/errors.html") as page:
-        found = list(not_found(page, address))
-    print("\n".join(found) or f"each of {len(registered())} messages finds its page first")
+        found = [*not_found(page, address), *wrong_guesses(page, address), *badly_ranked(page, address)]
+    print("\n".join(found) or f"each of {len(registered())} messages finds its page first, and each query a page that fits")
     return 1 if found else 0
 
 
