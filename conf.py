@@ -20,6 +20,7 @@ extensions = [
     "own_exporter",
     "known_errors",
     "error_box",
+    "missing_page",
     "support_matrix",
     "operators_table",
     "pictures",
@@ -29,7 +30,7 @@ extensions = [
     "front_page",
     "browser_demo",
 ]
-include_patterns = ["index.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
+include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
 
 html_theme = "pydata_sphinx_theme"
