@@ -9,6 +9,7 @@ from typing import Any
 
 import error_box
 import pytest
+from known_errors import page_of
 
 from exportlab.errors import recognise, registered
 
@@ -17,7 +18,7 @@ QUOTES = list(csv.DictReader(Path(__file__).with_name("quotes.csv").open(encodin
 
 @pytest.fixture(scope="module")
 def index() -> dict[str, Any]:
-    if not all(error_box.page_of(error).with_suffix(".txt").exists() for error in registered()):
+    if not all(page_of(error).with_suffix(".txt").exists() for error in registered()):
         pytest.skip("the messages of the errors are stored by make site, and some are not")
     return error_box.index(error_box.entries())
 
