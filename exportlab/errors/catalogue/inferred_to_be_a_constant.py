@@ -1,7 +1,7 @@
 """Constraints violated: rows was inferred to be a constant, or: your code specialized it to be a constant
 
 A size was asked to move, and `forward` uses it together with a fixed one: a tensor made for the size of the example, a `reshape` with its
-number, a mask of a fixed length. Only one size fits both, so the capture refuses. Older versions of torch say "Not all values of rows are
+number, a mask of a fixed length. A single size fits both, so the capture refuses. Older versions of torch say "Not all values of rows are
 valid because rows was inferred to be a constant (4)" and mean the same.
 """
 

@@ -54,7 +54,7 @@ def device_of_the_input() -> Claim:
 
 
 def on_the_processor() -> Claim:
-    """Move everything to the processor before the export: `model.cpu()` and the example too. The file says nothing about devices."""
+    """Move everything to the processor before the export: `model.cpu()` and the example too. A file does not name devices."""
     return export("dynamo", Shifted("cpu").cpu(), SAMPLES[0], dynamic_shapes=ROWS), Shifted("cpu"), SAMPLES
 
 
