@@ -41,7 +41,7 @@ def installed() -> Claim:
 
 
 def older() -> Claim:
-    """Say `dynamo=False` where you cannot install packages. It traces the model, so read first what a trace loses."""
+    """Say `dynamo=False` where installing packages is not allowed. It traces the model, so read first what a trace loses."""
     return export("torchscript", MODEL, SAMPLES[0], dynamic_shapes=ROWS), MODEL, SAMPLES
 
 
