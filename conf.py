@@ -26,6 +26,7 @@ extensions = [
     "pictures",
     "lesson_thumbnails",
     "outcome_colors",
+    "web_manners",
     "web_runtime",
     "front_page",
     "browser_demo",

@@ -1,0 +1,88 @@
+"""What the web expects of a page: a description, a card for links, an address, images that wait, and no files that nobody reads."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from site_files import ROOT
+from sphinx.application import Sphinx
+
+CARD = "card.png"
+LENGTH = 200  # letters of a description, which search engines cut near 160
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the metadata to each page, and tidy up behind the last."""
+    app.config.html_baseurl = app.config.html_baseurl or address()
+    app.connect("html-page-context", introduce)
+    app.connect("html-page-context", let_images_wait)
+    app.connect("build-finished", tidy)
+    app.add_css_file("tables_and_code.css", priority=850)  # after those of the theme and of sphinx-gallery
+    app.add_js_file("manners.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def address() -> str:
+    """Return where the site will be, with a slash at its end; nothing where pyproject.toml does not say it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    configured = str(project.get("urls", {}).get("documentation", ""))
+    return configured.rstrip("/") + "/" if configured else ""
+
+
+def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Add the description and the card of a page to its head."""
+    title = re.sub(r"<[^>]+>", "", context.get("title", ""))
+    said = {"og:type": "article", "og:site_name": app.config.project, "og:title": html.unescape(title)}
+    if text := first_paragraph(doctree):
+        said["description"] = said["og:description"] = text
+    if app.config.html_baseurl:
+        said["og:url"] = app.config.html_baseurl + pagename + ".html"
+        if any((Path(app.confdir) / folder / CARD).is_file() for folder in app.config.html_static_path):
+            said |= {"og:image": f"{app.config.html_baseurl}_static/{CARD}", "twitter:card": "summary_large_image"}
+    context["metatags"] = context.get("metatags", "") + "".join(tag(name, content) for name, content in said.items())
+
+
+def first_paragraph(doctree: nodes.document | None) -> str:
+    """Return the first sentences of a page's own text, as many as fit into a description."""
+    if doctree is None:
+        return ""
+    own = (p.astext() for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section))
+    text = " ".join(next(own, "").split())
+    return text if len(text) <= LENGTH else text[:LENGTH].rsplit(" ", 1)[0] + " …"
+
+
+def tag(name: str, content: str) -> str:
+    """Return one element of the head."""
+    kind = "property" if name.startswith("og:") else "name"
+    return f'\n<meta {kind}="{name}" content="{html.escape(content)}"/>'
+
+
+def let_images_wait(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load a page's images when they are about to be seen, all but its first."""
+    first, found, rest = context.get("body", "").partition("<img ")
+    waiting = re.sub(r"<img (?![^>]*\bloading=)", '<img loading="lazy" ', rest)
+    if found:
+        context["body"] = first + found + waiting
+
+
+def tidy(app: Sphinx, error: Exception | None) -> None:
+    """Remove what no page reads, and write the list of pages."""
+    if error or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    for path in (*site.rglob("*.map"), *(p for p in site.glob("_sources/**/*.*") if p.suffix != ".ipynb")):
+        path.unlink()  # of the sources, a lesson's notebook is downloaded
+    if app.config.html_baseurl:
+        pages = sorted(app.env.found_docs)
+        (site / "sitemap.xml").write_text(sitemap([f"{app.config.html_baseurl}{page}.html" for page in pages]), encoding="utf-8")
+
+
+def sitemap(addresses: list[str]) -> str:
+    """Return the list of pages as search engines read it."""
+    lines = "".join(f"<url><loc>{html.escape(address)}</loc></url>\n" for address in addresses)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{lines}</urlset>\n'

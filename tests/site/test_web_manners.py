@@ -1,0 +1,67 @@
+"""What the head of a page says of it, and what is left out of the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import web_manners
+from docutils import nodes
+from docutils.core import publish_doctree
+
+BODY = '<img src="a.png"> <img src="b.png"> <img loading="eager" src="c.png">'
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Any:
+    config = SimpleNamespace(project="Lab", html_baseurl="", html_static_path=["."])
+    return SimpleNamespace(config=config, confdir=tmp_path, outdir=tmp_path, builder=SimpleNamespace(format="html"), env=None)
+
+
+def introduced(app: Any, text: str) -> str:
+    context = {"title": "A <em>page</em> &amp; more", "metatags": ""}
+    web_manners.introduce(app, "a/b", "page.html", context, publish_doctree(text, settings_overrides={"doctitle_xform": False}))
+    return context["metatags"]
+
+
+def test_a_page_is_described_by_its_first_paragraph(app: Any) -> None:
+    head = introduced(app, 'T\n=\n\n.. note:: Not this.\n\nOne "quoted"\nparagraph.\n\nTwo.\n\nS\n-\n\nThree.\n')
+    assert '<meta name="description" content="One &quot;quoted&quot; paragraph."/>' in head
+    assert '<meta property="og:title" content="A page &amp; more"/>' in head
+    assert "og:url" not in head, "nothing is said of an address that there is not"
+
+
+def test_a_description_ends_with_a_word() -> None:
+    section = nodes.section("", nodes.paragraph("", "word " * 100))
+    document = SimpleNamespace(findall=lambda kind: section.findall(kind))
+    text = web_manners.first_paragraph(document)  # type: ignore[arg-type]
+    assert len(text) <= web_manners.LENGTH + 2
+    assert text.endswith("word …")
+
+
+def test_an_address_gives_links_a_card_and_a_list_of_pages(app: Any, tmp_path: Path) -> None:
+    app.config.html_baseurl = "https://lab.example/"
+    (tmp_path / web_manners.CARD).touch()
+    head = introduced(app, "T\n=\n\nOne.\n\nS\n-\n\nTwo.\n")
+    assert 'content="https://lab.example/a/b.html"' in head
+    assert 'content="https://lab.example/_static/card.png"' in head
+    app.env = SimpleNamespace(found_docs={"index", "a/b"})
+    web_manners.tidy(app, None)
+    assert "<loc>https://lab.example/a/b.html</loc>" in (tmp_path / "sitemap.xml").read_text()
+
+
+def test_all_images_but_the_first_wait_until_they_are_about_to_be_seen() -> None:
+    context = {"body": BODY}
+    web_manners.let_images_wait(None, "", "", context, None)  # type: ignore[arg-type]
+    assert context["body"] == '<img src="a.png"> <img loading="lazy" src="b.png"> <img loading="eager" src="c.png">'
+
+
+def test_what_no_page_reads_is_removed_and_notebooks_stay(app: Any, tmp_path: Path) -> None:
+    for name in ("_static/a.js.map", "_static/a.js", "_sources/a.md.txt", "_sources/b.ipynb"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    web_manners.tidy(app, None)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert left == {"_static/a.js", "_sources/b.ipynb"}
