@@ -24,7 +24,6 @@ extensions = [
     "support_matrix",
     "operators_table",
     "pictures",
-    "lesson_thumbnails",
     "outcome_colors",
     "web_manners",
     "web_runtime",

@@ -27,7 +27,6 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),
     "browser_demo": ("tutorials/306",),
-    "lesson_thumbnails": ("tutorials/index",),
 }
 RELOAD = """setInterval(async () => {
   const now = await (await fetch("/made.txt", { cache: "no-store" })).text();

@@ -170,3 +170,15 @@ def test_the_paths_say_the_minutes_that_the_lessons_say() -> None:
     assert said
     for lesson, minutes in said:
         assert f"**Time** {minutes} minutes" in " ".join((ROOT / f"tutorials/{lesson}.md").read_text(encoding="utf-8").split()), lesson
+
+
+def test_the_index_of_lessons_has_each_with_its_title_and_minutes() -> None:
+    index = (ROOT / "tutorials/index.md").read_text(encoding="utf-8")
+    said = re.findall(r"::::\{grid-item-card\} (.+)\n:link: (\w+)\n.*\n.*\n.*\n\*\*(\d+)\*\* · (\d+) minutes", index)
+    assert said == [card(path) for path in sorted((ROOT / "tutorials").glob("[0-9]*.md"))]
+
+
+def card(lesson: Path) -> tuple[str, ...]:
+    text = lesson.read_text(encoding="utf-8")
+    number, title = re.search(r"^# (\d+) · (.+)$", text, re.MULTILINE).groups()
+    return title, lesson.stem, number, re.search(r"\*\*Time\*\*\s(\d+) minutes", text)[1]
