@@ -1,9 +1,10 @@
-// How the site's search ranks: lessons and recipes first, the page of an error before them only where its pattern is in the query.
+// How the site's search ranks: lessons and recipes first, the page of an error before them only where its pattern or its title is in the query.
 // Not here: knownErrors, the patterns by page, which are put before it when the site is built.
 "use strict";
 
-// "quantize" and "quantise" find the same: what is looked for is the beginning that they share.
-var oneSpelling = (term) => term.replace(/^(.{4,}i)[sz](e|ed|es|er|ers|ing|ation|ations)$/i, "$1");
+// "quantize" and "quantise" find the same: what is looked for is the beginning that they share. Others stay: the index has stems, and that of
+// "specialized" is shorter than such a beginning.
+var oneSpelling = (term) => term.replace(/^(quanti|optimi)[sz](e|ed|es|er|ers|ing|ation|ations)$/i, "$1");
 
 var splitQuery = (query) => query.split(/[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/gu).filter((term) => term).map(oneSpelling);
 
@@ -23,14 +24,17 @@ var named = (page, query) => {
   return terms.filter((term) => name.includes(term)).length / (terms.length || 1);
 };
 
+var plain = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]+/gu, " ").trim();
+
 var Scorer = {
-  score: ([page, , , , score]) => {
+  score: ([page, title, , , score]) => {
     const query = new URLSearchParams(window.location.search).get("q") ?? "";
     const pattern = knownErrors[page]?.replaceAll("[^\\n]", ".").replaceAll("\\n", "\\s+"); // a browser makes one line of what is pasted
     const match = pattern ? new RegExp(pattern).exec(query) : null;
     const first = firstPages.find(([pages]) => pages.test(page))?.[1] ?? 0;
     const course = first > 10 ? 40 * named(page, query) ** 2 : 0;
-    return score + first + course + (match?.[0].length ? 200 + match[0].length : 0);
+    const titled = page in knownErrors && plain(query) === plain(title) ? 300 : 0;
+    return score + first + course + titled + (match?.[0].length ? 200 + match[0].length : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,

@@ -46,7 +46,8 @@ def _problem(path: Path, link: str, pages: dict[Path, Page]) -> str:
     if not target.exists():
         return "no such file"
     page = pages.get(target / "index.html" if target.is_dir() else target)
-    anchored = parts.fragment and page is not None and not parts.fragment.startswith(":~:")
+    names_nothing = parts.fragment.startswith(":~:") or "=" in parts.fragment  # a text to find, the state of a filter
+    anchored = parts.fragment and page is not None and not names_nothing
     return "no such anchor" if anchored and unquote(parts.fragment) not in page.names else ""
 
 
