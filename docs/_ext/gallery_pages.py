@@ -36,7 +36,7 @@ class ReadingOrder:
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def __call__(self, file: str) -> tuple[int, str]:
+    def __call__(self, file: str | Path) -> tuple[int, str]:
         """Return a key to sort by."""
         name = Path(file).stem
         return (ORDER.index(name) if name in ORDER else len(ORDER)), name

@@ -57,6 +57,20 @@ def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document],
     assert "Another." in read().astext(), "the page is read again when its finding is another"
 
 
+def test_the_index_of_benchmarks_has_the_finding_of_each(tmp_path: Path) -> None:
+    folder = tmp_path / "generated/benchmarks"
+    (folder / "images").mkdir(parents=True)
+    for name in ("index", "memory", "latency"):
+        (folder / f"{name}.rst").write_text(PAGE)
+    (tmp_path / "index.rst").write_text(PAGE)
+    (folder / "images/sphx_glr_latency_001.json").write_text(json.dumps(FINDING))
+    app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", {"extensions": ["findings"]}, status=None, warning=None)
+    app.build()
+    (points,) = app.env.get_doctree("generated/benchmarks/index").findall(nodes.bullet_list)
+    assert points.astext() == "Which is faster? a_b isn’t *slow*."
+    assert [link["refuri"] for link in points.findall(nodes.reference)] == ["latency.html"]
+
+
 def test_a_page_that_compares_says_whose_exporter_to_onnx_is(read: Callable[[], nodes.document], tmp_path: Path) -> None:
     written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
     written.write_text(json.dumps({**FINDING, "others": ["to_onnx: 2x"]}))
