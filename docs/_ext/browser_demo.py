@@ -85,6 +85,7 @@ class DemoFirst(SphinxTransform):
     def apply(self, **options: Any) -> None:
         """Do it, on that page."""
         if self.env.docname == LESSON:
+            self.env.note_dependency(str(FOLDER / "digits.onnx"))  # the page is read again when `make web` has brought the runtime
             opening = next(self.document.findall(nodes.block_quote))
             html = FRAME if FOLDER.is_dir() else ABSENT
             opening.parent.insert(opening.parent.index(opening) + 1, nodes.raw("", html, format="html"))

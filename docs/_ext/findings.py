@@ -62,7 +62,7 @@ class FindingsOfAll(SphinxTransform):
         folder = Path(self.env.srcdir) / "generated/benchmarks"
         pictures = {page.stem: folder / PICTURE.format(name=page.stem) for page in sorted(folder.glob("*.rst"), key=ReadingOrder(""))}
         found = [(name, picture) for name, picture in pictures.items() if picture.with_suffix(".json").exists()]
-        opening = next(self.document.findall(nodes.paragraph))
+        opening = next(p for p in self.document.findall(nodes.paragraph) if isinstance(p.parent, nodes.section))
         opening.parent.insert(opening.parent.index(opening) + 1, nodes.bullet_list("", *(line(name, path) for name, path in found)))
 
 

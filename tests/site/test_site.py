@@ -61,12 +61,13 @@ def test_the_index_of_benchmarks_has_the_finding_of_each(tmp_path: Path) -> None
     folder = tmp_path / "generated/benchmarks"
     (folder / "images").mkdir(parents=True)
     for name in ("index", "memory", "latency"):
-        (folder / f"{name}.rst").write_text(PAGE)
+        (folder / f"{name}.rst").write_text(f":orphan:\n\n{PAGE}")
     (tmp_path / "index.rst").write_text(PAGE)
     (folder / "images/sphx_glr_latency_001.json").write_text(json.dumps(FINDING))
     app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", {"extensions": ["findings"]}, status=None, warning=None)
     app.build()
     (points,) = app.env.get_doctree("generated/benchmarks/index").findall(nodes.bullet_list)
+    assert isinstance(points.parent, nodes.section)
     assert points.astext() == "Which is faster? a_b isn’t *slow*."
     assert [link["refuri"] for link in points.findall(nodes.reference)] == ["latency.html"]
 
