@@ -51,3 +51,15 @@ def the_other_side(model: Doubled) -> Any:
 def test_a_file_that_takes_the_other_side_is_wrong_unless_rounding_decides(tested: Any, is_wrong: bool) -> None:
     model = Doubled(tested)
     assert bool(what_is_wrong(the_other_side(model), model)) is is_wrong
+
+
+class Forgetful(nn.Module):
+    """Adds a large number and takes it away again, which costs most of the digits."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return (x + 1e4) - 1e4
+
+
+@pytest.mark.parametrize(("factor", "is_wrong"), [(1.0, False), (1.0003, False), (1.1, True)], ids=["exact", "as far as eager", "farther"])
+def test_what_eager_has_lost_already_is_no_mistake_of_the_file(factor: float, is_wrong: bool) -> None:
+    assert bool(what_is_wrong(lambda x, y: [x * factor], Forgetful())) is is_wrong
