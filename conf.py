@@ -27,6 +27,7 @@ extensions = [
     "outcome_colors",
     "web_manners",
     "web_runtime",
+    "get_it",
     "front_page",
     "browser_demo",
 ]

@@ -335,7 +335,7 @@ def is_a_tie(model: nn.Module, arguments: Arguments, found: Tensor) -> bool:
 
 
 def is_rounding(model: nn.Module, arguments: Arguments, found: Tensor, wanted: Tensor) -> bool:
-    """Whether what was found is about as far from the answer in float64 as eager itself is: then what it differs by has been lost before."""
+    """Whether what was found is about as far from the answer in float64 as eager itself is: eager had lost those digits already."""
     exact = in_eager(model, (arguments[0].double(), arguments[1].double()))
     if exact is None or exact.shape != wanted.shape or found.shape != wanted.shape:
         return False

@@ -1,0 +1,146 @@
+"""How a reader gets what a page imports: a wheel that the site carries, one line on each page, one in each notebook that it hands out."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from freshness import is_fresh, mark_fresh
+from site_files import ROOT, STATIC, publish_static
+from sphinx.application import Sphinx
+from stale import digest
+
+PACKAGES = ("exportlab", "fx2onnx")
+IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
+FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
+    "tutorials/304_cpp_with_aotinductor": "tutorials/cpp",
+    "tutorials/306_in_the_browser": "tutorials/browser",
+    "tutorials/307_the_same_tomorrow": "docs/data",
+}
+CODE = re.compile(r'<div class="(?:cell docutils|highlight-)')
+THE_SAME_EACH_TIME = "1767225600"  # seconds since 1970, for what a wheel notes of its files
+MARK = "exportlab_get_it"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Build the wheel before the pages are read, and say on each page and in each notebook how to get it."""
+    app.connect("builder-inited", lambda _: store_wheel())
+    app.connect("builder-inited", publish_static)
+    app.connect("html-page-context", add_line)
+    app.connect("build-finished", introduce_notebooks)
+    app.add_js_file("get_it.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def store_wheel() -> Path:
+    """Build the wheel of both packages into generated/static, where anything of them has changed, and return its path."""
+    files = [
+        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*")) if path.is_file() and "__pycache__" not in path.parts
+    ]
+    sources = f"{digest([ROOT / 'pyproject.toml', Path(__file__), *files])}\n"
+    stored = next(STATIC.glob("exportlab-*.whl"), STATIC / "none")
+    if is_fresh(stored, sources):
+        return stored
+    STATIC.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        built = build_wheel(Path(folder))
+        for old in STATIC.glob("exportlab-*.whl*"):
+            old.unlink()
+        draft = shutil.copy(built, STATIC / f"{built.name}.new")
+        stored = Path(draft).replace(STATIC / built.name)
+    mark_fresh(stored, sources)
+    return stored
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build it from a copy, as setuptools would leave folders beside the packages.
+
+    Raises:
+        RuntimeError: pip could not; with the end of what it said.
+    """
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    offline = ("--no-deps", "--no-build-isolation", "--no-index", "-q")
+    command = [sys.executable, "-m", "pip", "wheel", *offline, "-w", str(folder / "out"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"SOURCE_DATE_EPOCH": THE_SAME_EACH_TIME})
+    if done.returncode:
+        raise RuntimeError(f"the wheel of exportlab could not be built: {done.stderr.strip()[-600:]}")
+    return next((folder / "out").glob("*.whl"))
+
+
+def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Say above the first code of a page that imports the package how to get it."""
+    if doctree is None or not any(IMPORTED.search(block.astext()) for block in doctree.findall(nodes.literal_block)):
+        return
+    first = CODE.search(context["body"])
+    if first is None:
+        return
+    wheel = next(STATIC.glob("exportlab-*.whl")).name
+    where = context["pathto"](f"_static/{wheel}", 1)
+    line = from_the_repository(pagename) if pagename in FROM_THE_REPOSITORY else installed(wheel, where, app.config.html_baseurl)
+    context["body"] = context["body"][: first.start()] + line + context["body"][first.start() :]
+
+
+def from_the_repository(pagename: str) -> str:
+    """Return the line of a page that reads what only the repository has."""
+    read = f"<code>{FROM_THE_REPOSITORY[pagename]}</code>"
+    return f'<p class="get-it">To run this page, open it with <code>make lab</code> in the repository: it reads {read}.</p>\n'
+
+
+def installed(wheel: str, where: str, site: str) -> str:
+    """Return the line of a page that runs wherever the package is installed.
+
+    Args:
+        wheel: the name of the file.
+        where: its address, from the page.
+        site: the address of the site, or nothing; without it the page's script puts in where the page was loaded from.
+    """
+    command = html.escape(install_command(f"{site}_static/{wheel}" if site else wheel), quote=False)
+    return (
+        '<p class="get-it">To run this page in an environment of your own (Python 3.11 to 3.13): '
+        f'<code data-wheel="{where}">{command}</code>'
+        f"{'' if site else f', with <a href={chr(34)}{where}{chr(34)} download>this file</a>'}</p>\n"
+    )
+
+
+def install_command(wheel: str) -> str:
+    """Return what installs a wheel, given by address or by name, with all that the pages import."""
+    return f'pip install "exportlab[book] @ {wheel}"' if "://" in wheel else f'pip install "{wheel}[book]"'
+
+
+def introduce_notebooks(app: Sphinx, error: Exception | None) -> None:
+    """Say in each notebook that the site hands out how to get what it imports."""
+    if error or app.builder.format != "html":
+        return
+    site, wheel = Path(app.outdir), next(STATIC.glob("exportlab-*.whl")).name
+    address = f"{app.config.html_baseurl}_static/{wheel}" if app.config.html_baseurl else wheel
+    for path in (*site.glob("_sources/tutorials/*.ipynb"), *site.glob("_downloads/*/*.ipynb")):
+        if f"tutorials/{path.stem}" not in FROM_THE_REPOSITORY:
+            introduce(path, address)
+
+
+def introduce(path: Path, wheel: str) -> None:
+    """Put a cell with the line after the first cell of a notebook that imports the package; one that has it keeps it."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    if not any(IMPORTED.search("".join(cell["source"])) for cell in notebook["cells"] if cell["cell_type"] == "code"):
+        return
+    beside = "" if "://" in wheel else f" (the file {wheel} is on the site, linked from the page of this notebook)"
+    text = f"To run this in an environment of your own, Python 3.11 to 3.13: `{install_command(wheel)}`{beside}."
+    cell = {"cell_type": "markdown", "id": "get-it", "metadata": {MARK: True}, "source": [text]}
+    if notebook["nbformat_minor"] < 5:
+        del cell["id"]
+    others = [other for other in notebook["cells"] if not other["metadata"].get(MARK)]
+    notebook["cells"] = [*others[:1], cell, *others[1:]]
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(path)

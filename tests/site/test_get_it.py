@@ -1,0 +1,88 @@
+"""The line that says how to get what a page imports, on pages and in the notebooks that the site hands out, and what it installs."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from zipfile import ZipFile
+
+import get_it
+import pytest
+from docutils.core import publish_doctree
+from site_files import ROOT
+
+WHEEL = "exportlab-0.1.0-py3-none-any.whl"
+CODE = "T\n=\n\n::\n\n    from exportlab import verify\n"
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(get_it, "STATIC", tmp_path)
+    (tmp_path / WHEEL).touch()
+    return SimpleNamespace(config=SimpleNamespace(html_baseurl=""), outdir=tmp_path, builder=SimpleNamespace(format="html"))
+
+
+def page(app: Any, text: str, pagename: str = "generated/gallery/cond") -> str:
+    context = {"body": '<p>Words.</p><div class="highlight-default">code</div>', "pathto": lambda path, _: f"../{path}"}
+    get_it.add_line(app, pagename, "page.html", context, publish_doctree(text))
+    return str(context["body"])
+
+
+def test_a_page_that_imports_the_package_says_how_to_get_it(app: Any) -> None:
+    body = page(app, CODE)
+    assert body.index("pip install") < body.index("highlight")
+    assert f'<code data-wheel="../_static/{WHEEL}">pip install "{WHEEL}[book]"</code>' in body
+
+
+def test_a_page_that_does_not_import_it_says_nothing(app: Any) -> None:
+    assert "get-it" not in page(app, "T\n=\n\n::\n\n    import torch  # not exportlab\n")
+
+
+def test_the_address_of_the_site_is_used_where_there_is_one(app: Any) -> None:
+    app.config.html_baseurl = "https://lab.example/"
+    assert f'pip install "exportlab[book] @ https://lab.example/_static/{WHEEL}"' in page(app, CODE)
+
+
+def test_a_lesson_that_reads_the_repository_says_that(app: Any) -> None:
+    body = page(app, CODE, "tutorials/306_in_the_browser")
+    assert "make lab" in body
+    assert "pip install" not in body
+
+
+@pytest.mark.parametrize("lesson", get_it.FROM_THE_REPOSITORY)
+def test_what_such_a_lesson_reads_is_there(lesson: str) -> None:
+    assert (ROOT / f"{lesson}.md").is_file()
+    assert (ROOT / get_it.FROM_THE_REPOSITORY[lesson]).is_dir()
+
+
+def test_a_notebook_says_it_once(app: Any) -> None:
+    notebook = app.outdir / "_downloads/1/a.ipynb"
+    notebook.parent.mkdir(parents=True)
+    cells = [{"cell_type": kind, "metadata": {}, "source": [text]} for kind, text in (("markdown", "# T"), ("code", "import fx2onnx"))]
+    notebook.write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 4}))
+    for _ in range(2):
+        get_it.introduce_notebooks(app, None)
+    first, said, code = json.loads(notebook.read_text())["cells"]
+    assert (first["source"], code["source"]) == (["# T"], ["import fx2onnx"])
+    assert f'`pip install "{WHEEL}[book]"`' in said["source"][0]
+
+
+def test_a_book_has_the_versions_that_it_was_tested_with() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    tested = re.findall(r"^[\w-]+==\S+", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert set(extras["book"]) <= set(tested)
+    names = {requirement.partition("==")[0] for requirement in extras["book"]}
+    assert {*extras["lab"]} - {"pygments"} <= names, "jinja2 and jupyterlab bring pygments"
+
+
+def test_the_wheel_has_what_the_packages_read(tmp_path: Path) -> None:
+    names = ZipFile(get_it.build_wheel(tmp_path)).namelist()
+    assert {"exportlab/__init__.py", "fx2onnx/build/cpu_kernels.txt", "exportlab/doctor/report.html.j2"} <= set(names)
+    data = {
+        p.relative_to(ROOT).as_posix() for p in (ROOT / "exportlab").rglob("*") if p.suffix in {".j2", ".html", ".css", ".js", ".typed"}
+    }
+    assert data <= set(names)
