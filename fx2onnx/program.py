@@ -18,6 +18,7 @@ from .arguments import check_ends, check_fed, check_state
 from .errors import UnsupportedArgument
 from .saving import save_whole
 
+PROTOBUF_LIMIT = 2**31 - 1  # bytes of one message
 EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
 
 
@@ -118,7 +119,10 @@ class Program(torch.onnx.ONNXProgram):
 
         Raises:
             OSError: the folder does not exist or cannot be written, or what stands there must not be replaced; nothing is left behind.
+            UnsupportedArgument: a single file was asked for, and the weights do not fit into one.
         """
+        if external_data is False and include_initializers:
+            _check_fits_into_one_file(self._bytes())
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
         with self._with_weights(include_initializers, keep_initializers_as_inputs):
             save_whole(self.model, destination, beside and include_initializers)
@@ -148,6 +152,15 @@ class Program(torch.onnx.ONNXProgram):
 
     def _bytes(self) -> int:
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
+
+
+def _check_fits_into_one_file(weights: int) -> None:
+    """Raise `UnsupportedArgument` where these bytes are more than a protobuf message holds."""
+    if weights > PROTOBUF_LIMIT:
+        raise UnsupportedArgument(
+            f"the weights take {weights / 1e9:.2f} GB, and one .onnx file is one protobuf message, which ends at 2 GiB: "
+            "leave external_data out, or pass external_data=True, and they are written to a second file beside it"
+        )
 
 
 def _check_fits(name: str, value: torch.Tensor, held: Mapping[str, ir.Value]) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from exportlab import to_onnx
+from fx2onnx.errors import UnsupportedArgument
 
 X = torch.randn(4, 3)
 
@@ -34,3 +35,22 @@ def test_a_save_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="no space left"):
         program.save(tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
+
+
+class TableOfMoreThanOneFile(nn.Module):
+    """Looks rows up in a table of more than 2 GiB, of which one row is in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.zeros(1, 513).expand(2**20, 513)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.table[ids]
+
+
+def test_one_file_above_the_limit_of_protobuf_is_refused_before_it_is_written(tmp_path: Path) -> None:
+    program = to_onnx(TableOfMoreThanOneFile(), (torch.arange(3),))
+    with pytest.raises(UnsupportedArgument, match=r"2\.15 GB.*2 GiB.*second file"):
+        program.save(tmp_path / "model.onnx", external_data=False)
+    assert list(tmp_path.iterdir()) == []
+    program.save(tmp_path / "model.onnx", external_data=False, include_initializers=False)
