@@ -30,6 +30,7 @@ extensions = [
     "get_it",
     "front_page",
     "browser_demo",
+    "page_demos",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]

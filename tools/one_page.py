@@ -27,6 +27,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),
     "browser_demo": ("tutorials/306",),
+    "page_demos": ("gallery/torch_onnx/cond", "tutorials/302"),
 }
 RELOAD = """setInterval(async () => {
   const now = await (await fetch("/made.txt", { cache: "no-store" })).text();

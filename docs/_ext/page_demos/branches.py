@@ -1,0 +1,79 @@
+"""The recipe's model with two branches and two files of it: what each answers, and which branch ran, at every place of the slider."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy
+import onnx_ir as ir
+import onnxruntime
+import torch
+from site_files import ROOT
+
+RECIPE = ROOT / "gallery/torch_onnx/cond.py"
+REST = (1.0, -2.0, 1.0)  # of the row: they sum to zero, so the value of the slider decides
+VALUES = [step / 4 for step in range(-8, 9)]
+NAMES = {"to_onnx": "to_onnx", "torchscript": "torch.onnx.export(dynamo=False)"}
+
+
+def models() -> tuple[torch.nn.Module, dict[str, ir.Model]]:
+    """Return the model and its files, as the cells of the recipe make them, to its export by `to_onnx`."""
+    before, export, rest = RECIPE.read_text(encoding="utf-8").partition("\nprogram = to_onnx(")
+    code = before + export + rest.partition("\n# %%")[0]
+    seen: dict[str, Any] = {"__name__": "recipe"}
+    exec(compile(code, str(RECIPE), "exec"), seen)
+    return seen["model"], {"to_onnx": seen["program"].model, "torchscript": seen["compared"]["torchscript"].artifact.model}
+
+
+def row(value: float) -> torch.Tensor:
+    """Return the input at a place of the slider."""
+    return torch.tensor([[value, *REST]])
+
+
+def with_its_test(model: ir.Model) -> tuple[bytes, list[list[str]]]:
+    """Return a file that also returns the value its `If` asks for, where it has one, and the operators of each branch."""
+    branches: list[list[str]] = []
+    for node in model.graph:
+        if node.op_type == "If":
+            branches = [[inner.op_type for inner in node.attributes[name].as_graph()] for name in ("then_branch", "else_branch")]
+            model.graph.outputs.append(node.inputs[0])
+    return ir.to_proto(model).SerializeToString(), branches or [[node.op_type for node in model.graph]]
+
+
+def answered(file: bytes) -> list[dict[str, Any]]:
+    """Return what ONNX Runtime answers at each value, and which branch it took: 0 the first, 1 the second."""
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    name, found = session.get_inputs()[0].name, []
+    for value in VALUES:
+        numbers, *test = session.run(None, {name: row(value).numpy()})
+        found.append({"numbers": rounded(numbers), "branch": int(not test[0]) if test else 0})
+    return found
+
+
+def rounded(numbers: numpy.ndarray) -> list[float]:
+    """Return one row as the page shows it."""
+    return [round(float(number), 4) for number in numbers.flatten()]
+
+
+def measured() -> dict[str, Any]:
+    """Return what the page reads: files, their answers and eager's.
+
+    Raises:
+        ValueError: the files are not what the page says of them: one right everywhere, one wrong below zero.
+    """
+    model, files = models()
+    with torch.inference_mode():
+        eager = [rounded(model(row(value)).numpy()) for value in VALUES]
+    seen = [of_file(name, files[name]) for name in NAMES]
+    for one, wanted in zip(seen, ([True] * len(VALUES), [value > 0 for value in VALUES]), strict=True):
+        right = [numpy.allclose(a["numbers"], e, atol=2e-4) for a, e in zip(one["answers"], eager, strict=True)]
+        if right != wanted:
+            raise ValueError(f"the demo of two branches says otherwise of {one['name']}: it is right at {right}")
+    return {"values": VALUES, "rest": REST, "eager": eager, "files": seen}
+
+
+def of_file(name: str, model: ir.Model) -> dict[str, Any]:
+    """Return one file's part of it."""
+    file, branches = with_its_test(model)
+    return {"name": NAMES[name], "file": base64.b64encode(file).decode(), "branches": branches, "answers": answered(file)}

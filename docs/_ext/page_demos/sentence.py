@@ -1,0 +1,147 @@
+"""A language model of characters that has read the Zen of Python: trained, exported with its cache, and its completions by eager."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import math
+from typing import Any
+
+import onnx_ir as ir
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from exportlab import to_onnx, verify
+
+LAYERS, HEADS, HEAD = 2, 4, 12
+WIDTH = HEADS * HEAD
+WINDOW, BATCH, STEPS = 64, 8, 400  # of the training
+LENGTH = 48  # characters of a completion
+LEAD = 0.05  # by which each chosen character is ahead of the next one, at the least: rounding does not decide
+STARTS = ("Explicit is ", "Errors should ", "Namespaces ", "Now is better ")
+
+Pair = tuple[torch.Tensor, torch.Tensor]
+
+
+class Attention(nn.Module):
+    """Attention whose keys and values of before come in, and go out longer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.into, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor, past: Pair) -> tuple[torch.Tensor, Pair]:
+        """Return what each new place takes from all before it, and the longer cache."""
+        query, key, value = self.into(x).unflatten(2, (3, HEADS, HEAD)).permute(2, 0, 3, 1, 4)
+        key, value = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
+        weights = (query @ key.transpose(2, 3) / math.sqrt(HEAD) + bias).softmax(-1)
+        return self.out((weights @ value).transpose(1, 2).flatten(2)), (key, value)
+
+
+class Block(nn.Module):
+    """One layer of the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.before, self.behind = Attention(), nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.mixed = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def forward(self, x: torch.Tensor, bias: torch.Tensor, past: Pair) -> tuple[torch.Tensor, Pair]:
+        """Return the new places, and the longer cache."""
+        taken, present = self.attention(self.before(x), bias, past)
+        x = x + taken
+        return x + self.mixed(self.behind(x)), present
+
+
+class Writer(nn.Module):
+    """Characters and a cache in, scores of the next character and the longer cache out."""
+
+    def __init__(self, letters: int) -> None:
+        super().__init__()
+        self.letter, self.blocks = nn.Embedding(letters, WIDTH), nn.ModuleList(Block() for _ in range(LAYERS))
+        self.scores = nn.Linear(WIDTH, letters)
+        self.register_buffer("slope", 2.0 ** -torch.arange(1, 2 * HEADS, 2)[:, None, None])
+
+    def forward(self, ids: torch.Tensor, past: list[Pair]) -> tuple[torch.Tensor, list[Pair]]:
+        """Return scores of shape (batch, new, letters), and a pair of keys and values a layer."""
+        read, new = past[0][0].shape[2], ids.shape[1]
+        distance = torch.arange(read, read + new)[:, None] - torch.arange(read + new)[None]
+        bias = torch.where(distance < 0, -1e9, -self.slope * distance)
+        x, present = self.letter(ids), []
+        for block, before in zip(self.blocks, past, strict=True):
+            x, longer = block(x, bias, before)
+            present.append(longer)
+        return self.scores(x), present
+
+
+def zen() -> str:
+    """Return the text that Python prints at `import this`."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        import this
+    return codecs.decode(this.s, "rot13")
+
+
+def empty(batch: int) -> list[Pair]:
+    """Return the cache of a text of which nothing is read yet."""
+    return [(torch.zeros(batch, HEADS, 0, HEAD), torch.zeros(batch, HEADS, 0, HEAD)) for _ in range(LAYERS)]
+
+
+def trained(text: str, letters: str) -> Writer:
+    """Return a model that knows the text by heart, or nearly."""
+    torch.manual_seed(0)
+    model, ids = Writer(len(letters)), torch.tensor([letters.index(letter) for letter in text])
+    optimiser = torch.optim.AdamW(model.parameters(), lr=4e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=STEPS)
+    for _ in range(STEPS):
+        starts = torch.randint(len(ids) - WINDOW, (BATCH,))
+        windows = ids[starts[:, None] + torch.arange(WINDOW + 1)]
+        loss = F.cross_entropy(model(windows[:, :-1], empty(BATCH))[0].flatten(0, 1), windows[:, 1:].flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    return model.eval()
+
+
+@torch.inference_mode()
+def completed(model: Writer, letters: str, start: str) -> str:
+    """Return the characters that eager writes after a start, without a cache: it reads the whole text again for each.
+
+    Raises:
+        ValueError: two characters scored almost the same, so that rounding would decide.
+    """
+    text = start
+    for _ in range(LENGTH):
+        scores = model(torch.tensor([[letters.index(letter) for letter in text]]), empty(1))[0][0, -1]
+        (first, second), (best, _) = scores.topk(2)
+        if first - second < LEAD:
+            raise ValueError(f"the model of the demo wavers after {text!r}: {first - second:.3f}; train it longer")
+        text += letters[best]
+    return text.removeprefix(start)
+
+
+def exported(model: Writer, letters: str) -> bytes:
+    """Return the file: its cache comes in and goes out, and the lengths of both move."""
+
+    def call(past: int, new: int) -> tuple[torch.Tensor, list[Pair]]:
+        pairs = [(torch.randn(1, HEADS, past, HEAD), torch.randn(1, HEADS, past, HEAD)) for _ in range(LAYERS)]
+        return torch.randint(len(letters), (1, new)), pairs
+
+    cache = [f"{layer}.{kind}" for layer in range(LAYERS) for kind in ("key", "value")]
+    names: dict[str, Any] = {"input_names": ["ids", *(f"past.{n}" for n in cache)]}
+    names["output_names"] = ["scores", *(f"present.{n}" for n in cache)]
+    program = to_onnx(model, call(5, 3), dynamic_shapes=({1: "new"}, [({2: "past"}, {2: "past"})] * LAYERS), **names)
+    verify(program, model, [call(5, 3), call(0, 7), call(20, 1)]).check()
+    return ir.to_proto(program.model).SerializeToString()
+
+
+def measured() -> tuple[bytes, dict[str, Any]]:
+    """Return the file, and what the page reads beside it."""
+    text = zen()
+    letters = "".join(sorted(set(text)))
+    model = trained(text, letters)
+    answers = {start: completed(model, letters, start) for start in STARTS}
+    sizes = {"layers": LAYERS, "heads": HEADS, "head": HEAD, "length": LENGTH}
+    return exported(model, letters), {"letters": letters, "answers": answers, **sizes}

@@ -1,0 +1,83 @@
+"""The demos in pages: what is stored for them is what eager and the files answered. tools/check_demos.py uses them in a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy
+import page_demos
+import pytest
+import torch
+from page_demos import branches, sentence
+
+from exportlab import to_onnx
+
+ROOT = Path(__file__).parents[2]
+
+
+class Gate(torch.nn.Module):
+    """A model with a branch for each sign of the sum."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Return x, float32 of (1, 4), by the one or by the other."""
+        return x.relu() if x.sum() > 0 else x.tanh()
+
+
+@pytest.fixture(scope="module")
+def gate() -> Any:
+    return to_onnx(Gate().eval(), (branches.row(1.0),)).model
+
+
+@pytest.fixture(scope="module")
+def writer() -> sentence.Writer:
+    torch.manual_seed(0)
+    return sentence.Writer(5).eval()
+
+
+def test_each_demo_has_a_page_and_a_template() -> None:
+    for page, name in page_demos.DEMOS.items():
+        assert [path for folder in ("gallery", "tutorials") for path in (ROOT / folder).rglob(f"{page}.*")]
+        assert (page_demos.HERE / f"templates/{name}.html").is_file()
+        assert (ROOT / f"docs/_static/demo_{name}.js").is_file()
+
+
+def test_a_file_says_which_branch_it_took(gate: Any) -> None:
+    file, operators = branches.with_its_test(gate)
+    assert [names[-1] for names in operators] == ["Relu", "Tanh"]
+    answers = branches.answered(file)
+    for value, answer in zip(branches.VALUES, answers, strict=True):
+        assert answer["branch"] == (0 if value > 0 else 1)
+        assert numpy.allclose(answer["numbers"], Gate()(branches.row(value)), atol=1e-4)
+
+
+def test_files_that_are_not_what_the_page_says_are_refused(gate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "models", lambda: (Gate(), {"to_onnx": gate, "torchscript": gate}))
+    with pytest.raises(ValueError, match=r"says otherwise of torch.onnx.export\(dynamo=False\)"):
+        branches.measured()
+
+
+def test_the_cache_saves_reading_and_changes_nothing(writer: sentence.Writer) -> None:
+    ids = torch.tensor([[0, 3, 1, 4, 2]])
+    whole, _ = writer(ids, sentence.empty(1))
+    first, cache = writer(ids[:, :3], sentence.empty(1))
+    second, _ = writer(ids[:, 3:], cache)
+    assert torch.allclose(torch.cat([first, second], 1), whole, atol=1e-5)
+
+
+def test_a_model_that_wavers_is_refused(writer: sentence.Writer) -> None:
+    with torch.no_grad():
+        writer.scores.weight.zero_()
+        writer.scores.bias.zero_()
+    with pytest.raises(ValueError, match="wavers after 'ab'"):
+        sentence.completed(writer, "abcde", "ab")
+
+
+def test_a_page_holds_the_stored_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_demos, "STORED", tmp_path)
+    stored = {"letters": "ab", "answers": {"a <": "b</script>"}, "layers": 2, "heads": 1, "head": 1, "length": 1}
+    (tmp_path / "sentence.json").write_text(json.dumps(stored))
+    page = page_demos.rendered("sentence")
+    assert "b&lt;/script&gt;" in page
+    assert page.count("</script>") == 1, "an answer does not end the element that holds it"
