@@ -31,6 +31,7 @@ extensions = [
     "front_page",
     "browser_demo",
     "page_demos",
+    "api_pages",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
@@ -70,6 +71,7 @@ myst_heading_anchors = 3
 copybutton_exclude = ".linenos, .gp, .go"
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # as they are written, and not as objects print
 
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery", "benchmarks"],

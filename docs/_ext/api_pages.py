@@ -1,0 +1,49 @@
+"""What autodoc leaves undone for the page of the API: links to the source, and parameters in the order of the signature."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from front_page import repository
+from site_files import ROOT
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+AFTER_AUTODOC = 900  # a priority; autodoc has added the types by then
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Link to the repository, where it has an address, else to copies of the source in the site."""
+    app.setup_extension("sphinx.ext.linkcode" if repository() else "sphinx.ext.viewcode")
+    app.config.linkcode_resolve = address_of
+    app.connect("object-description-transform", sort_parameters, priority=AFTER_AUTODOC)
+    return {"parallel_read_safe": True}
+
+
+def address_of(domain: str, found: dict[str, str]) -> str | None:
+    """Return where an object is in the repository: its file and its first line; nothing where it has no source."""
+    thing: object = sys.modules.get(found["module"])
+    for part in found["fullname"].split("."):
+        thing = getattr(thing, part, None)
+    try:
+        file = Path(inspect.getsourcefile(inspect.unwrap(thing)) or "")  # type: ignore[arg-type]
+        _, line = inspect.getsourcelines(thing)  # type: ignore[arg-type]
+    except TypeError:  # an attribute
+        return None
+    return f"{repository().rstrip('/')}/blob/main/{file.relative_to(ROOT).as_posix()}#L{line}" if file.is_relative_to(ROOT) else None
+
+
+def sort_parameters(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
+    """Put the described parameters into the order of the signature: autodoc adds those at the end that the docstring leaves out."""
+    order = [name.astext() for each in content.parent.findall(addnodes.desc_parameter) for name in each.findall(addnodes.desc_sig_name)]
+    for fields in content.findall(nodes.field_list):
+        fields.children.sort(key=lambda field: place_of(field, order))
+
+
+def place_of(field: nodes.Node, order: list[str]) -> int:
+    """Return where a field belongs: a parameter at its place in the signature, anything else behind them."""
+    what, _, name = field.children[0].astext().partition(" ")
+    return order.index(name.lstrip("*")) if what in ("param", "type") and name.lstrip("*") in order else len(order)
