@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from traceback import FrameSummary
 from typing import Any
@@ -23,9 +22,8 @@ from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
-from .sizes_to_try import PROBES, is_false, sizes_near
+from .sizes_to_try import PROBES, DimOf, SizeOf, among, is_false, sizes_to_try
 
-FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
     *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
@@ -62,8 +60,6 @@ class OpenTest:
 
 Captured = nn.Module | torch.export.ExportedProgram
 DimSize = tuple[DynamicDim, Size]
-DimOf = dict[sympy.Symbol, DynamicDim]
-SizeOf = dict[sympy.Symbol, int]
 
 
 def in_quotes(names: Iterable[str]) -> str:
@@ -242,7 +238,7 @@ def open_tests(
         if not (own or (found.line and len(dims) == 1)):
             continue
         sizes_of_region = (
-            sizes for sizes in _sizes_to_try(dims, test) if not any(is_false(one, *at) for one in within for at in sizes.items())
+            sizes for sizes in sizes_to_try(dims, test) if not any(is_false(one, *at) for one in within for at in sizes.items())
         )
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
             yield found
@@ -267,16 +263,6 @@ def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
     """Return whether two tests, `n >= 3` and `n < 4`, leave one size to a symbol that nobody took for a number."""
     equal = (guard.expr for guard in environment.guards if isinstance(guard.expr, sympy.Eq))
     return bool(environment.replace(symbol).is_number) and not any(symbol in test.free_symbols for test in equal)
-
-
-def _sizes_to_try(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
-    """Yield sizes to try a test at, as many as there is time for."""
-    probes = (*PROBES, *sizes_near(test)) if len(dims) == 1 else FEW_PROBES
-    each = ([n for n in probes if dim.least <= n <= (dim.most or n)] for dim in dims.values())
-    yield from (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
-    if len(dims) > 1:
-        alike = (n for n in sizes_near(test) if all(dim.least <= n <= (dim.most or n) for dim in dims.values()))
-        yield from (dict.fromkeys(dims, n) for n in alike)
 
 
 def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str | None:
@@ -319,7 +305,7 @@ def _calls(program: torch.export.ExportedProgram, targets: Sequence[torch._ops.O
 
 def _probes(dim: DynamicDim, symbols: Iterable[sympy.Symbol], least: int = 1) -> Iterator[SizeOf]:
     """Return sizes of this axis to try, for all of these symbols alike."""
-    return (dict.fromkeys(symbols, n) for n in PROBES if max(dim.least, least) <= n <= (dim.most or n))
+    return (dict.fromkeys(symbols, n) for n in among(dim, PROBES) if n >= least)
 
 
 def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: int) -> bool:

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from itertools import product
 from math import isqrt
 
 import sympy
 
+from .dims import DynamicDim
+
+DimOf = dict[sympy.Symbol, DynamicDim]
+SizeOf = dict[sympy.Symbol, int]
+
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
+FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 
 
-def sizes_near(test: sympy.Basic) -> list[int]:
+def sizes_to_try(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
+    """Yield sizes to try a test at, as many as there is time for."""
+    probes = (*PROBES, *sizes_near(test, besides=PROBES)) if len(dims) == 1 else FEW_PROBES
+    each = (among(dim, probes) for dim in dims.values())
+    yield from (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
+    if len(dims) > 1:
+        alike = (n for n in sizes_near(test) if all(dim.least <= n <= (dim.most or n) for dim in dims.values()))
+        yield from (dict.fromkeys(dims, n) for n in alike)
+        yield from (sizes for symbol in dims for sizes in _where_one_changes_it(symbol, dims, test))
+
+
+def _where_one_changes_it(symbol: sympy.Symbol, dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
+    """Yield the sizes of one axis near which a test may change while the others are at one of a few sizes."""
+    for size in FEW_PROBES:
+        others = {other: max(dim.least, min(size, dim.most or size)) for other, dim in dims.items() if other != symbol}
+        yield from ({symbol: n, **others} for n in among(dims[symbol], sizes_near(test.subs(others))))
+
+
+def among(dim: DynamicDim, sizes: Iterable[int]) -> list[int]:
+    """Return those of the sizes that an axis may have."""
+    return [n for n in sizes if dim.least <= n <= (dim.most or n)]
+
+
+def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
     """Return sizes at which a test may change by the numbers in it: near each of them, their products, quotients and roots.
 
-    Where it holds a line in one size against a number, all at which it changes are among them.
+    Where it holds a line in one size against a number, all at which it changes are among them; `besides` are tried anyway.
     """
     numbers = {abs(int(n)) for n in test.atoms(sympy.Integer)} - {0}
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
     near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(crossings(test)) for more in (-1, 0, 1)}
-    return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in PROBES)
+    return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in besides)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from exportlab import to_onnx, verify
-from fx2onnx.errors import CaptureError, FrozenDimension
+from fx2onnx.errors import CaptureError, FrozenDimension, ToOnnxError
 
 X = torch.randn(4, 3)
 BOTH = ({0: "batch"}, {0: "batch"})
@@ -144,6 +144,27 @@ def test_a_test_that_compares_axes_is_seen(function: Callable[..., Any], said: s
     with pytest.raises(FrozenDimension, match=f'"batch" and "other" were asked to be dynamic but only {said} is exported: .* {HERE}'):
         to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}))
     to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}), accept_ranges=("batch", "other"))
+
+
+@pytest.mark.parametrize(
+    "tested",
+    [
+        lambda x, y: x.shape[0] == y.shape[0] + 7,
+        lambda x, y: x.shape[0] * y.shape[0] == 30,
+        lambda x, y: x.shape[0] + 2 * y.shape[0] == 50,
+        lambda x, y: x[: y.shape[0]].shape[0] == 4,
+        lambda x, y: x[: y.shape[0]].shape[0] in (7, 28),
+        lambda x, y: torch.cat([x, y]).shape[0] == 40,
+    ],
+    ids=["a difference", "a product", "a sum", "the smaller", "the smaller, one of two", "rows of both"],
+)
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_test_of_two_axes_that_holds_at_few_sizes_is_seen(tested: Callable[..., bool], capture: str) -> None:
+    module = Two(lambda x, y: -x if tested(x, y) else x)
+    with pytest.raises(
+        ToOnnxError, match=f"were asked to be dynamic but only .* is exported: .* {HERE}|what it calls depends on its sizes"
+    ):
+        to_onnx(module, (torch.rand(5, 4), torch.rand(9, 4)), dynamic_shapes=({0: "batch"}, {0: "other"}), capture=capture)
 
 
 def test_an_axis_that_is_twice_another_by_request_may_be() -> None:
