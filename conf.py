@@ -32,6 +32,7 @@ extensions = [
     "browser_demo",
     "page_demos",
     "api_pages",
+    "webp_images",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
