@@ -69,8 +69,8 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 	@build/previous/bin/python -m exportlab.cli sweep --all --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
 	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
 
-web:  ## fetch ONNX Runtime for browsers, which lesson 306 puts on a page (needs npm, and the network)
-	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0
+web:  ## fetch ONNX Runtime for browsers, which runs models in pages, and axe-core, which checks pages (needs npm, and the network)
+	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0 axe-core@4.14.1
 
 lint: $(READY)  ## check the style, which layer imports which, and the types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy
