@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import show
+    from .bench import bench
     from .cases import Sample, case
     from .doctor import doctor
     from .exporters import export
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
     from .verification.verify import verify
 
 __all__ = [
-    "Sample", "VerificationError", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
+    "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
     "to_onnx", "verify",
 ]  # fmt: skip
 
 _HOMES = {
-    "Sample": "cases", "VerificationError": "verification.report", "case": "cases", "compare": "verification.comparison",
+    "Sample": "cases", "VerificationError": "verification.report", "bench": "bench", "case": "cases", "compare": "verification.comparison",
     "doctor": "doctor", "expect_failure": "messages", "export": "exporters", "quiet": "messages", "require": "programs", "tensor": "specs",
     "to_onnx": "exporters.to_onnx", "verify": "verification.verify",
 }  # fmt: skip
 
 
 class _Package(ModuleType):
-    """This module: `doctor` is the function, though importing a package of that name sets it to the package."""
+    """This module: `doctor` and `bench` are the functions, though importing a package of that name sets them to the package."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value.doctor if name == "doctor" and isinstance(value, ModuleType) else value)
+        super().__setattr__(name, getattr(value, name) if name in ("doctor", "bench") and isinstance(value, ModuleType) else value)
 
 
 def __getattr__(name: str) -> Any:

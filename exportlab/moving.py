@@ -166,7 +166,7 @@ def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Mo
     for sizes in (_added_up(sizes, moving) for sizes in wanted):
         if sizes not in known:
             known.append(sizes)
-            made.append((", ".join(f"{name} {size}" for name, size in sizes.items()), _resized(module, samples, moving, sizes)))
+            made.append((", ".join(f"{name} {size}" for name, size in sizes.items()), resized(module, samples, moving, sizes)))
     return made
 
 
@@ -175,7 +175,7 @@ def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, i
     return {**sizes, **sums}
 
 
-def _resized(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
+def resized(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
     """The largest sample cut to these sizes, so that tokens, masks and positions stay of a kind; where it is too short, it begins again."""
     largest = max(samples, key=lambda sample: sum(leaf.numel() for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)))
     leaves = pytree.tree_leaves(arguments_of(module, largest))

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from ..defaults import DOCTOR_GIB, DOCTOR_SECONDS, DOCTORS, EXPORTERS, MODES, TASK_BYTES, TASK_SECONDS, TASK_THREADS, GiB
+from ..defaults import (
+    BENCH_SECONDS,
+    BENCHED,
+    DOCTOR_GIB,
+    DOCTOR_SECONDS,
+    DOCTORS,
+    EXPORTERS,
+    MODES,
+    TASK_BYTES,
+    TASK_SECONDS,
+    TASK_THREADS,
+    GiB,
+)
 from ..entry_points import BrokenEntryPoint
 from ..messages import quiet
 from ..plain import one_line, plain
@@ -135,6 +147,30 @@ def run_doctor(
     from .examining import diagnose
 
     sys.exit(diagnose(target, output, save, limit, memory, listed(exporters), train))
+
+
+@app.command("bench")
+def run_bench(
+    target: Target,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where all goes; bench-NAME by default.")] = None,
+    batches: Annotated[str, typer.Option(metavar="1,8,64", help="Sizes of the dimension `batch`; else the samples as they are.")] = "",
+    sizes: Annotated[list[str] | None, typer.Option(metavar="seq=16,128", help="Sizes of any named dimension.")] = None,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(BENCHED),
+    runtimes: Annotated[str, typer.Option(metavar="NAMES", help="And torch.compile, aoti, openvino, executorch.")] = "",
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; intervals need four or more.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that a call may take.")] = TASK_THREADS,
+    timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds for a round of an exporter.")] = BENCH_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that an exporter may take.")] = TASK_BYTES / GiB,
+    providers: Annotated[str, typer.Option(metavar="NAMES", help="ONNX Runtime's, the first one first.")] = "",
+    device: Annotated[str, typer.Option(metavar="NAME", help="Of eager, torch.compile and aoti.")] = "cpu",
+) -> None:
+    """Measure a model: export time, memory, file, latency by batch, by every exporter, each verified. The same call goes on."""
+    target_of(target)
+    from .benching import Asked, bench_model, sizes_of
+
+    wanted = sizes_of(batches, sizes or [])
+    limits = timeout, int(memory * GiB)
+    bench_model(target, output, Asked(listed(exporters), listed(runtimes), wanted, rounds, threads, *limits, listed(providers), device))
 
 
 def main() -> None:

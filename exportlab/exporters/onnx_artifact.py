@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -67,14 +68,21 @@ class OnnxArtifact(Artifact):
         Raises:
             TypeError, ValueError: the arguments are not those of the export. What ONNX Runtime raises is raised as it is.
         """
+        return self.calling.assemble([_tensor(value) for value in self._run(self._feeds(args, kwargs))])
+
+    def prepared(self, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+        """Return a run of the file alone: its inputs are arrays already, and its results stay arrays."""
+        feeds = self._feeds(args, kwargs)
+        return lambda: self._run(feeds)
+
+    def _feeds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         leaves = self.calling.feed(args, kwargs)
         declared = {value.name: value for value in self.session.get_inputs()}
         state = {name: _fed(value, declared[name].type) for name, value in self.state.items()}
         inputs = [value for name, value in declared.items() if name not in state]
         if len(inputs) != len(leaves):
             raise ValueError(f"the file has {len(inputs)} inputs ({', '.join(i.name for i in inputs)}), the call gives {len(leaves)}")
-        feeds = {value.name: _fed(leaf, value.type) for value, leaf in zip(inputs, leaves, strict=True)} | state
-        return self.calling.assemble([_tensor(value) for value in self._run(feeds)])
+        return {value.name: _fed(leaf, value.type) for value, leaf in zip(inputs, leaves, strict=True)} | state
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         """Return what the file returns: arrays, and tensors of the type that numpy has not."""

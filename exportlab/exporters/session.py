@@ -1,12 +1,41 @@
-"""Sessions of ONNX Runtime as every file here is run: on CPU, with the warnings that it gives by default."""
+"""Sessions of ONNX Runtime as every file here is run: with the warnings that it gives by default, and on CPU unless asked otherwise."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import onnxruntime
+
+
+CPU = "CPUExecutionProvider"
+_asked: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("asked", default=((CPU,), 0))
+
+
+@contextmanager
+def running_on(providers: Sequence[str] = (CPU,), threads: int = 0) -> Iterator[None]:
+    """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores."""
+    token = _asked.set((tuple(providers), threads))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def present(providers: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return those that this ONNX Runtime has, the CPU's where there is none, and in a line what is absent and was taken instead."""
+    import onnxruntime
+
+    known = onnxruntime.get_available_providers()
+    found = tuple(name for name in providers if name in known) or (CPU,)
+    absent = [name for name in providers if name not in known]
+    if not absent:
+        return found, ""
+    return found, f"{', '.join(absent)} is not in this ONNX Runtime, which has {', '.join(known)}: {', '.join(found)} was used instead"
 
 
 def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
@@ -30,4 +59,5 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
     """
     import onnxruntime
 
-    return onnxruntime.InferenceSession(file, options or session_options(), providers=["CPUExecutionProvider"])
+    providers, threads = _asked.get()
+    return onnxruntime.InferenceSession(file, options or session_options(threads), providers=list(providers))

@@ -6,7 +6,7 @@ import copy
 import importlib.util
 import inspect
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,10 @@ class TransformersArtifact(OnnxArtifact):
         """
         self.calling.feed(args, kwargs)
         return self.session(**_by_name(self._signature, args, kwargs))
+
+    def prepared(self, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+        """Return a call, which hands its arguments over by itself."""
+        return lambda: self(*args, **kwargs)
 
 
 class TransformersOnnx:

@@ -13,13 +13,21 @@ from .records import Key
 
 @dataclass(frozen=True)
 class Task:
-    """One record to be made. `file` is that of the user's own cases; None for the zoo's."""
+    """One record to be made.
+
+    Attributes:
+        file: that of the user's own cases; None for the zoo's.
+        by: the function that makes it, `module:function`; it takes the task, and what is to be called once the case ran in eager.
+        asked: what else that function is told, in its own words.
+    """
 
     case: str
     exporter: str
     mode: str
     round: int = 1
     file: str | None = None
+    by: str = "exportlab.sweep.observe:observe"
+    asked: str = ""
 
     @property
     def key(self) -> Key:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any, TextIO
 
 from ..isolation import STDERR, STDIN, STDOUT, Abandoned, Ended, adopt_orphans, descendants, die_with_parent, end_descendants, events
@@ -82,11 +83,11 @@ def answered(task: Answer, answers: TextIO, tell: Callable[[Answer], None]) -> A
     """Return the record as a dictionary, or the error of the case. What the task itself writes must not become an answer."""
     answers.close()
     from ..messages import first_line
-    from .observe import observe
     from .task import Task
 
     try:
-        return asdict(observe(Task(**task), lambda: tell(RAN)))
+        asked = Task(**task)
+        return asdict(resolve_name(asked.by)(asked, lambda: tell(RAN)))
     except Exception as error:  # noqa: BLE001 - it crosses the pipe as text and is raised on the other side
         return {"raised": first_line(error)}
 

@@ -1,0 +1,166 @@
+"""One round of one way, in the process of a worker: export, save, load, first answer, verify, and calls in turns with eager."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..cases import Case, Sample
+from ..eager import called_once, copied, fresh
+from ..exporters import Artifact
+from ..exporters.session import running_on
+from ..exporters.to_onnx import in_training
+from ..measure.timing import interleaved
+from ..sweep.observe import Saved, case_of, kept, place, saving, seen, weights_bytes
+from ..sweep.peak import peak_memory
+from ..sweep.records import Record, finite
+from ..sweep.task import Task
+from ..verification.comparison import Attempt, exported, loaded, reason, verified
+from .plan import Measured, Plan, measured
+from .ways import ON_DEVICE, WITHOUT_FILE, way
+
+LEAST = 0.002  # seconds that a timed batch of calls takes: what is faster is called several times
+MOST = 500  # calls in such a batch
+WARM_UPS = 2  # rounds of calls that are discarded
+BUDGET = 3.0  # seconds after which no further round of calls begins at a size
+
+
+def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
+    """Do what `task` asks for, in this process, and return what was seen. Raises what `sweep.observe.observe` raises."""
+    return observed(case_of(task), task, ran)
+
+
+def observed(case: Case, task: Task, ran: Callable[[], None] = lambda: None) -> Record:
+    """Do the same for a case that is at hand."""
+    plan = Plan.of(task.asked)
+    given = measured(case, plan)
+    was_training = not case.training and in_training(given.module)
+    given.module.train(case.training)
+    if task.exporter in ON_DEVICE and plan.device != "cpu":
+        given = moved(given, plan.device)
+    called_once(given.module, given.samples[0])  # a model that fails by itself says nothing about an exporter
+    ran()
+    with running_on(plan.providers, plan.threads):
+        return _record(case, task, plan, given, was_training)
+
+
+def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: bool) -> Record:
+    with peak_memory() as peak:
+        tried = exported(way(task.exporter), given.module, given.samples[0], given.dynamic_shapes)
+    saved = saving(tried) if task.exporter not in WITHOUT_FILE else Saved()
+    tried = loaded(tried)
+    first = first_answer(tried, given.samples[0])
+    tried = verified(tried, given.module, given.samples)
+    calls, refused = latencies(tried, given, plan)
+    return Record(
+        task.case,
+        task.exporter,
+        task.mode,
+        tried.outcome,
+        task.round,
+        error=kept(reason(tried.error)) if tried.error else None,
+        where=place(tried.error, case) if tried.error else None,
+        failed=tuple(map(seen, (*(tried.report.failed if tried.report else ()), *saved.refused))),
+        seconds={**tried.seconds, **saved.seconds, **first, **calls},
+        peak_bytes=peak() if task.exporter != "eager" else None,
+        weights_bytes=weights_bytes(given.module),
+        bytes=saved.bytes,
+        nodes=saved.nodes,
+        worst=finite(tried.report.worst) if tried.report else None,
+        said=tuple(map(kept, (*tried.said, *refused))),
+        was_training=was_training,
+    )
+
+
+def moved(given: Measured, device: str) -> Measured:
+    """Return the same on a device."""
+
+    def there(sample: Sample) -> Sample:
+        tree = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.to(device), (sample.args, dict(sample.kwargs)))
+        return Sample(*tree)
+
+    timed = {name: there(sample) for name, sample in given.timed.items()}
+    return replace(given, module=given.module.to(device), samples=[there(sample) for sample in given.samples], timed=timed)
+
+
+def first_answer(tried: Attempt, sample: Sample) -> dict[str, float]:
+    """Return the seconds of the first call after loading; none where there is nothing to call, or it refuses, which `verify` will say."""
+    if tried.artifact is None or tried.error is not None:
+        return {}
+    given, callee = copied(sample), tried.artifact
+    start = time.perf_counter()
+    try:
+        with torch.inference_mode():
+            callee(*given.args, **given.kwargs)
+            synchronize()
+    except Exception:  # noqa: BLE001 - the runtime's refusal is an outcome, and `verify` finds it
+        return {}
+    return {"first": time.perf_counter() - start}
+
+
+def latencies(tried: Attempt, given: Measured, plan: Plan) -> tuple[dict[str, float], list[str]]:
+    """Return the seconds of a call by size, of the artifact and of eager beside it, and a line for each size that it refuses."""
+    if tried.artifact is None or tried.error is not None:
+        return {}, []
+    found: dict[str, float] = {}
+    refused: list[str] = []
+    for name, sample in given.timed.items():
+        try:
+            found |= {f"{who}, {name}": seconds for who, seconds in in_turns(tried.artifact, given.module, sample, plan.calls).items()}
+        except Exception as error:  # noqa: BLE001 - a size that the file refuses has no time, and the record says why
+            refused.append(f"{name}: no time, {reason(error)}")
+    return found, refused
+
+
+def in_turns(artifact: Artifact, module: nn.Module, sample: Sample, calls: int) -> dict[str, float]:
+    """Return the medians of an artifact's calls and of eager's, in turns: `call` and `eager`."""
+    again, own = artifact.fresh(), fresh(module)
+    ready = {"call": prepared(again if isinstance(again, Artifact) else artifact, sample), "eager": as_called(own, sample)}
+    with torch.inference_mode():
+        many = {name: often(call) for name, call in ready.items()}
+        makers: Mapping[str, Any] = {name: (lambda n=name: lambda: [ready[n]() for _ in range(many[n])]) for name in ready}
+        found = interleaved({"": makers}, calls, discard=WARM_UPS, budget=BUDGET)[""]
+    return {name: found.median(name) / many[name] for name in ready}
+
+
+def prepared(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
+    """Return a call of an artifact, its arguments handed over beforehand."""
+    given = copied(sample)
+    call = artifact.prepared(*given.args, **given.kwargs)
+
+    def once() -> None:
+        call()
+        synchronize()
+
+    return once
+
+
+def as_called(module: nn.Module, sample: Sample) -> Callable[[], Any]:
+    """Return a call of a module."""
+    given = copied(sample)
+
+    def once() -> None:
+        module(*given.args, **given.kwargs)
+        synchronize()
+
+    return once
+
+
+def synchronize() -> None:
+    """Wait for what a GPU still computes."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+def often(call: Callable[[], Any]) -> int:
+    """Return how many calls are timed together, so that a clock can tell; the first is not looked at."""
+    call()
+    start = time.perf_counter()
+    call()
+    return max(1, min(MOST, math.ceil(LEAST / max(time.perf_counter() - start, 1e-9))))

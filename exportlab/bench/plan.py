@@ -1,0 +1,125 @@
+"""What a bench measures a model at: sizes by name, how often, on what. Not here: how (observe)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..cases import Built, Case, DynamicShapes, Sample
+from ..exporters.session import CPU
+from ..moving import Axis, Moving, arguments_of, dynamic_shapes_of, resized, sizes_of
+from ..samples import named
+from ..target import BadInput
+
+AS_GIVEN = "as given"  # the size of a model whose sizes have no names
+BATCH = "batch"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model is measured.
+
+    Attributes:
+        sizes: by the name of a dimension, what it shall be; every combination is measured. A dimension that is not named keeps its size.
+        calls: how often each size is called in a round, beside eager.
+        providers: of ONNX Runtime. device: of eager, torch.compile and AOTInductor.
+    """
+
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    calls: int = 15
+    threads: int = 1
+    providers: tuple[str, ...] = (CPU,)
+    device: str = "cpu"
+
+    @classmethod
+    def of(cls, text: str) -> Plan:
+        """Return the plan that `text` gave."""
+        found = json.loads(text)
+        sizes = {name: tuple(values) for name, values in found.pop("sizes").items()}
+        return cls(sizes, **{**found, "providers": tuple(found["providers"])})
+
+    def text(self) -> str:
+        """Return itself as JSON."""
+        return json.dumps(asdict(self))
+
+    def rows(self) -> list[dict[str, int]]:
+        """Return every combination of the sizes."""
+        return [dict(zip(self.sizes, values, strict=True)) for values in product(*self.sizes.values())] if self.sizes else []
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A model with what it is verified on, the sample of the export first, and what it is timed at, by size."""
+
+    module: nn.Module
+    samples: list[Sample]
+    timed: Mapping[str, Sample]
+    dynamic_shapes: DynamicShapes
+
+
+def label(sizes: Mapping[str, int]) -> str:
+    """Return `batch 8, seq 16`."""
+    return ", ".join(f"{name} {size}" for name, size in sizes.items()) or AS_GIVEN
+
+
+def measured(case: Case, plan: Plan) -> Measured:
+    """Build a case once, with samples at the sizes that are asked for.
+
+    Raises:
+        BadInput: a dimension has no such name, or the model no batch that can be told. Whatever the factory raises.
+    """
+    return _by_dims(case, plan) if case.dims else _by_samples(case.made(), plan)
+
+
+def _by_dims(case: Case, plan: Plan) -> Measured:
+    if unknown := [name for name in plan.sizes if name not in case.dims]:
+        known, example = ", ".join(case.dims), next(iter(case.dims))
+        raise BadInput(f"{case.name} has no dimension {unknown[0]!r}: it names {known}; ask for those, as in --sizes {example}=1,8")
+    own = case.sizes()
+    wanted = [{**own[0], **row} for row in plan.rows()] or [row for row in own if all(row.values())]
+    rows = [*own, *wanted]
+    made = replace(case, dims={name: tuple(row[name] for row in rows) for name in case.dims}).made()
+    timed = dict(zip(map(label, wanted), made.samples[len(own) :], strict=True))
+    return Measured(made.module, made.samples, timed, made.dynamic_shapes)
+
+
+def _by_samples(made: Built, plan: Plan) -> Measured:
+    moving = list(sizes_of(made.module, made.samples).moving)
+    if BATCH in plan.sizes and BATCH not in [size.name for size in moving]:
+        moving.append(_assumed(made))
+    known = {size.name: size.seen[0] for size in moving}
+    if unknown := [name for name in plan.sizes if name not in known]:
+        raise BadInput(
+            f"which dimension is {unknown[0]!r} cannot be told: {', '.join(known) or 'nothing'} moves between the samples;"
+            " return [sample, sample] of two sizes, or declare it by @case(dims=…)"
+        )
+    first = {size.name: size.seen for size in moving}
+    given = {label({name: seen[i] for name, seen in first.items() if i < len(seen)}): s for i, s in enumerate(made.samples)}
+    timed = {label(row): resized(made.module, made.samples, moving, {**known, **row}) for row in plan.rows()} or given
+    samples = [*made.samples, *(s for s in timed.values() if not any(s is other for other in made.samples))]
+    return Measured(made.module, samples, timed, dynamic_shapes_of(made.module, made.samples[0], moving))
+
+
+def _assumed(made: Built) -> Moving:
+    """The first axis of every tensor that has the size of the first tensor's."""
+    leaves, _ = pytree.tree_flatten_with_path(arguments_of(made.module, made.samples[0]))
+    tensors = [(i, path, leaf) for i, (path, leaf) in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.dim()]
+    if not tensors:
+        raise BadInput("no argument is a tensor with a first axis, so there is no batch: leave --batches out")
+    size = tensors[0][2].shape[0]
+    places = [Axis(i, named(path), 0) for i, path, leaf in tensors if leaf.shape[0] == size]
+    return Moving(BATCH, (size,), tuple(places))
+
+
+def assumed_batch(made: Built, asked: Sequence[str]) -> str:
+    """Say what is taken for the batch, where the samples do not tell it; empty where they do."""
+    moving = [size.name for size in sizes_of(made.module, made.samples).moving]
+    if BATCH not in asked or BATCH in moving:
+        return ""
+    return f"the batch is taken to be axis 0 of {', '.join(place.path for place in _assumed(made).places)}: @case(dims=…) says otherwise"

@@ -1,0 +1,228 @@
+"""What a bench found, read from its records: times by way and size, held against eager; a wrong file is named so and never ranked."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import show
+from ..measure.timing import Ratio, rounded
+from ..measure.words import listed, spoken
+from ..outcomes import Outcome
+from ..sweep.changes import worst
+from ..sweep.records import Record
+from .plan import AS_GIVEN, BATCH
+
+CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
+RANKED = (Outcome.OK, Outcome.NARROW)  # right wherever they answer
+OVER = "of torch.onnx.export"
+BASE = "dynamo"  # what the seconds of an export are held against: the official exporter
+
+
+@dataclass(frozen=True)
+class Way:
+    """All rounds of one way to run the model."""
+
+    name: str
+    records: Sequence[Record]
+
+    @property
+    def spoken(self) -> str:
+        """Its name as a reader knows it."""
+        return spoken(self.name)
+
+    @property
+    def worst(self) -> Record:
+        """The record of the round that came out worst."""
+        return worst(self.records)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What `verify` said, of all rounds the worst."""
+        return self.worst.outcome
+
+    @property
+    def ranked(self) -> bool:
+        """Whether its times may be held against others'."""
+        return self.outcome in RANKED
+
+    def sizes(self) -> list[str]:
+        """Return the sizes that it answers at."""
+        return [name.removeprefix(CALL) for name in self.records[0].seconds if name.startswith(CALL)]
+
+    def seconds(self, figure: str) -> tuple[float, ...]:
+        """Return the seconds of a figure, round by round."""
+        return tuple(record.seconds[figure] for record in self.records if figure in record.seconds)
+
+    def ratio(self, size: str) -> Ratio:
+        """Return the seconds of a call over those of eager, which was called in turns with it in the same process."""
+        pairs = ((r.seconds.get(CALL + size), r.seconds.get(EAGER + size)) for r in self.records)
+        return Ratio(tuple(own / eager for own, eager in pairs if own and eager))
+
+    def over(self, other: Way, figure: str) -> Ratio | None:
+        """Return the seconds of a figure over another way's, both of the same round; None where they share none."""
+        theirs = {r.round: r.seconds[figure] for r in other.records if figure in r.seconds}
+        shared = tuple(r.seconds[figure] / theirs[r.round] for r in self.records if figure in r.seconds and r.round in theirs)
+        return Ratio(shared) if shared else None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: its cells by the heads of their columns; whether its times are ranked."""
+
+    cells: Mapping[str, str]
+    ranked: bool = True
+
+
+@dataclass(frozen=True, repr=False)
+class Bench(show.Tabular):
+    """What a bench found; prints as a table, renders as HTML.
+
+    Attributes:
+        notes: what has to be said of it: what was used instead of what is not there.
+    """
+
+    records: Sequence[Record]
+    notes: Sequence[str] = field(default=())
+    folder: Any = None
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self.records[0].case if self.records else "nothing"
+
+    def ways(self) -> dict[str, Way]:
+        """Return the ways by name, in the order of their first records."""
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            found.setdefault(record.exporter, []).append(record)
+        return {name: Way(name, sorted(records, key=lambda r: r.round)) for name, records in sorted(found.items(), key=_eager_first)}
+
+    def sizes(self) -> list[str]:
+        """Return all sizes that something answered at."""
+        return list(dict.fromkeys(size for way in self.ways().values() for size in way.sizes()))
+
+    def files(self) -> list[Row]:
+        """Return a line a way: its outcome, and what it took to get and load the file."""
+        ways = self.ways()
+        return [Row(_of_file(way, ways.get(BASE)), way.ranked) for way in ways.values()]
+
+    def calls(self) -> list[Row]:
+        """Return a line a way and size: how long a call takes."""
+        return [Row(_of_call(way, size), way.ranked) for way in self.ways().values() for size in way.sizes()]
+
+    def findings(self) -> list[str]:
+        """Say first what is wrong without a word, then for each size who is fastest, and last what else is not right."""
+        silent = [_verdict(way) for way in self.ways().values() if way.outcome.silent]
+        loud = [_verdict(way) for way in self.ways().values() if way.outcome is not Outcome.OK and not way.outcome.silent]
+        return [line for line in (*silent, *(fastest(self, size) for size in self.sizes()), *loud) if line]
+
+    def _table(self) -> show.Table:
+        return show.table([line for way in self.ways().values() for line in _lines(way, self.ways().get(BASE))], self.title())
+
+    def title(self) -> str:
+        """Say what was measured, and how often."""
+        rounds = max((record.round for record in self.records), default=0)
+        return f"{self.name}: medians, {rounds} rounds, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
+
+
+def _eager_first(pair: tuple[str, Any]) -> bool:
+    return pair[0] != "eager"
+
+
+def _lines(way: Way, base: Way | None) -> Iterator[dict[str, str]]:
+    """A line a size, as wide as a terminal; what is the same for all sizes stands in the first."""
+    once = _of_file(way, base)
+    once["export"] = ", ".join(filter(None, (once["export"], once.pop(OVER))))
+    for number, size in enumerate(way.sizes() or [""]):
+        call = _of_call(way, size)
+        del call["run by"], call["rows a second"]
+        yield {**(once if number == 0 else dict.fromkeys(once, "")), **call}
+
+
+def _of_file(way: Way, base: Way | None) -> dict[str, str]:
+    record, eager = way.worst, way.name == "eager"
+    over = way.over(base, "export") if base and base is not way and not eager else None
+    return {
+        "run by": way.spoken,
+        "outcome": str(way.outcome),
+        "export": "" if eager else _seconds(way.seconds("export")),
+        OVER: str(over or ""),
+        "memory": f"{record.peak_bytes / 2**20:.0f} MiB" if record.peak_bytes is not None else "",
+        "file": size_of(record.bytes),
+        "nodes": f"{record.nodes:,}" if record.nodes else "",
+        "load": _seconds(way.seconds("load")) if record.bytes is not None else "",
+        "first answer": _seconds(way.seconds("first")),
+    }
+
+
+def _of_call(way: Way, size: str) -> dict[str, str]:
+    seen = way.seconds(CALL + size)
+    middle = statistics.median(seen) if seen else 0.0
+    rate = f"{batch_of(size) / middle:,.0f}" if seen and way.ranked else ""
+    named = "" if not seen else told(middle) if way.ranked else f"{way.outcome}: {told(middle)}"
+    ratio = of_eager(way, size) if way.ranked else "not ranked" if seen else ""
+    return {"run by": way.spoken, "size": size, "a call": named, "of eager (interval)": ratio, "rows a second": rate}
+
+
+def of_eager(way: Way, size: str) -> str:
+    """Return the quotient of a call by eager's with its interval; of one round without, and of eager itself nothing."""
+    ratio = way.ratio(size)
+    if way.name == "eager" or not ratio.seen:
+        return ""
+    return str(ratio) if len(ratio.seen) > 1 else f"{rounded(ratio.median)}x, one round"
+
+
+def batch_of(size: str) -> int:
+    """Return how many rows a call has; 1 where no dimension is the batch."""
+    named = dict(part.rsplit(" ", 1) for part in size.split(", ")) if size != AS_GIVEN else {}
+    return int(named.get(BATCH, 1))
+
+
+def _seconds(seen: Sequence[float]) -> str:
+    return told(statistics.median(seen)) if seen else ""
+
+
+def told(seconds: float) -> str:
+    """Return seconds with their unit: `1.2 s`, `0.42 ms`."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def size_of(count: int | None) -> str:
+    """Return bytes with their unit."""
+    if count is None:
+        return ""
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
+
+
+def fastest(bench: Bench, size: str) -> str:
+    """Say who is fastest at a size; of several, between whom no difference was seen, all. What is wrong takes no part."""
+    ratios = {way.name: way.ratio(size) for way in bench.ways().values() if way.ranked and size in way.sizes()}
+    ratios = {name: ratio for name, ratio in ratios.items() if ratio.seen}
+    if len(ratios) < 2:
+        return ""
+    best = min(ratios, key=lambda name: ratios[name].median)
+    others = [name for name, ratio in ratios.items() if name != best and not _apart(ratio, ratios[best])]
+    if others:
+        return f"At {size}, no difference was seen between the fastest: {listed(map(spoken, (best, *others)))}"
+    told_of = f": {ratios[best]} of eager's time" if best != "eager" else ""
+    return f"At {size}, {spoken(best)} is fastest{told_of}"
+
+
+def _apart(one: Ratio, best: Ratio) -> bool:
+    """Whether one is slower beyond what so few rounds can tell."""
+    paired = tuple(a / b for a, b in zip(one.seen, best.seen, strict=False))
+    return len(paired) > 1 and Ratio(paired).differs
+
+
+def _verdict(way: Way) -> str:
+    return f"{way.spoken}: {way.outcome}, {why(way.worst)}"
+
+
+def why(record: Record) -> str:
+    """Return what was seen of a record that is not right, in one line."""
+    if record.error:
+        return record.error
+    return f"{record.failed[0]['inputs']}: {record.failed[0]['detail']}" if record.failed else record.outcome.meaning

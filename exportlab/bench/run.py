@@ -1,0 +1,142 @@
+"""Do the rounds of a bench: every way in turn, each in a process of its own, its record written as it comes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..cases import Case
+from ..defaults import BENCH_SECONDS, TASK_BYTES
+from ..files import written_whole
+from ..isolation import apart
+from ..measure.words import spoken
+from ..outcomes import Outcome
+from ..sweep import Limits, Task, sweep
+from ..sweep.queue import unsettled
+from ..sweep.records import Record, latest, read
+from ..target import BadInput
+from .observe import observed
+from .plan import Plan
+
+RECORDS, PLAN = "records.jsonl", "plan.json"
+BY = "exportlab.bench.observe:observe"
+DONE_FOR = (Outcome.TIMEOUT, Outcome.CRASH, Outcome.CAPTURE, Outcome.CONVERT, Outcome.LOAD)  # a second round would say the same
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is measured: a model by the ways that are asked for, how often, and what one round of one way may take."""
+
+    case: str
+    ways: tuple[str, ...]
+    rounds: int = 5
+    plan: Plan = field(default_factory=Plan)
+    file: str | None = None
+    seconds: float = BENCH_SECONDS
+    memory: int = TASK_BYTES
+    fingerprint: str = ""
+
+    def tasks(self, rounds: Sequence[int], ways: Sequence[str]) -> list[Task]:
+        """Return a task for each way in each of these rounds; every round begins with another way."""
+        mode, text = "dynamic", self.plan.text()
+        order = {turn: (*ways[turn % len(ways) :], *ways[: turn % len(ways)]) for turn in rounds}
+        return [Task(self.case, way, mode, turn, self.file, BY, text) for turn in rounds for way in order[turn]]
+
+    def settings(self) -> dict[str, Any]:
+        """Return what all records of one folder have in common."""
+        return {"case": self.case, "model": self.fingerprint, **asdict(self.plan)}
+
+
+def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = None) -> list[Record]:
+    """Do the first round, then the others of the ways that came through it, and return all records.
+
+    Raises:
+        BadInput: the folder holds a bench of other settings. What `sweep` raises.
+    """
+    begin(work, folder)
+    limits = Limits(seconds=work.seconds, bytes=work.memory, threads=work.plan.threads)
+    path = folder / RECORDS
+
+    def done(tasks: list[Task]) -> list[Record]:
+        left = unsettled(tasks, read(path) if path.exists() and path.stat().st_size else [])
+        return sweep(tasks, path, processes=1, limits=limits, executor=executor, tell=telling(left, work, tell))
+
+    first = done(work.tasks([1], work.ways))
+    alive = [record.exporter for record in first if record.outcome not in DONE_FOR]
+    further = [name for name in work.ways if name in alive]
+    if work.rounds > 1 and further:
+        return latest([*first, *done(work.tasks(range(2, work.rounds + 1), further))])
+    return first
+
+
+def telling(tasks: Sequence[Task], work: Work, tell: Tell) -> Callable[[Counter[Outcome], int], None]:
+    """Return what a sweep tells its progress to: it says what runs now, and how long that and the rest may take at most."""
+
+    def told(_: Counter[Outcome], left: int) -> None:
+        if left:
+            task = tasks[len(tasks) - left]
+            rest = f"; with the {left - 1} after it, {duration((left) * work.seconds)}" * (left > 1)
+            tell(f"round {task.round} of {work.rounds}: {spoken(task.exporter)}, at most {duration(work.seconds)}{rest}")
+
+    return told
+
+
+def duration(seconds: float) -> str:
+    """Return `45 s` or `12 min`."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def begin(work: Work, folder: Path) -> None:
+    """Make the folder, or see that what it holds was measured alike.
+
+    Raises:
+        BadInput: it was not, or it cannot be written.
+    """
+    path, settings = folder / PLAN, json.loads(json.dumps(work.settings()))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            _check_same(json.loads(path.read_text(encoding="utf-8")), settings, folder)
+            return
+        with written_whole(path) as draft:
+            draft.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot use the folder {folder}: {error}") from error
+
+
+def _check_same(old: Any, new: dict[str, Any], folder: Path) -> None:
+    differ = [name for name in new if not isinstance(old, dict) or old.get(name) != new[name]]
+    if differ == ["model"]:
+        raise BadInput(f"the model's file has changed since {folder} was begun: name another folder with --output")
+    if differ:
+        raise BadInput(f"{folder} was begun with other settings ({', '.join(differ)}): name another folder with --output")
+
+
+class InForks(Executor):
+    """Does tasks on a model that is at hand, as in a notebook: one after the other, each in a fork of this process."""
+
+    def __init__(self, case: Case, limits: tuple[float, int]) -> None:
+        self._case, (self._seconds, self._memory) = case, limits
+        self._pool = ThreadPoolExecutor(1)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do the task, which is the first argument; `fn`, which would look for the model in a file, is not asked."""
+        return self._pool.submit(self._record, args[0])
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Give up what is not begun."""
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _record(self, task: Task) -> Record:
+        ended = apart(lambda: observed(self._case, task), seconds=self._seconds, memory=self._memory)
+        if ended.failure is None:
+            return ended.value
+        if ended.failure.kind == "raised":
+            raise RuntimeError(f"{task.case}: {ended.failure.error}")
+        return Record(task.case, task.exporter, task.mode, ended.failure.outcome, task.round, error=ended.failure.error)

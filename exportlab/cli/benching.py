@@ -1,0 +1,145 @@
+"""One model, measured: `exportlab bench` at the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ..bench.output import PAGE, write_all
+from ..bench.plan import Plan, assumed_batch, measured
+from ..bench.result import Bench
+from ..bench.run import RECORDS, Work, measure
+from ..bench.ways import ways_of
+from ..cases import Case
+from ..exporters.session import CPU, present
+from ..isolation import apart
+from ..sweep import SweepError
+from ..sweep.records import RecordsError, read
+from ..target import BadInput, target_of
+from ..userfile import built, named_case
+from . import given
+from .endings import Interrupted, NotRight
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a bench is asked for, as it was named on the command line."""
+
+    exporters: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    sizes: Mapping[str, tuple[int, ...]]
+    rounds: int
+    threads: int
+    seconds: float
+    memory: int
+    providers: tuple[str, ...]
+    device: str
+
+    def plan(self) -> tuple[Plan, list[str]]:
+        """Return the plan, and a line for each provider or device that is not here, with what was used instead."""
+        providers, absent = present(self.providers or (CPU,))
+        device, missing = on_device(self.device)
+        return Plan(self.sizes, threads=self.threads, providers=providers, device=device), [line for line in (absent, missing) if line]
+
+
+def on_device(name: str) -> tuple[str, str]:
+    """Return the device of this name, or `cpu` and a line that says so.
+
+    Raises:
+        BadInput: torch knows no such device.
+    """
+    import torch
+
+    try:
+        kind = torch.device(name).type
+    except RuntimeError as error:
+        raise BadInput(f"no device {name!r}: torch knows cpu, cuda, cuda:0, …") from error
+    there = kind == "cpu" or (torch.accelerator.is_available() and str(torch.accelerator.current_accelerator()) == kind)
+    return (name, "") if there else ("cpu", f"the device {name} is not here: cpu was used instead")
+
+
+def sizes_of(batches: str, sizes: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return sizes by name of `--batches 1,8` and `--sizes seq=16,128`.
+
+    Raises:
+        BadInput: one is no list of whole numbers from 1 on.
+    """
+    named = [("batch", batches)] * bool(batches) + [_named(one) for one in sizes]
+    return {name: _numbers(name, values) for name, values in named}
+
+
+def _named(one: str) -> tuple[str, str]:
+    name, equals, values = one.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--sizes {one} is not NAME=SIZES, as in seq=16,128")
+    return name, values
+
+
+def _numbers(name: str, values: str) -> tuple[int, ...]:
+    found = [value.strip() for value in values.split(",")]
+    if not all(value.isascii() and value.isdecimal() and int(value) for value in found):
+        raise BadInput(f"the sizes of {name} are {values!r}: give whole numbers from 1 on, separated by commas")
+    return tuple(dict.fromkeys(map(int, found)))
+
+
+def bench_model(target: str, output: Path | None, asked: Asked) -> None:
+    """Measure, and write page, figures and tables into a folder.
+
+    Raises:
+        BadInput: what was given cannot be used. NotRight: the model itself fails, or no exporter came out right. Interrupted: by the user.
+    """
+    path, name = target_of(target)
+    ways, left_out = ways_of(asked.exporters, asked.runtimes)
+    plan, absent = asked.plan()
+    case = named_case(str(path), name)
+    notes = [*left_out, *absent, *_looked_at(case, path, plan, asked)]
+    for line in notes:
+        print(line)
+    folder = output or Path(f"bench-{name}")
+    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    work = Work(name, ways, asked.rounds, plan, str(path.resolve()), asked.seconds, asked.memory, fingerprint)
+    found = _measured(work, folder, notes)
+    _close(found, folder)
+    if not any(way.ranked for way in found.ways().values() if way.name != "eager"):
+        raise NotRight(f"no export of {target} is right")
+
+
+def _looked_at(case: Case, path: Path, plan: Plan, asked: Asked) -> list[str]:
+    """Build the model once, apart, so that what cannot be measured is refused at once; return what is assumed of its sizes."""
+
+    def look() -> str:
+        made = built(case, path, case.made)
+        measured(case, plan)
+        return "" if case.dims else assumed_batch(made, list(plan.sizes))
+
+    ended = apart(look, seconds=asked.seconds, memory=asked.memory)
+    if ended.failure is not None:
+        raise BadInput(f"{path}:{case.name}: {ended.failure.error.removeprefix('BadInput: ')}")
+    return [ended.value] if ended.value else []
+
+
+def _measured(work: Work, folder: Path, notes: list[str]) -> Bench:
+    try:
+        return Bench(measure(work, folder, lambda line: print(line, file=sys.stderr, flush=True)), notes)
+    except KeyboardInterrupt as error:
+        records = given.read(partial(read, folder / RECORDS), folder / RECORDS)
+        if records:
+            _close(Bench(records, [*notes, "this bench was interrupted: not all rounds are there"]), folder)
+        raise Interrupted(f"interrupted; the same command goes on from the {len(records)} records in {folder}") from error
+    except SweepError as error:
+        raise NotRight(str(error)) from error
+    except RecordsError as error:
+        raise BadInput(str(error)) from error
+
+
+def _close(found: Bench, folder: Path) -> None:
+    """Print what was found, and write what is made of it."""
+    print(found)
+    for line in found.findings():
+        print(line)
+    given.written(lambda: write_all(found, folder), folder)
+    print(f"the page is {folder / PAGE}; figures, times.csv and pyperf.json are beside it")

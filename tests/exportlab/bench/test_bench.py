@@ -1,0 +1,219 @@
+"""`exportlab bench`: what it measures, what it does not rank, and what a hang, an interruption or an absent provider costs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyperf
+import pytest
+import torch
+from torch import nn
+
+from exportlab import bench
+from exportlab.bench.plan import Plan, measured
+from exportlab.bench.result import CALL, EAGER, Bench
+from exportlab.bench.run import Work, measure
+from exportlab.cases import Case, case
+from exportlab.cli.benching import on_device, sizes_of
+from exportlab.exporters.session import CPU, present, running_on, session_options
+from exportlab.outcomes import Outcome
+from exportlab.specs import tensor
+from exportlab.sweep.records import Record, read
+from exportlab.target import BadInput
+
+MODELS = """
+import time
+import torch
+from torch import nn
+from exportlab import case, tensor
+
+class ByBatch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.shape[0] > 4 else x * 3
+
+@case(dims={"batch": (6, 3)})
+def by_batch():
+    return ByBatch(), (tensor("batch", 3),)
+
+class Hangs(nn.Module):
+    def forward(self, x):
+        if torch.compiler.is_exporting():
+            time.sleep(1000)
+        return x.sin()
+
+@case(dims={"batch": (4, 3)})
+def hangs():
+    return Hangs(), (tensor("batch", 8),)
+
+def plain():
+    return nn.Linear(3, 2), (torch.ones(4, 3),)
+"""
+
+
+def record(way: str, outcome: Outcome, call: float, turn: int = 1, size: str = "batch 8") -> Record:
+    seconds = {"export": 1.0, "load": 0.1, "first": 0.01, CALL + size: call, EAGER + size: 1.0}
+    return Record("model", way, "dynamic", outcome, turn, seconds=seconds, bytes=10, nodes=3)
+
+
+def rounds(way: str, outcome: Outcome, call: float) -> list[Record]:
+    return [record(way, outcome, call * (1 + turn / 1000), turn) for turn in range(1, 7)]
+
+
+def models(folder: Path) -> Path:
+    file = folder / "models.py"
+    file.write_text(MODELS)
+    return file
+
+
+def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "exportlab.cli", "bench", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_a_wrong_file_is_never_called_fast() -> None:
+    found = Bench([*rounds("eager", Outcome.OK, 1.0), *rounds("dynamo", Outcome.FROZEN, 0.1), *rounds("to_onnx", Outcome.OK, 0.5)])
+    assert found.findings()[0].startswith("torch.onnx.export: frozen")
+    assert found.findings()[1].startswith("At batch 8, to_onnx is fastest: 0.50x")
+    printed = str(found)
+    assert "frozen: 101 ms" in printed.replace("frozen: 100 ms", "frozen: 101 ms")
+    assert "not ranked" in printed
+    assert "dynamo" not in printed
+
+
+def test_no_difference_is_said_where_the_interval_holds_1() -> None:
+    noisy = [record("to_onnx", Outcome.OK, seconds, turn) for turn, seconds in enumerate((0.9, 1.1, 0.95, 1.05), 1)]
+    found = Bench([*[record("eager", Outcome.OK, 1.0, turn) for turn in range(1, 5)], *noisy])
+    assert "no difference seen" in str(found)
+    assert found.findings() == ["At batch 8, no difference was seen between the fastest: eager and to_onnx"]
+
+
+def test_samples_stand_at_the_sizes_that_are_asked_for() -> None:
+    made = case(dims={"batch": (2, 0), "seq": (5,)})(lambda: (nn.Identity(), (tensor("batch", "seq"),)))
+    found = measured(made, Plan({"batch": (1, 8), "seq": (3,)}))
+    shapes = {name: tuple(sample.args[0].shape) for name, sample in found.timed.items()}
+    assert shapes == {
+        "batch 1, seq 3": (1, 3),
+        "batch 8, seq 3": (8, 3),
+    }
+    assert [tuple(sample.args[0].shape) for sample in found.samples] == [(2, 5), (0, 5), (1, 3), (8, 3)]
+    assert list(measured(made, Plan()).timed) == ["batch 2, seq 5"]
+    with pytest.raises(BadInput, match="no dimension 'rows': it names batch, seq"):
+        measured(made, Plan({"rows": (1,)}))
+
+
+def test_a_batch_without_a_name_is_the_first_axis() -> None:
+    plain = Case("plain", lambda: (nn.Bilinear(3, 4, 2), (torch.ones(4, 3), torch.ones(4, 4))))
+    found = measured(plain, Plan({"batch": (1,)}))
+    assert [tuple(arg.shape) for arg in found.timed["batch 1"].args] == [(1, 3), (1, 4)]
+    assert found.dynamic_shapes == ({0: "batch"}, {0: "batch"})
+    with pytest.raises(BadInput, match="which dimension is 'seq' cannot be told"):
+        measured(plain, Plan({"seq": (1,)}))
+
+
+def test_a_module_at_hand_is_measured_and_leaves_a_folder(tmp_path: Path) -> None:
+    told: list[str] = []
+    asked = {"exporters": ("to_onnx",), "rounds": 2, "sizes": {"batch": (1, 3)}, "output": tmp_path / "out"}
+    found = bench(nn.Linear(3, 2).eval(), torch.ones(4, 3), tell=told.append, **asked)  # type: ignore[arg-type]
+    assert list(found.ways()) == ["eager", "to_onnx"]
+    assert all(way.outcome == "ok" and way.sizes() == ["batch 1", "batch 3"] for way in found.ways().values())
+    assert told[0] == "round 1 of 2: to_onnx, at most 2 min; with the 1 after it, 4 min"
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files >= {"records.jsonl", "times.csv", "pyperf.json", "report.html", "calls.png", "calls.svg", "exports.svg", "batches.png"}
+    with (tmp_path / "out" / "times.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 8
+    names = pyperf.BenchmarkSuite.load(str(tmp_path / "out" / "pyperf.json")).get_benchmark_names()
+    assert "to_onnx, call, batch 3" in names
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace("https://matplotlib.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    told.clear()
+    assert bench(nn.Linear(3, 2).eval(), torch.ones(4, 3), tell=told.append, **asked).records == found.records  # type: ignore[arg-type]
+    assert told == []
+
+
+def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps({**Work("model", ("eager",)).settings(), "threads": 4}))
+    with pytest.raises(BadInput, match=r"begun with other settings \(threads\)"):
+        measure(Work("model", ("eager",)), tmp_path, print)
+
+
+def test_a_hang_costs_its_limit_once_and_the_others_are_measured(tmp_path: Path) -> None:
+    done = called(
+        tmp_path, f"{models(tmp_path)}:hangs", "--exporters", "torch.onnx.export,torchscript", "--timeout", "8", "--rounds", "3"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    outcomes = [(r.exporter, r.round, str(r.outcome)) for r in read(tmp_path / "bench-hangs" / "records.jsonl")]
+    assert outcomes.count(("dynamo", 1, "timeout")) == 1
+    assert sum(name == "dynamo" for name, _, _ in outcomes) == 1
+    assert sum(name == "torchscript" for name, _, _ in outcomes) == 3
+    assert "torch.onnx.export: timeout, TimeLimit: not done after 8 s" in done.stdout
+
+
+def test_interrupted_it_keeps_what_was_measured_and_goes_on(tmp_path: Path) -> None:
+    arguments = [f"{models(tmp_path)}:plain", "--exporters", "to_onnx", "--rounds", "30", "--batches", "1"]
+    command = [sys.executable, "-m", "exportlab.cli", "bench", *arguments]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    records = tmp_path / "bench-plain" / "records.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not records.exists() or len(records.read_text().splitlines()) < 4):
+        time.sleep(0.1)
+    os.kill(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    kept = read(records)
+    assert f"goes on from the {len(kept)} records" in said
+    assert "interrupted" in (tmp_path / "bench-plain" / "report.html").read_text()
+    done = called(tmp_path, *[a if a != "30" else "2" for a in arguments])
+    assert done.returncode == 0, done.stderr
+    assert [r for r in read(records) if r.round == 1] == [r for r in kept if r.round == 1]
+
+
+def test_an_absent_provider_is_said_in_one_line_and_a_present_one_is_not() -> None:
+    providers, line = present(["CUDAExecutionProvider"])
+    assert providers == (CPU,)
+    assert line.startswith("CUDAExecutionProvider is not in this ONNX Runtime, which has ")
+    assert line.endswith(f"{CPU} was used instead")
+    assert present([CPU]) == ((CPU,), "")
+    assert on_device("cpu") == ("cpu", "")
+    if not torch.cuda.is_available():
+        assert on_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
+
+
+def test_sessions_of_a_block_take_its_threads() -> None:
+    from exportlab.exporters import export
+
+    with running_on((CPU,), 1):
+        artifact = export("to_onnx", nn.Linear(3, 2).eval(), (torch.ones(4, 3),))
+        assert artifact.session.get_session_options().intra_op_num_threads == 1  # type: ignore[attr-defined]
+    assert session_options().intra_op_num_threads == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--batches", "0"], "give whole numbers from 1 on"),
+        (["--sizes", "seq"], "--sizes seq is not NAME=SIZES"),
+        (["--exporters", "nobody"], "no exporter 'nobody'"),
+        (["--runtimes", "nothing"], "no runtime 'nothing'"),
+        (["--device", "nowhere"], "no device 'nowhere'"),
+        (["--sizes", "seq=4"], "which dimension is 'seq' cannot be told"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = called(tmp_path, f"{models(tmp_path)}:plain", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_sizes_are_read() -> None:
+    assert sizes_of("1,8", ["seq=16, 128"]) == {"batch": (1, 8), "seq": (16, 128)}
