@@ -17,6 +17,7 @@ extensions = [
     "sphinx_copybutton",
     "gallery_pages",
     "findings",
+    "recipe_index",
     "own_exporter",
     "known_errors",
     "error_box",

@@ -1,0 +1,156 @@
+"""The index of recipes: grouped by question, each a card with its title, what it found, and the outcomes that it prints as a strip."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from docutils import nodes
+from site_files import ROOT
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+from exportlab.outcomes import Outcome
+
+GALLERY = "generated/gallery"
+GROUPS = {
+    "Export it": ("first_graph", "simple_case", "linear_regression", "kwargs_and_caches", "two_exporters"),
+    "Sizes that move": ("dynamic_shapes", "data_dependent_sizes", "shape_inference"),
+    "It will not export": (
+        "draft_export",
+        "read_the_report",
+        "cond",
+        "loop_over_the_batch",
+        "scan",
+        "pairwise_distances",
+        "untranslated_op",
+    ),
+    "It exports, and is wrong": ("strict_or_not", "inplace_index", "mutable_cache"),
+    "An operator of my own": ("custom_op_function", "custom_op_inplace", "custom_op_inplace_to_onnx"),
+    "A model like mine": ("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
+    "What is in the file, and how do I change it?": (
+        *("save_and_load", "names", "external_data", "submodules", "submodules_to_onnx"),
+        *("rewriting", "onnxscript_code", "half_precision"),
+    ),
+    "Write a recipe": ("template",),
+}
+WORDS = "|".join(re.escape(outcome.value) for outcome in Outcome)
+PRINTED = re.compile(rf'font-weight: 600">({WORDS})</td>|^ +.*?\s{{2,}}({WORDS})(?:\s{{2,}}|$)', re.MULTILINE)
+MOST = 40  # squares on a card
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a card says."""
+
+    title: str
+    page: str
+    finding: str
+    outcomes: tuple[Outcome, ...]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add what puts the cards there."""
+    app.add_transform(Cards)
+    app.add_css_file("recipe_index.css", priority=850)  # after those of sphinx-gallery
+    return {"parallel_read_safe": True}
+
+
+class Cards(SphinxTransform):
+    """Put the cards in place of the thumbnails, on the index of all recipes and on that of each chapter."""
+
+    default_priority = 100
+
+    def apply(self, **options: object) -> None:
+        """Do it, on these pages."""
+        if not re.fullmatch(rf"{GALLERY}/(\w+/)?index", self.env.docname):
+            return
+        folder = self.env.docname.removesuffix("/index").removeprefix(GALLERY).strip("/")
+        scripts = sorted((ROOT / "gallery" / folder).rglob("*.py"))
+        for script in scripts:
+            self.env.note_dependency(str(script))
+        recipes = {script.stem: read(script, ROOT / "gallery" / folder) for script in scripts}
+        cards = [nodes.raw("", legend(recipes.values()), format="html"), *groups(recipes)]
+        top = next(self.document.findall(nodes.section))
+        kept = [node for node in top.children if isinstance(node, (nodes.title, nodes.paragraph))]
+        trees = [tree.deepcopy() for tree in self.document.findall(addnodes.toctree)]
+        top.children = []
+        top += [*kept, *cards, *trees]
+
+
+def groups(recipes: Mapping[str, Recipe]) -> Iterator[nodes.section]:
+    """Yield a section for each group that has some of these recipes, which are given by name."""
+    for title, names in GROUPS.items():
+        here = [recipes[name] for name in names if name in recipes]
+        if here:
+            section = nodes.section("", nodes.title("", title), ids=[nodes.make_id(title)])
+            section += nodes.raw("", listed(here), format="html")
+            yield section
+
+
+def read(script: Path, folder: Path) -> Recipe:
+    """Return what the card of a recipe says, on a page of this folder: its title and last words, and the outcomes on its page."""
+    source = script.read_text(encoding="utf-8")
+    title = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+    page = ROOT / GALLERY / script.relative_to(ROOT / "gallery").with_suffix(".rst")
+    printed = page.read_text(encoding="utf-8") if page.exists() else ""
+    return Recipe(title, script.relative_to(folder).with_suffix(".html").as_posix(), finding(source), outcomes(printed))
+
+
+def finding(source: str) -> str:
+    """Return the sentence that a recipe ends with, before it names the next page."""
+    paragraph = re.split(r"\n(?:#|# %%)?\n", source.rstrip())[-1]
+    text = " ".join(
+        line.removeprefix("#").strip() for line in paragraph.splitlines() if line.startswith("#") and not line.startswith("# %%")
+    )
+    return re.split(r" Next: |, and it links | :doc:| How to ", text)[0].removesuffix(".") + "."
+
+
+def outcomes(printed: str) -> tuple[Outcome, ...]:
+    """Return the outcomes in the tables of a page, in their order."""
+    return tuple(Outcome(one or other) for one, other in PRINTED.findall(printed))
+
+
+def legend(recipes: Iterable[Recipe]) -> str:
+    """Return which colour is which outcome, of those on these pages, and where the words are explained."""
+    seen = {outcome for recipe in recipes for outcome in recipe.outcomes}
+    named = "".join(f"<span>{square(outcome)} {outcome.value}</span>" for outcome in Outcome if outcome in seen)
+    return f'<p class="recipe-legend">A square is an outcome that the page prints: {named}</p>' if seen else ""
+
+
+def listed(recipes: Sequence[Recipe]) -> str:
+    """Return their cards."""
+    return f'<ul class="recipe-cards">{"".join(map(card, recipes))}</ul>'
+
+
+def card(recipe: Recipe) -> str:
+    """Return one of them."""
+    said = f'<span class="finding">{marked(recipe.finding)}</span>'
+    return f'<li><a href="{recipe.page}"><strong>{marked(recipe.title)}</strong>{said}{strip(recipe.outcomes)}</a></li>'
+
+
+def marked(text: str) -> str:
+    """Return a line of a docstring as HTML."""
+    text = re.sub(r"``(.+?)``", r"<code>\1</code>", html.escape(text, quote=False))
+    return re.sub(r"\*(.+?)\*", r"<em>\1</em>", text)
+
+
+def strip(seen: Sequence[Outcome]) -> str:
+    """Return the outcomes as squares, a colour each, in words for who does not see them."""
+    if not seen:
+        return ""
+    squares = "".join(map(square, seen[:MOST]))
+    counted = ", ".join(f"{count} {outcome.value}" for outcome, count in sorted(Counter(seen).items(), key=lambda pair: -pair[1]))
+    said = f"Outcomes on the page: {counted}"
+    return f'<span class="strip" role="img" aria-label="{said}" title="{said}">{squares}</span>'
+
+
+def square(outcome: Outcome) -> str:
+    """Return one in the colour of its outcome."""
+    return f'<i style="background: var(--outcome-{outcome.value})"></i>'
