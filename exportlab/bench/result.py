@@ -199,7 +199,7 @@ def size_of(count: int | None) -> str:
 
 def fastest(bench: Bench, size: str) -> str:
     """Say who is fastest at a size; of several, between whom no difference was seen, all. What is wrong takes no part."""
-    ratios = {way.name: way.ratio(size) for way in bench.ways().values() if way.ranked and size in way.sizes()}
+    ratios = {way.name: _ranked_by(way, size) for way in bench.ways().values() if way.ranked and size in way.sizes()}
     ratios = {name: ratio for name, ratio in ratios.items() if ratio.seen}
     if len(ratios) < 2:
         return ""
@@ -209,6 +209,12 @@ def fastest(bench: Bench, size: str) -> str:
         return f"At {size}, no difference was seen between the fastest: {listed(map(spoken, (best, *others)))}"
     told_of = f": {ratios[best]} of eager's time" if best != "eager" else ""
     return f"At {size}, {spoken(best)} is fastest{told_of}"
+
+
+def _ranked_by(way: Way, size: str) -> Ratio:
+    """Return its quotients by eager; those of eager itself are 1, so that it is told apart by the interval that the table shows."""
+    ratio = way.ratio(size)
+    return Ratio((1.0,) * len(ratio.seen)) if way.name == "eager" else ratio
 
 
 def _apart(one: Ratio, best: Ratio) -> bool:

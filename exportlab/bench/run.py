@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ..cases import Case
 from ..defaults import BENCH_SECONDS, TASK_BYTES
 from ..files import written_whole
@@ -118,6 +120,12 @@ def _check_same(old: Any, new: dict[str, Any], folder: Path) -> None:
         raise BadInput(f"{folder} was begun with other settings ({', '.join(differ)}): name another folder with --output")
 
 
+def alone(case: Case, task: Task) -> Record:
+    """Do a task in a fork, whose threads of torch are not there any more: it begins with as many as are asked for."""
+    torch.set_num_threads(Plan.of(task.asked).threads)
+    return observed(case, task)
+
+
 class InForks(Executor):
     """Does tasks on a model that is at hand, as in a notebook: one after the other, each in a fork of this process."""
 
@@ -134,7 +142,7 @@ class InForks(Executor):
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def _record(self, task: Task) -> Record:
-        ended = apart(lambda: observed(self._case, task), seconds=self._seconds, memory=self._memory)
+        ended = apart(lambda: alone(self._case, task), seconds=self._seconds, memory=self._memory)
         if ended.failure is None:
             return ended.value
         if ended.failure.kind == "raised":

@@ -94,6 +94,14 @@ def test_no_difference_is_said_where_the_interval_holds_1() -> None:
     assert found.findings() == ["At batch 8, no difference was seen between the fastest: eager and to_onnx"]
 
 
+def test_who_is_fastest_agrees_with_the_interval_of_the_table() -> None:
+    unlike = [record("eager", Outcome.OK, 0.9 + turn, turn) for turn in (1, 2)]
+    noisy = [record("to_onnx", Outcome.OK, seconds, turn) for turn, seconds in enumerate((0.4, 0.8), 1)]
+    found = Bench([*unlike, *noisy])
+    assert not found.ways()["to_onnx"].ratio("batch 8").differs
+    assert found.findings() == ["At batch 8, no difference was seen between the fastest: to_onnx and eager"]
+
+
 def test_samples_stand_at_the_sizes_that_are_asked_for() -> None:
     made = case(dims={"batch": (2, 0), "seq": (5,)})(lambda: (nn.Identity(), (tensor("batch", "seq"),)))
     found = measured(made, Plan({"batch": (1, 8), "seq": (3,)}))
