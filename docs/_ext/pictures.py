@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import capture_drawing
+import drawings
 from freshness import is_fresh, made_of, mark_fresh
 from site_files import PARTS
 from sphinx.application import Sphinx
@@ -17,12 +19,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def store_pictures() -> None:
     """Draw those that are not fresh."""
-    import capture_drawing
-    import drawings
-
     sources = made_of(Path(drawings.__file__), Path(capture_drawing.__file__), Path(__file__))
     PARTS.mkdir(parents=True, exist_ok=True)
-    pictures = {"converter.png": drawings.draw_converter, "worlds.png": drawings.draw_worlds, "capture.svg": capture_drawing.draw_capture}
+    pictures = {"converter.svg": drawings.draw_converter, "worlds.svg": drawings.draw_worlds, "capture.svg": capture_drawing.draw_capture}
     for name, draw in pictures.items():
         if not is_fresh(PARTS / name, sources):
             draw(PARTS / name)
