@@ -18,7 +18,7 @@
   }
 
   function reachable() {
-    for (const block of document.querySelectorAll("main :is(pre, table, .output_html)")) {
+    for (const block of document.querySelectorAll("main :is(pre, table, .output_html, .matrix-scroll)")) {
       if (block.scrollWidth > block.clientWidth + 1) block.tabIndex = 0;
     }
   }
@@ -28,6 +28,9 @@
       summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
     }
     for (const summary of document.querySelectorAll(".cell summary[aria-label]")) summary.removeAttribute("aria-label"); // its text is its name
+    for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer a.internal")) { // it lies over the card, and its own text is hidden
+      link.setAttribute("aria-label", link.textContent.trim());
+    }
     for (const button of document.querySelectorAll(".search-button-field")) { // its text is hidden on a phone, and in its name elsewhere
       button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
     }
