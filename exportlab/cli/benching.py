@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ..bench.compare import compared
 from ..bench.output import PAGE, write_all
 from ..bench.plan import Plan, assumed_batch, measured
 from ..bench.result import Bench
@@ -19,7 +20,7 @@ from ..exporters.session import CPU, present
 from ..isolation import apart
 from ..sweep import SweepError
 from ..sweep.records import RecordsError, read
-from ..target import BadInput, target_of
+from ..target import BadInput, check_is_file, target_of
 from ..userfile import built, named_case
 from . import given
 from .endings import Interrupted, NotRight
@@ -143,3 +144,21 @@ def _close(found: Bench, folder: Path) -> None:
         print(line)
     given.written(lambda: write_all(found, folder), folder)
     print(f"the page is {folder / PAGE}; figures, times.csv and pyperf.json are beside it")
+
+
+def compare_benches(folders: list[Path]) -> None:
+    """Print what changed between two benches beyond noise.
+
+    Raises:
+        BadInput: they are not two folders of benches. NotRight: an outcome is worse than before.
+    """
+    if len(folders) != 2:
+        raise BadInput(f"bench compare takes two folders, not {len(folders)}: exportlab bench compare bench-before bench-after")
+    files = [folder / RECORDS for folder in folders]
+    for file in files:
+        check_is_file(file)
+    before, after = (given.read(partial(read, file), file) for file in files)
+    found = compared(before, after)
+    print(found)
+    if any(change.kind == "broke" for change in found.outcomes):
+        raise NotRight(f"{folders[1]} is worse than {folders[0]}")

@@ -151,7 +151,8 @@ def run_doctor(
 
 @app.command("bench")
 def run_bench(
-    target: Target,
+    target: Annotated[str, typer.Argument(metavar="FILE.py:NAME | compare", help=f"{GRAMMAR} Or: compare A B, two folders of benches.")],
+    folders: Annotated[list[Path] | None, typer.Argument(metavar="[A B]", help="Behind `compare`: what changed beyond noise.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where all goes; bench-NAME by default.")] = None,
     batches: Annotated[str, typer.Option(metavar="1,8,64", help="Sizes of the dimension `batch`; else the samples as they are.")] = "",
     sizes: Annotated[list[str] | None, typer.Option(metavar="seq=16,128", help="Sizes of any named dimension.")] = None,
@@ -165,6 +166,13 @@ def run_bench(
     device: Annotated[str, typer.Option(metavar="NAME", help="Of eager, torch.compile and aoti.")] = "cpu",
 ) -> None:
     """Measure a model: export time, memory, file, latency by batch, by every exporter, each verified. The same call goes on."""
+    if target == "compare":
+        from .benching import compare_benches
+
+        compare_benches(folders or [])
+        return
+    if folders:
+        raise BadInput(f"{folders[0]} was not expected: bench takes one FILE.py:NAME, or compare A B")
     target_of(target)
     from .benching import Asked, bench_model, sizes_of
 

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from exportlab import bench
+from exportlab.bench.compare import compared
 from exportlab.bench.plan import Plan, measured
 from exportlab.bench.result import CALL, EAGER, Bench
 from exportlab.bench.run import Work, measure
@@ -225,3 +226,22 @@ def test_what_cannot_be_used_is_one_line(tmp_path: Path, arguments: list[str], s
 
 def test_sizes_are_read() -> None:
     assert sizes_of("1,8", ["seq=16, 128"]) == {"batch": (1, 8), "seq": (16, 128)}
+
+
+def test_compared_calls_only_what_is_apart_different() -> None:
+    before = [*rounds("eager", Outcome.OK, 1.0), *rounds("to_onnx", Outcome.OK, 0.5), *rounds("dynamo", Outcome.WRONG, 0.1)]
+    after = [*rounds("eager", Outcome.OK, 1.0), *rounds("to_onnx", Outcome.OK, 0.6), *rounds("dynamo", Outcome.WRONG, 0.9)]
+    assert compared(before, before).different() == []
+    (only,) = compared(before, after).different()
+    assert (only.exporter, only.figure, only.verdict) == ("to_onnx", "call, batch 8", "slower")
+    few = [record for record in after if record.round < 3]
+    assert compared(before[:2] + before[6:8], few).different() == []
+
+
+def test_two_folders_are_compared_at_the_command_line(tmp_path: Path) -> None:
+    bench(nn.Linear(3, 2).eval(), torch.ones(4, 3), exporters=("to_onnx",), rounds=1, output=tmp_path / "a")
+    same = called(tmp_path, "compare", "a", "a")
+    assert same.returncode == 0, same.stderr
+    assert "0 of " in same.stdout
+    assert called(tmp_path, "compare", "a").stderr.startswith("exportlab: bench compare takes two folders, not 1")
+    assert called(tmp_path, "models.py:plain", "a").returncode == 2
