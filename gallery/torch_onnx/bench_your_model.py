@@ -1,9 +1,9 @@
 """
-Benchmark your own model
-========================
+Which exporter is fastest for my own model?
+===========================================
 
-Which exporter gives you the fastest file, and is that file right? You get one table for a model of your own: export time, memory, file size and the time
-of a call by batch, each beside the outcome of ``verify``.
+You get one table for a model of your own: export time, memory, file size and the time of a call by batch, each beside the outcome of
+``verify``, so that no wrong file is called fast.
 """
 
 import torch
@@ -73,4 +73,7 @@ dots(axes, {size: {way.name: way.ratio(size) for way in right} for size in found
 # ``pyperf.json``. Ctrl-C leaves what was measured, and the same command goes on. ``--runtimes torch.compile,openvino`` adds what else
 # runs it, ``--sizes seq=16,128`` moves another dimension of a ``@case``.
 #
-# ``bench(…, output="folder")`` writes that folder from here. What is wrong can be mended first: :doc:`/docs/doctor`.
+# ``bench(…, output="folder")`` writes that folder from here.
+
+# %%
+# A time counts only beside its outcome: mend what is wrong before you compare what is fast. Next: :doc:`the doctor </docs/doctor>`.
