@@ -144,7 +144,7 @@ def _lines(way: Way, base: Way | None) -> Iterator[dict[str, str]]:
 
 def _of_file(way: Way, base: Way | None) -> dict[str, str]:
     record, eager = way.worst, way.name == "eager"
-    over = way.over(base, "export") if base and base is not way and not eager else None
+    over = way.over(base, "export") if base and base.name != way.name and not eager else None
     return {
         "run by": way.spoken,
         "outcome": str(way.outcome),

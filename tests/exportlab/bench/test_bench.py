@@ -86,6 +86,7 @@ def test_a_wrong_file_is_never_called_fast() -> None:
     assert "frozen: 101 ms" in printed.replace("frozen: 100 ms", "frozen: 101 ms")
     assert "not ranked" in printed
     assert "dynamo" not in printed
+    assert [row["export"] for row in found._table().rows] == ["", "1 s", "1 s, no difference seen (1.00–1.00)"]  # none to itself
 
 
 def test_no_difference_is_said_where_the_interval_holds_1() -> None:
