@@ -9,11 +9,12 @@ the code, and a quick run: who takes how long, which part of it, and how much me
 
 import copy
 import json
+import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from types import FrameType
 
 import torch
 
@@ -200,38 +201,31 @@ PARTS = {
     Conversion.model.__code__: "translation",
     passes_applied.__code__: "tidying",
 }
+EACH = 0.001  # seconds from look to look
 
 
 def looked_at(seconds: float, call: Callable[[], Callable[[], object]]) -> dict[str, float]:
     """Call again and again, and return how many of a hundred looks found it in which part."""
-    seen, over, main = (
-        Counter(dict.fromkeys([*PARTS.values(), "the rest"], 0)),
-        threading.Event(),
-        threading.get_ident(),
-    )
-    timed = threading.Event()
+    seen = Counter(dict.fromkeys([*PARTS.values(), "the rest"], 0))
 
-    def look() -> None:
-        while not over.wait(0.001):
-            frame = sys._current_frames()[main]
-            while frame is not None and frame.f_code not in PARTS:
-                frame = frame.f_back
-            seen[PARTS[frame.f_code] if frame else "the rest"] += timed.is_set()
+    def look(_: int, frame: FrameType | None) -> None:
+        while frame is not None and frame.f_code not in PARTS:
+            frame = frame.f_back
+        seen[PARTS[frame.f_code] if frame else "the rest"] += 1
 
-    watcher, end = threading.Thread(target=look), time.perf_counter() + seconds
-    watcher.start()
-    while time.perf_counter() < end:
-        prepared = call()
-        timed.set()
-        prepared()
-        timed.clear()
-    over.set()
-    watcher.join()
+    before, end = signal.signal(signal.SIGALRM, look), time.perf_counter() + seconds
+    try:
+        while time.perf_counter() < end:
+            prepared = call()
+            signal.setitimer(signal.ITIMER_REAL, EACH, EACH)
+            prepared()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
     return {part: 100 * looks / seen.total() for part, looks in seen.items()}
 
 
-switched = sys.getswitchinterval()
-sys.setswitchinterval(0.0005)  # how soon the other thread may look
 with muffled(), timing.frozen():
     shares = {
         SHARES + model: timing.Timings(
