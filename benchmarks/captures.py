@@ -10,7 +10,6 @@ the code, and a quick run: who takes how long, which part of it, and how much me
 import copy
 import json
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -191,7 +190,7 @@ with muffled():
 # %%
 # What ours is made of
 # --------------------
-# While ``to_onnx`` exports again and again, a second thread looks every millisecond at where the first one is: in the runs, in the run that
+# While ``to_onnx`` exports again and again, a signal looks every millisecond at where it is: in the runs, in the run that
 # has symbols for sizes and whose graph is held against the others, in the translation, in the tidying, or elsewhere: the checks before and
 # after.
 
@@ -242,7 +241,6 @@ with muffled(), timing.frozen():
         )
         for model in names
     }
-sys.setswitchinterval(switched)
 
 # %%
 # How much memory
