@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
     "within_subsection_order": "gallery_pages.ReadingOrder",
+    "parallel": 2,  # recipes side by side; benchmarks, which take times, say in their code that they run alone
     "reset_modules": ("matplotlib", "gallery_pages.fresh_page"),
     "reset_argv": "findings.page_arguments",
     "first_notebook_cell": "from exportlab import quiet\n\nquiet()",

@@ -7,6 +7,7 @@ by both flavours of ``torch.onnx.export``. First comes what the stored full run 
 the code, and a quick run: who takes how long, which part of it, and how much memory.
 """
 
+# sphinx_gallery_parallel = False
 import copy
 import json
 import signal

@@ -7,6 +7,7 @@ and the result is held against eager. First come the totals of the stored sweep:
 word. Then a few cases are run again, to see whether they come out as stored.
 """
 
+# sphinx_gallery_parallel = False
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

@@ -6,6 +6,7 @@ Two models are exported at several depths by four exporters. First comes what th
 the same at a few layers on the machine that built this page, and where in an export the time goes.
 """
 
+# sphinx_gallery_parallel = False
 import copy
 import gc
 import tempfile

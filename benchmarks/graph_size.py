@@ -7,6 +7,7 @@ many more an exporter takes, model by model, and what to write in your model so 
 several sizes, those by hand too. The page holds no times.
 """
 
+# sphinx_gallery_parallel = False
 import statistics
 from collections import Counter
 from collections.abc import Callable

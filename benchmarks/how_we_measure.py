@@ -6,6 +6,7 @@ The same exporter is timed under two names, as if it were two, again and again: 
 the rule of these pages, and the naive way, were fooled in the stored full run; then how each measures.
 """
 
+# sphinx_gallery_parallel = False
 import statistics
 import time
 from collections.abc import Callable

@@ -6,6 +6,7 @@ Two models are exported in every way there is here, and run at batches from 1 to
 what the stored full run found; then the code, and the same for one model at two batches on the machine that built this page.
 """
 
+# sphinx_gallery_parallel = False
 import time
 from collections.abc import Callable
 from functools import partial

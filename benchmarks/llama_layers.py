@@ -7,6 +7,7 @@ two halves of generation: *prefill*, a prompt of 64 tokens and an empty cache, a
 full run found, up to 16 layers; then the code, and a quick run of one layer.
 """
 
+# sphinx_gallery_parallel = False
 import copy
 import time
 from collections.abc import Callable

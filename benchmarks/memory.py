@@ -6,6 +6,7 @@ A model of four large layers is exported and saved by ``to_onnx`` and by the off
 comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 
+# sphinx_gallery_parallel = False
 from exportlab.measure import benchmark, figures, timing, words
 
 page = benchmark.page(

@@ -7,6 +7,7 @@ its own optimisations. First comes what the stored full run found; then the code
 this page.
 """
 
+# sphinx_gallery_parallel = False
 import importlib.util
 import time
 from collections.abc import Callable

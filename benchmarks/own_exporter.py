@@ -6,6 +6,7 @@ Six models go through ``torch.export``, ``to_onnx`` and the official exporter, `
 price of each, the speed of the files, and what is left of the price when equal layers are captured once; then the code, and a quick run.
 """
 
+# sphinx_gallery_parallel = False
 import copy
 import time
 from collections.abc import Callable

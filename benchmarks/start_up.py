@@ -6,6 +6,7 @@ Two models are exported for seven ways to run them. Then a new process, which ha
 You see what that costs beside ONNX Runtime with a file of ``to_onnx``: in a new process, in one that has loaded before, and for later calls.
 """
 
+# sphinx_gallery_parallel = False
 import tempfile
 from pathlib import Path
 from typing import Any
