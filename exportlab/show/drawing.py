@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,17 @@ class Drawing:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
 
+    @property
+    def description(self) -> str:
+        """What is seen, in words, for who cannot see it: the inputs, how many nodes of which operators, the outputs."""
+        first = {kind: [n.label.split("\n")[0] for n in self.nodes if n.kind == kind] for kind in FILL}
+        counts = Counter(first["op"] + first["function"])
+        nodes = ", ".join(f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
+        return (
+            f"A graph from {', '.join(first['input']) or 'no input'} to {', '.join(first['output']) or 'no output'}; "
+            f"nodes: {counts.total()}{f' ({nodes})' if nodes else ''}"
+        )
+
     def draw(self, title: str = "", save: str | Path | None = None) -> None:
         """Draw on a new matplotlib figure, which notebooks and pages show by themselves; `save` writes it (.svg, .png) as well."""
         from matplotlib import pyplot
@@ -65,6 +77,7 @@ class Drawing:
         axes = figure.add_axes((0, 0, 1, 1), xlim=(left, right), ylim=(bottom, top - head))
         axes.axis("off")
         axes.text(left + 0.1, top - head / 2, title, fontsize=11, va="center")
+        axes.set_title(self.description, visible=False)  # sphinx-gallery reads it: the picture's alt text
         for edge, route in zip(self.edges, routes, strict=True):
             _draw_edge(axes, edge, route)
         for node in self.nodes:

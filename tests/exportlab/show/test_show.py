@@ -143,3 +143,10 @@ def test_graphs_of_torchdynamo_are_shown_too(capsys: pytest.CaptureFixture[str])
     show.program(seen[0])
     assert "sum_1: f32[] = sum(l_x_)" in capsys.readouterr().out
     assert len(from_fx(seen[0]).edges) == 3
+
+
+def test_a_drawn_graph_says_what_is_seen(program: torch.export.ExportedProgram) -> None:
+    show.graph(program)
+    alt = pyplot.gca().get_title()
+    assert alt.startswith("A graph from x to linear; nodes: 5 (")
+    assert not pyplot.gca().title.get_visible()
