@@ -36,7 +36,10 @@ extensions = [
     "webp_images",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
-exclude_patterns = ["tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"]
+exclude_patterns = [
+    *("tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"),
+    "generated/page-*/**",  # what make page leaves
+]
 
 html_theme = "pydata_sphinx_theme"
 html_title = project

@@ -48,6 +48,7 @@ def settings(page: Path) -> dict[str, Any]:
     return {
         "extensions": [name for name in conf.extensions if name not in left_out],
         "include_patterns": [f"{name}.*"],
+        "exclude_patterns": [pattern for pattern in conf.exclude_patterns if "page-" not in pattern],
         "root_doc": name,
         "html_search_scorer": "",
         "suppress_warnings": ["ref", "toc", "myst", "image", "app", "config"],
