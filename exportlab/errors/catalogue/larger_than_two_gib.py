@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from ...exporters import from_file
+from ...exporters.to_onnx import to_onnx
 from ..known import Claim, Fix, KnownError
 
 
@@ -30,8 +31,6 @@ LARGE, SMALL = 2**20, 2**10  # words
 
 def saved(words: int, **options: bool) -> Claim:
     """Exports, and writes the file into a folder."""
-    from fx2onnx import to_onnx
-
     model = Embedding(words)
     program = to_onnx(model, SAMPLES[0], dynamic_shapes=({0: "ids"},))
     with tempfile.TemporaryDirectory() as folder:
