@@ -56,6 +56,8 @@ def bench(
     must_be_whole(1, rounds=rounds, threads=threads)
     must_be_positive(seconds=seconds)
     must_be(str, PathLike, type(None), output=output)
+    if not samples:
+        raise TypeError("bench needs a sample to export with: bench(model, sample), where a sample is what the model is called with")
     given = samples_of(list(samples) if len(samples) > 1 else samples[0], model)
     case = Case(type(model).__name__, lambda: (model, given))
     names, notes = ways_of(tuple(exporters), tuple(runtimes))

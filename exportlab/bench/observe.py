@@ -67,7 +67,7 @@ def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: b
         error=kept(reason(tried.error)) if tried.error else None,
         where=place(tried.error, case) if tried.error else None,
         failed=tuple(map(seen, (*(tried.report.failed if tried.report else ()), *saved.refused))),
-        seconds={**tried.seconds, **saved.seconds, **first, **calls},
+        seconds={**(tried.seconds if task.exporter != "eager" else {}), **saved.seconds, **first, **calls},
         peak_bytes=peak() if task.exporter != "eager" else None,
         weights_bytes=weights_bytes(given.module),
         bytes=saved.bytes,

@@ -150,6 +150,11 @@ def test_a_module_at_hand_is_measured_and_leaves_a_folder(tmp_path: Path) -> Non
     assert told == []
 
 
+def test_without_a_sample_there_is_nothing_to_export_with() -> None:
+    with pytest.raises(TypeError, match="bench needs a sample"):
+        bench(nn.Linear(3, 2))
+
+
 def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps({**Work("model", ("eager",)).settings(), "threads": 4}))
     with pytest.raises(BadInput, match=r"begun with other settings \(threads\)"):
