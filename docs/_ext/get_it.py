@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,12 @@ def build_wheel(folder: Path) -> Path:
     if done.returncode:
         raise RuntimeError(f"the wheel of exportlab could not be built: {done.stderr.strip()[-600:]}")
     return next((folder / "out").glob("*.whl"))
+
+
+def wheel_name() -> str:
+    """Return what the wheel is called, also before it is built."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return f"exportlab-{version}-py3-none-any.whl"
 
 
 def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

@@ -80,7 +80,9 @@ def test_a_book_has_the_versions_that_it_was_tested_with() -> None:
 
 
 def test_the_wheel_has_what_the_packages_read(tmp_path: Path) -> None:
-    names = ZipFile(get_it.build_wheel(tmp_path)).namelist()
+    wheel = get_it.build_wheel(tmp_path)
+    assert wheel.name == get_it.wheel_name()
+    names = ZipFile(wheel).namelist()
     assert {"exportlab/__init__.py", "fx2onnx/build/cpu_kernels.txt", "exportlab/doctor/report.html.j2"} <= set(names)
     data = {
         p.relative_to(ROOT).as_posix() for p in (ROOT / "exportlab").rglob("*") if p.suffix in {".j2", ".html", ".css", ".js", ".typed"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from freshness import is_fresh, made_of, mark_fresh
+from get_it import wheel_name
 from site_files import PARTS, ROOT, STATIC, write
 from sphinx.application import Sphinx
 
@@ -30,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def store_parts() -> None:
     """Write what index.md includes: the exports are made again where something that they depend on changed."""
     store_instrument()
-    write(PARTS / "front-buttons.html", rendered("buttons.html", **opened_by(repository())))
+    write(PARTS / "front-buttons.html", rendered("buttons.html", wheel=wheel_name(), **opened_by(repository())))
     sweep = Sweep.read(STORED)
     write(PARTS / "front-fingerprint.html", rendered("fingerprint.html", **fingerprint.drawn(sweep.runs)))
     write(PARTS / "front-stamp.html", rendered("stamp.html", **fingerprint.stamp(sweep)))
