@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from front_page import repository
@@ -20,6 +23,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.linkcode" if repository() else "sphinx.ext.viewcode")
     app.config.linkcode_resolve = address_of
     app.connect("object-description-transform", sort_parameters, priority=AFTER_AUTODOC)
+    app.connect("html-page-context", lead_back)
     return {"parallel_read_safe": True}
 
 
@@ -34,6 +38,22 @@ def address_of(domain: str, found: dict[str, str]) -> str | None:
     except TypeError:  # an attribute
         return None
     return f"{repository().rstrip('/')}/blob/main/{file.relative_to(ROOT).as_posix()}#L{line}" if file.is_relative_to(ROOT) else None
+
+
+def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Lead from a copy of the source to where an object is described: viewcode gives all of a module the prefix of the first."""
+    if pagename.startswith("_modules/"):
+        known, module = app.env.domaindata["py"]["objects"], pagename.removeprefix("_modules/").replace("/", ".")
+        anchors = {name: described(name, module, known) for name in re.findall(r'api\.html#([\w.]+)"', context["body"])}
+        for name, found in anchors.items():
+            context["body"] = context["body"].replace(f'api.html#{name}"', f'api.html#{found}"')
+
+
+def described(name: str, module: str, known: Collection[str]) -> str:
+    """Return the name under which an object is described: the one given, or that in its module."""
+    parts = name.split(".")
+    tried = (name, *(".".join([module, *parts[start:]]) for start in range(1, len(parts))))
+    return next((each for each in tried if each in known), name)
 
 
 def sort_parameters(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:

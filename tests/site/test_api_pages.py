@@ -41,3 +41,10 @@ def test_an_object_leads_to_its_first_line(monkeypatch: pytest.MonkeyPatch) -> N
     file, _, line = address.removeprefix("https://git.example/o/n/blob/main/").partition("#L")
     assert (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].startswith("def verify(")
     assert api_pages.address_of("py", {"module": "exportlab", "fullname": "no_such_name"}) is None
+
+
+def test_a_copy_of_the_source_leads_back_to_the_name_that_is_described() -> None:
+    known = {"exportlab.cases.Case", "exportlab.cases.Case.sizes", "exportlab.case"}
+    assert api_pages.described("exportlab.Case.sizes", "exportlab.cases", known) == "exportlab.cases.Case.sizes"
+    assert api_pages.described("exportlab.case", "exportlab.cases", known) == "exportlab.case"
+    assert api_pages.described("exportlab.gone", "exportlab.cases", known) == "exportlab.gone"
