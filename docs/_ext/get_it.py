@@ -29,6 +29,7 @@ FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
 }
 CODE = re.compile(r'<div class="(?:cell docutils|highlight-)')
 THE_SAME_EACH_TIME = "1767225600"  # seconds since 1970, for what a wheel notes of its files
+BLOCK, TAG = re.compile(r"<pre>(.*?)</pre>", re.DOTALL), re.compile(r"<[^>]+>")
 MARK = "exportlab_get_it"
 
 
@@ -87,15 +88,14 @@ def wheel_name() -> str:
 
 def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Say above the first code of a page that imports the package how to get it."""
-    if doctree is None or not any(IMPORTED.search(block.astext()) for block in doctree.findall(nodes.literal_block)):
-        return
-    first = CODE.search(context["body"])
-    if first is None:
+    body = context.get("body", "") if doctree is not None else ""
+    first = CODE.search(body)
+    if first is None or not any(IMPORTED.search(TAG.sub("", block)) for block in BLOCK.findall(body)):
         return
     wheel = next(STATIC.glob("exportlab-*.whl")).name
     where = context["pathto"](f"_static/{wheel}", 1)
     line = from_the_repository(pagename) if pagename in FROM_THE_REPOSITORY else installed(wheel, where, app.config.html_baseurl)
-    context["body"] = context["body"][: first.start()] + line + context["body"][first.start() :]
+    context["body"] = body[: first.start()] + line + body[first.start() :]
 
 
 def from_the_repository(pagename: str) -> str:

@@ -16,7 +16,7 @@ from docutils.core import publish_doctree
 from site_files import ROOT
 
 WHEEL = "exportlab-0.1.0-py3-none-any.whl"
-CODE = "T\n=\n\n::\n\n    from exportlab import verify\n"
+CODE = '<span class="kn">import</span> <span>torch</span>\n<span class="kn">from</span> <span>exportlab</span> <span>import</span> verify'
 
 
 @pytest.fixture
@@ -26,9 +26,10 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return SimpleNamespace(config=SimpleNamespace(html_baseurl=""), outdir=tmp_path, builder=SimpleNamespace(format="html"))
 
 
-def page(app: Any, text: str, pagename: str = "generated/gallery/cond") -> str:
-    context = {"body": '<p>Words.</p><div class="highlight-default">code</div>', "pathto": lambda path, _: f"../{path}"}
-    get_it.add_line(app, pagename, "page.html", context, publish_doctree(text))
+def page(app: Any, code: str, pagename: str = "generated/gallery/cond") -> str:
+    body = f'<p>Words.</p><div class="highlight-Python"><div class="highlight"><pre>{code}</pre></div></div>'
+    context = {"body": body, "pathto": lambda path, _: f"../{path}"}
+    get_it.add_line(app, pagename, "page.html", context, publish_doctree("T"))
     return str(context["body"])
 
 
@@ -39,7 +40,7 @@ def test_a_page_that_imports_the_package_says_how_to_get_it(app: Any) -> None:
 
 
 def test_a_page_that_does_not_import_it_says_nothing(app: Any) -> None:
-    assert "get-it" not in page(app, "T\n=\n\n::\n\n    import torch  # not exportlab\n")
+    assert "get-it" not in page(app, "import torch  # not exportlab")
 
 
 def test_the_address_of_the_site_is_used_where_there_is_one(app: Any) -> None:
