@@ -13,8 +13,28 @@ from .cases import Sample
 
 
 def fresh(module: nn.Module) -> nn.Module:
-    """Return a copy of the module with buffers and attributes of its own; parameters are shared, not copied."""
-    return copy.deepcopy(module, {id(p): p for p in module.parameters()})
+    """Return a copy of the module with buffers and attributes of its own; parameters are shared, not copied.
+
+    Raises:
+        TypeError: something that it holds cannot be copied, as a lock or an open file; the error names it.
+    """
+    shared = {id(p): p for p in module.parameters()}
+    try:
+        return copy.deepcopy(module, dict(shared))
+    except TypeError as error:
+        held = _not_copied(module, shared)
+        raise TypeError(f"{held} cannot be copied ({error}), so the module cannot be run without changing it: set that aside") from error
+
+
+def _not_copied(module: nn.Module, shared: dict[int, Any]) -> str:
+    """Return where in the module the first attribute is that cannot be copied, as `Model.layer.lock`."""
+    for path, part in module.named_modules(prefix=type(module).__name__):
+        for name, value in vars(part).items():
+            try:
+                copy.deepcopy(value, {**shared, **{id(child): child for child in part.children()}})
+            except TypeError:
+                return f"{path}.{name}"
+    return type(module).__name__
 
 
 def copied(sample: Sample) -> Sample:

@@ -1,4 +1,4 @@
-"""What each test starts from: the same random numbers; and how many examples the fuzzers try.
+"""What each test starts from, the same random numbers, what it leaves as it was, and how many examples the fuzzers try.
 
 They try 200 each, by HYPOTHESIS_PROFILE=long 20,000, which no run repeats.
 """
@@ -6,6 +6,8 @@ They try 200 each, by HYPOTHESIS_PROFILE=long 20,000, which no run repeats.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -21,3 +23,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 def _same_random_numbers() -> None:
     """So that what fails in one run fails in the next."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _left_as_it_was() -> Iterator[None]:
+    """So that a test fails itself, and not one that happens to run after it in the same process."""
+    yield
+    gradients = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    assert gradients, "it left gradients off"
+    if "matplotlib.pyplot" in sys.modules:
+        pyplot = sys.modules["matplotlib.pyplot"]
+        figures = pyplot.get_fignums()
+        pyplot.close("all")
+        assert figures == [], "it left figures open"

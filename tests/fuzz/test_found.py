@@ -228,6 +228,12 @@ def test_a_sample_may_be_computed_from_what_needs_a_gradient() -> None:
     assert compare(LINEAR, sample, exporters=["to_onnx"]).outcomes() == {"to_onnx": Outcome.OK}
 
 
+def test_a_module_that_cannot_be_copied_is_refused_by_what_it_holds() -> None:
+    model = nn.Sequential(made("linear"), Returns([os]))
+    with pytest.raises(TypeError, match=r"^Sequential\.1\.what cannot be copied \(cannot pickle 'module' object\), so the module"):
+        compare(model, (X,), exporters=["torch.export"])
+
+
 def test_what_eager_draws_is_no_rounding() -> None:
     """Of 30 random states one used to come out as right."""
     layers = nn.Sequential(nn.Linear(3, 3), nn.Dropout())

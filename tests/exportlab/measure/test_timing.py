@@ -8,7 +8,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy
@@ -176,6 +176,12 @@ def test_a_file_of_another_benchmark_is_refused(tmp_path: Path) -> None:
     pyperf.BenchmarkSuite([pyperf.Benchmark([pyperf.Run([1.0], metadata={"name": "x"}, collect_metadata=False)])]).dump(str(path))
     with pytest.raises(ValueError, match="x has no title"):
         load(path)
+
+
+@pytest.fixture(autouse=True)
+def _drawn() -> Iterator[None]:
+    yield
+    pyplot.close("all")
 
 
 def page(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> benchmark.Page:
