@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from matplotlib import pyplot
 from recomputed import ROOT, Lines
 
 from exportlab.measure import benchmark
@@ -15,6 +16,13 @@ from exportlab.measure import benchmark
 
 class OpenedError(Exception):
     """A page has come to the line that shows what it found before."""
+
+
+@pytest.fixture(autouse=True)
+def _drawn() -> Iterator[None]:
+    """A page leaves its figures to whoever shows it."""
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def trace(
     try:
         with ExitStack() as stack:
             for context in (
+                torch.set_grad_enabled(torch.is_grad_enabled()),  # as before afterwards, where the model sets it and leaves it
                 torch.random.fork_rng(devices=()),
                 _compiling_state_context(),
                 enable_python_dispatcher(),

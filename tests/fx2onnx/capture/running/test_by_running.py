@@ -254,7 +254,15 @@ class Twice(nn.Module):
         return self.layer(self.layer(x)) + 0 * torch.rand_like(x)
 
 
-@pytest.mark.parametrize("model", [Counts(), Twice()], ids=["refused", "taken"])
+class Silenced(nn.Module):
+    """Switches gradients off, and never on again."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch.set_grad_enabled(False)
+        return x * 2
+
+
+@pytest.mark.parametrize("model", [Counts(), Twice(), Silenced()], ids=["refused", "taken", "silenced"])
 def test_the_model_and_its_surroundings_are_as_before(model: nn.Module, x: Tensor) -> None:
     model.eval()
     held = copy.deepcopy(model.state_dict())
