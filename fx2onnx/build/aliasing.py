@@ -26,8 +26,9 @@ class Slot:
 class Memory:
     """The values of nodes. A node that shares memory with an earlier one is a view of it, and is made again after a write.
 
-    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators. Where the
-    graph writes nothing (`tracks` is false) a node is just its value.
+    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators; but for a
+    dropout that drops nothing, which returns its input in eager, and a copy in the capture. Where the graph writes nothing (`tracks`
+    is false) a node is just its value.
     """
 
     def __init__(self, tracks: bool, remake: Callable[[Node], Any], put_back: Callable[[Node, Node, Any], Any]) -> None:
@@ -37,6 +38,7 @@ class Memory:
         self._slots: dict[Node, Slot] = {}
         self._links: dict[Node, Any] = {}
         self._by_storage: dict[int, Node] = {}
+        self._same_storage: dict[int | None, int | None] = {}
         self._versions: dict[Node, int] = {}
 
     def __contains__(self, node: Node) -> bool:
@@ -54,7 +56,9 @@ class Memory:
 
     def bind(self, node: Node, value: Any) -> None:
         """Let the node hold this value; its storage tells whether it is a view."""
-        storage = _storage(node) if self.tracks else None
+        if self.tracks and drops_nothing(node):
+            self._same_storage[_storage(node)] = self._storage(self.resolved(node.args[0]))
+        storage = self._storage(node) if self.tracks else None
         if storage not in self._by_storage and isinstance(node.meta.get("val"), (list, tuple)):
             storage = None  # several results, each with memory of its own
         owner = self._by_storage.setdefault(storage, node) if storage is not None else node
@@ -65,7 +69,11 @@ class Memory:
 
     def _parent(self, node: Node, storage: int | None) -> Node | None:
         inputs = (self.resolved(n) for n in node.all_input_nodes)
-        return next((n for n in inputs if isinstance(n, Node) and _storage(n) == storage), None)
+        return next((n for n in inputs if isinstance(n, Node) and self._storage(n) == storage), None)
+
+    def _storage(self, node: Node) -> int | None:
+        storage = _storage(node)
+        return self._same_storage.get(storage, storage)
 
     def read(self, node: Node) -> Any:
         """Return what the node holds now."""
@@ -119,8 +127,8 @@ class Memory:
 
     def alone(self, node: Node) -> bool:
         """Return whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
-        storage = _storage(node)
-        return all(slot.owner is node or _storage(slot.owner) != storage for slot in self._slots.values())
+        storage = self._storage(node)
+        return all(slot.owner is node or self._storage(slot.owner) != storage for slot in self._slots.values())
 
 
 def _storage(node: Node) -> int | None:
@@ -130,6 +138,14 @@ def _storage(node: Node) -> int | None:
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return None
     return value.untyped_storage()._cdata
+
+
+def drops_nothing(node: Node) -> bool:
+    """Return whether the call is a dropout that returns its input as it is: out of training, or of probability 0."""
+    if node.target is not torch.ops.aten.dropout.default:
+        return False
+    _, probability, train = node.args
+    return not train or bool(probability == 0)
 
 
 def returns_its_argument(node: Node) -> bool:

@@ -19,11 +19,14 @@ aten = torch.ops.aten
 Node = torch.fx.Node
 ValueOf = Callable[[Any], Any]
 Translated = Callable[[Node, ValueOf], Any]
-SAME_ORDER = {
+SAME_ELEMENTS = {
+    aten.alias.default, aten.detach.default, aten.detach_.default, aten.contiguous.default, aten.to.dtype, aten.to.device,
+    aten.to.dtype_layout, aten.to.other, aten.type_as.default, aten.dropout.default, aten.positive.default,
+}  # fmt: skip
+SAME_ORDER = SAME_ELEMENTS | {
     aten.view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims,
-    aten.flatten.using_ints, aten.alias.default, aten.detach.default, aten.detach_.default, aten.contiguous.default, aten.view_as.default,
-    aten.unflatten.int, aten._unsafe_view.default, aten.unsqueeze_.default, aten.squeeze_.dim, aten.reshape_as.default,
-    aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten.type_as.default, aten.dropout.default, aten.positive.default,
+    aten.flatten.using_ints, aten.view_as.default, aten.unflatten.int, aten._unsafe_view.default, aten.unsqueeze_.default,
+    aten.squeeze_.dim, aten.reshape_as.default,
 }  # fmt: skip
 
 
@@ -66,7 +69,7 @@ class ViewWriter:
         """The positions that one more view leaves, in its order; a list of them where it gives several tensors."""
         if step.target is operator.getitem:
             return positions[step.args[1]]
-        if returns_its_argument(step):
+        if step.target in SAME_ELEMENTS or returns_its_argument(step):  # a cast that is none would cast the positions
             return positions
 
         def value_of(argument: Any) -> Any:

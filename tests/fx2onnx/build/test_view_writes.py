@@ -1,0 +1,51 @@
+"""Writes into a part of what an operator returns that changes nothing: the part is found where it lies in the memory of the owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.nn import functional as F
+
+from exportlab import verify
+from fx2onnx import to_onnx
+
+UNCHANGED: dict[str, Callable[[Tensor], Tensor]] = {
+    "to its dtype": lambda y: y.to(y.dtype),
+    "to its device": lambda y: y.to("cpu"),
+    "to another's": lambda y: y.to(y * 1),
+    "type as": lambda y: y.type_as(y * 1),
+    "dropout": lambda y: F.dropout(y, training=False),
+    "dropout of nothing": lambda y: F.dropout(y, 0.0, training=True),
+    "dropout of a view": lambda y: F.dropout(y.view(-1, 3), training=False),
+    "dropout twice": lambda y: F.dropout(F.dropout(y, training=False)[:], training=False),
+    "contiguous": lambda y: y.contiguous(),
+    "detach": lambda y: y.detach(),
+    "positive": torch.positive,
+    "float": lambda y: y.float(),
+}
+
+
+class Writes(nn.Module):
+    """Adds to every row but the first of what the function returns."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, further: Tensor) -> tuple[Tensor, Tensor]:
+        y = x * 2
+        part = self.function(y)
+        part[1:] += further
+        return part, y
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_a_part_of_what_changes_nothing_is_written(name: str, capture: str) -> None:
+    model, x, further = Writes(UNCHANGED[name]), torch.rand(4, 3), torch.rand(3)
+    program = to_onnx(model, (x, further), dynamic_shapes=({0: Dim("rows", min=0)}, None), capture=capture)
+    verify(program, model, [(x, further), (torch.rand(7, 3), further), (torch.rand(0, 3), further)]).check()
