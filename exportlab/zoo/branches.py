@@ -288,3 +288,16 @@ def padded_always() -> Declaration:
             return F.pad(x, (0, n), value=1.0).cumsum(1)
 
     return PaddedAlways(), (tensor(2, "width"), integers(high=4))
+
+
+@case(dims={"rows": (4, 7, 1, 12), "others": (5, 8, 1, 5)}, topics=("branches", "silence"))
+def one_longer_by_seven() -> Declaration:
+    """Few pairs of sizes meet a test, 12 rows and 5 others among them: is what it decides in the file at all?"""
+
+    class LongerBySeven(nn.Module):
+        def forward(self, x: Tensor, y: Tensor) -> Tensor:
+            if x.shape[0] == y.shape[0] + 7:
+                return x.sum() + y.sum()
+            return x.sum() - y.sum()
+
+    return LongerBySeven(), (tensor("rows", 3), tensor("others", 3))

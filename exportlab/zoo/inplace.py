@@ -229,6 +229,38 @@ def detached_and_added_to() -> Declaration:
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
+def added_to_after_dropout() -> Declaration:
+    """Out of training, dropout returns its input itself: does adding to its result reach what is returned beside it?"""
+
+    class AddedTo(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project, self.drop = nn.Linear(3, 3), nn.Dropout(0.1)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            hidden = self.project(x)
+            y = self.drop(hidden)
+            y += x
+            return y, hidden
+
+    return AddedTo().eval(), (tensor("batch", 3),)
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "dtypes"))
+def part_of_a_cast_that_is_none() -> Declaration:
+    """`y.to(y.dtype)` is `y`: does adding to some of its rows reach those of `y`, and no others?"""
+
+    class OfTheSameType(nn.Module):
+        def forward(self, x: Tensor, further: Tensor) -> tuple[Tensor, Tensor]:
+            y = x * 2
+            same = y.to(x.dtype)
+            same[1:] += further
+            return same, y
+
+    return OfTheSameType(), (tensor("batch", 3), tensor(3))
+
+
+@case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
 def changed_through_data() -> Declaration:
     """The same through `.data`, as older code has it: is it seen?"""
 
