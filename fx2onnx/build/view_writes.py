@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..errors import Untranslated
 from .aliasing import Memory, returns_its_argument
 from .dtypes import INT64
 from .graph import Graph
@@ -49,6 +50,8 @@ class ViewWriter:
     def put_back(self, owner: Node, path: list[Node], value: Tensor) -> Tensor:
         """Return the whole of the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
         sizes = sizes_of(owner.meta["val"])
+        if any(_overlaps(step) for step in path):
+            raise Untranslated("it writes into windows that overlap: which of the values stays is not defined")
         if all(step.target in SAME_ORDER or returns_its_argument(step) for step in path):
             return self.g.sized(self.g.reshaped(value, sizes), sizes)
         where = self._positions(owner, path)
@@ -73,7 +76,10 @@ class ViewWriter:
             return positions
 
         def value_of(argument: Any) -> Any:
-            return positions if self.memory.resolved(argument) is previous else self.value_of(argument)
+            argument = self.memory.resolved(argument)
+            if isinstance(argument, (list, tuple)) and any(self.memory.resolved(part) is previous for part in argument):
+                return [value_of(part) for part in argument]
+            return positions if argument is previous else self.value_of(argument)
 
         with self.g.on(step, {}):
             made = self.translated(step, value_of)
@@ -81,3 +87,11 @@ class ViewWriter:
         if isinstance(made, Tensor):
             return self.g.sized(made, sizes_of(fakes))
         return [self.g.sized(part, sizes_of(fake)) for part, fake in zip(made, fakes, strict=True)]
+
+
+def _overlaps(step: Node) -> bool:
+    """Whether an element of the memory may be shown more than once; what `expand` shows so, eager refuses to write itself."""
+    if step.target is not aten.unfold.default:
+        return False
+    _, _, size, stride = step.args
+    return not isinstance(size, int) or not isinstance(stride, int) or stride < size

@@ -1,4 +1,4 @@
-"""Writes into a part of what an operator returns that changes nothing: the part is found where it lies in the memory of the owner."""
+"""Writes into a part of what an operator shows or hands on: the part is found where it lies in the memory of the owner."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from exportlab import verify
 from fx2onnx import to_onnx
+from fx2onnx.errors import UnsupportedOps
 
 UNCHANGED: dict[str, Callable[[Tensor], Tensor]] = {
     "to its dtype": lambda y: y.to(y.dtype),
@@ -26,6 +27,13 @@ UNCHANGED: dict[str, Callable[[Tensor], Tensor]] = {
     "detach": lambda y: y.detach(),
     "positive": torch.positive,
     "float": lambda y: y.float(),
+}
+
+
+VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "transposed by einsum": lambda y: torch.einsum("ij->ji", y),
+    "as it is by einsum": lambda y: torch.einsum("ij->ij", y),
+    "broadcast": lambda y: torch.broadcast_tensors(y, torch.ones(1, 3))[0],
 }
 
 
@@ -49,3 +57,20 @@ def test_a_part_of_what_changes_nothing_is_written(name: str, capture: str) -> N
     model, x, further = Writes(UNCHANGED[name]), torch.rand(4, 3), torch.rand(3)
     program = to_onnx(model, (x, further), dynamic_shapes=({0: Dim("rows", min=0)}, None), capture=capture)
     verify(program, model, [(x, further), (torch.rand(7, 3), further), (torch.rand(0, 3), further)]).check()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_part_of_a_view_is_written(name: str, capture: str, dtype: torch.dtype) -> None:
+    model, one = Writes(VIEWS[name]), torch.ones((), dtype=dtype)
+    x, other = (torch.arange(3 * rows).reshape(rows, 3).to(dtype) for rows in (4, 7))
+    program = to_onnx(model, (x, one), dynamic_shapes=({0: Dim("rows")}, None), capture=capture)
+    verify(program, model, [(x, one), (other, one)]).check()
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_write_into_windows_that_overlap_is_refused(capture: str) -> None:
+    model = Writes(lambda y: y.unfold(1, 2, 1))
+    with pytest.raises(UnsupportedOps, match="windows that overlap: which of the values stays is not defined"):
+        to_onnx(model, (torch.rand(4, 3), torch.ones(())), capture=capture)
