@@ -109,7 +109,7 @@ def finding(source: str) -> str:
     text = " ".join(
         line.removeprefix("#").strip() for line in paragraph.splitlines() if line.startswith("#") and not line.startswith("# %%")
     )
-    return re.split(r" Next: |, and it links | :doc:| How to ", text)[0].removesuffix(".") + "."
+    return re.split(r" Next: | :doc:| How to ", text)[0].removesuffix(".") + "."
 
 
 def outcomes(printed: str) -> tuple[Outcome, ...]:

@@ -55,4 +55,4 @@ for exporter in ("dynamo", "to_onnx"):
 show.graph(program)
 
 # %%
-# The last sentence is the one to remember, and it links to the next page: :doc:`all recipes </generated/gallery/index>`.
+# End with the one sentence to remember. Next: :doc:`all recipes </generated/gallery/index>`.

@@ -164,5 +164,5 @@ show.table([{"run": name, "nine of six rows": text} for name, text in answers.it
 show.graph(compared["to_onnx"].artifact, title="Lengths that only a run can tell")
 
 # %%
-# A size that the data decide may be computed with, promised about, and never asked. Next: where the branch has to stay,
-# :doc:`torch.cond </generated/gallery/torch_onnx/cond>`.
+# Compute with a size that the data decide, state its limits with ``torch._check``, and never branch on it. Next: where the branch has to
+# stay, :doc:`torch.cond </generated/gallery/torch_onnx/cond>`.

@@ -160,5 +160,5 @@ assert (len(calls(program)), len(calls(decomposed))) == (5, 7)
 show.graph(program, title="The whole module")
 
 # %%
-# An exported program is what your Python did once, written down: what Python decided on the way cannot be decided again. Next:
-# :doc:`which sizes it accepts, and how to ask for more <dynamic_shapes>`.
+# An exported program writes down what your Python did once: what Python decided on the way cannot be decided again. Next: :doc:`which
+# sizes it accepts, and how to ask for more <dynamic_shapes>`.

@@ -216,5 +216,5 @@ boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inpu
 show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arguments, six inputs")
 
 # %%
-# What is not a tensor at export is not an input afterwards; what holds tensors becomes one input for each. Next:
-# :doc:`sizes that move <dynamic_shapes>`.
+# Only tensors become inputs of the file: a number or ``None`` is fixed at export, and a cache becomes one input for each tensor in it.
+# Next: :doc:`sizes that move <dynamic_shapes>`.

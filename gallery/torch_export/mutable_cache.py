@@ -215,5 +215,5 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The first call can be right where the second is not, so test the second: what a model writes has to be carried by somebody. Next: :doc:`the caches of
-# transformers <kwargs_and_caches>`, which are arguments already.
+# The first call can be right and the second wrong, so test two calls in a row: what the model writes has to be carried from one to the
+# next. Next: :doc:`the caches of transformers <kwargs_and_caches>`, which are arguments already.

@@ -216,5 +216,5 @@ plt.show()
 folder.cleanup()
 
 # %%
-# A ``.pt2`` file takes along everything that the graph reads, and of the rest only names. Next: :doc:`what the graph itself looks like
-# <first_graph>`.
+# A ``.pt2`` file holds everything that the graph reads; of your classes and operators it holds only the names. Next: :doc:`what the graph
+# itself looks like <first_graph>`.

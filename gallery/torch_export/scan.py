@@ -146,5 +146,5 @@ for file in files:
 show.graph(files[1], title="A loop of any length: one Scan")
 
 # %%
-# Return a clone whenever a body returns a tensor twice, and never let the bare op find its weights. Next:
-# :doc:`branches that depend on values </generated/gallery/torch_onnx/cond>`.
+# If the body of a ``scan`` returns a tensor twice, return a clone; and pass it the weights it uses, because the bare operator never finds
+# them. Next: :doc:`branches that depend on values </generated/gallery/torch_onnx/cond>`.

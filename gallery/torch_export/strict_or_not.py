@@ -215,5 +215,5 @@ verify(to_onnx(model, samples[0], dynamic_shapes=batch, strict=True), model, sam
 show.graph(loose, title="strict=False: divided by 1")
 
 # %%
-# Stay with the default, and try ``strict=True`` when it fails or when ``verify`` says *wrong*: they fail on different Python. Next:
-# :doc:`loops that survive <scan>`.
+# Stay with the default, and try ``strict=True`` if that fails or ``verify`` says *wrong*: the two stumble over different kinds of Python.
+# Next: :doc:`loops that survive <scan>`.

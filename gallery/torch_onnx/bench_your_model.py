@@ -76,4 +76,4 @@ dots(axes, {size: {way.name: way.ratio(size) for way in right} for size in found
 # ``bench(…, output="folder")`` writes that folder from here.
 
 # %%
-# A time counts only beside its outcome: mend what is wrong before you compare what is fast. Next: :doc:`the doctor </docs/doctor>`.
+# Read each time next to its outcome: fix what is wrong before you compare what is fast. Next: :doc:`the doctor </docs/doctor>`.

@@ -216,5 +216,5 @@ show.graph(decomposed, title="Decomposed")
 show.graph(swapped, title="Exported")
 
 # %%
-# An ONNX file holds results, not changes: say for every operator that changes its input what the result is. How to translate an operator
-# with more to it than one ``Clip``: :doc:`custom_op_function`.
+# An ONNX file computes new values and changes none in place: for every operator that changes its input, say what the new value is. How to
+# translate an operator with more to it than one ``Clip``: :doc:`custom_op_function`.

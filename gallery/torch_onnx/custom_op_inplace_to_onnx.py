@@ -195,5 +195,5 @@ report
 show.graph(stateful, title="State in, state out")
 
 # %%
-# Say what the new value is, and the exporter finds out who sees it; only what outlives the call is yours to carry. Next:
-# :doc:`where did my submodules go? <submodules>`
+# Say what the new value is, and the exporter works out who reads it; you only carry what has to outlive the call. Next: :doc:`where did
+# my submodules go? <submodules>`

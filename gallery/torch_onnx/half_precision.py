@@ -217,4 +217,4 @@ right.set(xlabel="largest difference from float32", xscale="log")
 plt.show()
 
 # %%
-# On a CPU, half precision is for the size of the file. Next: :doc:`weights in a file of their own <external_data>`.
+# On a CPU, use half precision to make the file smaller. Next: :doc:`weights in a file of their own <external_data>`.

@@ -176,5 +176,5 @@ plt.title("The model is off by tens, its file by less than 0.0001")
 plt.show()
 
 # %%
-# Compare at the precision of the dtype, and look at the size of the difference before you call it one. Next: :doc:`a model with an if
+# Choose the tolerance by the dtype, and look at how large a difference is before you call the file wrong. Next: :doc:`a model with an if
 # <cond>`.

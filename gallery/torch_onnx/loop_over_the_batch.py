@@ -146,4 +146,5 @@ show.table(
 show.graph(files["to_onnx"], title="The loop survives as a Scan")
 
 # %%
-# One run of a loop shows how often it went round, several show what it does. Next: :doc:`branches that depend on values <cond>`.
+# One run of a loop shows how many turns it took; several runs show what each turn does. Next: :doc:`branches that depend on values
+# <cond>`.

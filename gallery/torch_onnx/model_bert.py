@@ -155,5 +155,5 @@ plot.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A test for your own file, then: one text, alone and padded, has to have one answer. Next: :doc:`images of another size, in a ViT
-# <model_vit>`, or :doc:`the whole road of a transformer </tutorials/301_transformer_whole_road>`.
+# Test your own file with one text, once alone and once padded: both must give the same answer. Next: :doc:`images of another size, in a
+# ViT <model_vit>`, or :doc:`the whole road of a transformer </tutorials/301_transformer_whole_road>`.

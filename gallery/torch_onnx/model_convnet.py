@@ -121,5 +121,5 @@ assert file.ops()["BatchNormalization"] == 0
 show.graph(file, title="Batch norms are in the convolutions")
 
 # %%
-# It is not the convolutions that fix the size, it is the head; verify it with a picture that is not square. Next: :doc:`images of any size, in
-# a ViT <model_vit>`, or :doc:`one row and none, in an MLP <model_mlp>`.
+# The head fixes the size of the image, not the convolutions; verify the file with an image that is not square. Next: :doc:`images of any
+# size, in a ViT <model_vit>`, or :doc:`one row and none, in an MLP <model_mlp>`.

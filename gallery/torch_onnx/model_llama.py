@@ -156,5 +156,5 @@ axes.set(xlabel="tokens of padding", title="largest difference from the text alo
 plt.show()
 
 # %%
-# Count by the mask in every call: it is right for models that add a vector for each position, too. Next: :doc:`generating with the file
-# </tutorials/302_language_model_with_cache>`, or :doc:`a batch norm that folds <model_convnet>`.
+# Count positions by the mask in every call: that is also right for models that add a vector for each position. Next: :doc:`generating
+# with the file </tutorials/302_language_model_with_cache>`, or :doc:`a batch norm that folds <model_convnet>`.

@@ -150,5 +150,5 @@ plots[0].set_ylabel("height")
 plt.show()
 
 # %%
-# The example has to need what the file shall be able to do. Next: :doc:`a length that cannot move, in Whisper <model_whisper>`, or
-# :doc:`which word for an axis </generated/gallery/torch_export/dynamic_shapes>`.
+# Whatever the file must be able to do, the example that you export with has to need it. Next: :doc:`a length that cannot move, in Whisper
+# <model_whisper>`, or :doc:`which word for an axis </generated/gallery/torch_export/dynamic_shapes>`.

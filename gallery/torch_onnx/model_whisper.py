@@ -146,5 +146,5 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Where a model asks for one length, an export can only keep it; to move it, change the model, and say that you did. Next: :doc:`the cache of a
-# Llama <model_llama>`.
+# If a model insists on one length, so does its export; for other lengths, change the model, and say that you did. Next: :doc:`the cache
+# of a Llama <model_llama>`.

@@ -200,5 +200,5 @@ for exporter in exporters:
 show.graph(file, title="Names of your choice")
 
 # %%
-# Name every output, and no two things alike: what a file is called by is a promise to whoever calls it. Next: :doc:`arguments by name, and
-# caches </generated/gallery/torch_export/kwargs_and_caches>`.
+# Name every output and use no name twice: whoever calls your file relies on these names. Next: :doc:`arguments by name, and caches
+# </generated/gallery/torch_export/kwargs_and_caches>`.

@@ -209,5 +209,5 @@ for file in files.values():
 show.graph(changed, title="Edited as text")
 
 # %%
-# Printed code is for reading and for small edits; what comes back is verified like any other export. Next: :doc:`many edits at once, by a
+# Use printed code for reading and for small edits, and verify what comes back like any other export. Next: :doc:`many edits at once, by a
 # rule <rewriting>`, or the lesson on :doc:`models without torch </tutorials/206_onnx_by_hand>`.

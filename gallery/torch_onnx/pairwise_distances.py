@@ -214,5 +214,5 @@ axes.grid(alpha=0.3)
 plt.show()
 
 # %%
-# Let the tensors do what no turn needs from another, subtract before you square, and keep ``scan`` for when the pairs do not fit into
-# memory. Next: :doc:`a loop in which each turn needs the last </generated/gallery/torch_export/scan>`.
+# If no turn of the loop needs another, write it with tensors; subtract before you square; and keep ``scan`` for pairs that do not fit
+# into memory. Next: :doc:`a loop in which each turn needs the last </generated/gallery/torch_export/scan>`.

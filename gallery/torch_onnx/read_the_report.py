@@ -187,5 +187,5 @@ axes.spines[:].set_visible(False)
 plt.show()
 
 # %%
-# The page says how far the export came, not whether the file is right. Next: :doc:`an operator that nobody translated
+# The report says how far the export got, not whether the file is right. Next: :doc:`an operator that nobody translated
 # <untranslated_op>`.

@@ -210,5 +210,5 @@ plt.show()
 # %%
 # "No difference seen" stands there when the whiskers include 1. Measure again at your own sizes.
 #
-# A rule is as good as its condition. When you write one, try it on a graph that it must leave alone, and verify what comes out. Next:
-# :doc:`which submodule does a node come from? <submodules>`
+# A rule is only as good as its condition: try it on a graph that it must leave alone, and verify what comes out. Next: :doc:`which
+# submodule does a node come from? <submodules>`

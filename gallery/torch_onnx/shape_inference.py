@@ -214,5 +214,5 @@ plt.show()
 # %%
 # ONNX Runtime knows as much of the one file as the exporter does. In the other, the half is computed with ``Mod``, which it does not follow.
 #
-# What says *unknown* can be relied on, and who computes with expressions knows most: so keep what the exporter wrote. Next: :doc:`names for
-# axes <names>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
+# Trust a tool that says *unknown* when it does not know. The exporter computes with expressions and knows most, so keep the shapes that
+# it wrote. Next: :doc:`names for axes <names>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.

@@ -200,5 +200,5 @@ axes.legend()
 plt.show()
 
 # %%
-# Of the modules the names are left, not the borders, unless you ask for functions. Next: :doc:`rewriting a pattern in the graph
-# <rewriting>`.
+# The file keeps the names of your modules but not their boundaries, unless you ask for functions. Next: :doc:`rewriting a pattern in the
+# graph <rewriting>`.

@@ -188,5 +188,5 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# Two files that are right at every size are both good files: choose by what happens when one is not. Next: :doc:`how to_onnx is built
-# </docs/converter>`.
+# When both files are right at every size, take either; choose by what each exporter does when its file would be wrong. Next: :doc:`how
+# to_onnx is built </docs/converter>`.
