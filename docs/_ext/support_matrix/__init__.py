@@ -15,7 +15,7 @@ from exportlab.cases import Case
 from exportlab.said import CAUSES, NOISE, name_of
 from exportlab.sweep import page as swept
 from exportlab.sweep.changes import changes as changes_between
-from exportlab.sweep.page.cells import data
+from exportlab.sweep.page.cells import packed, texts
 from exportlab.sweep.page.counts import OUTCOMES, Sweep
 
 from . import links
@@ -50,7 +50,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
 
 def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str]:
     """Return the generated files, by their names in generated/."""
-    loaded = data(sweep.runs, cases, beside, links.links_of)
+    loaded = texts(sweep.runs, cases, beside, links.links_of)
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
         "parts/matrix-totals.html": swept.totals(sweep, WHOSE, beside=True),
@@ -58,7 +58,7 @@ def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str
         "parts/matrix-noise.html": rendered("lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]),
         "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
         "parts/matrix-changes.html": changes(previous, sweep),
-        f"static/{DATA}": loaded,
+        f"static/{DATA}": packed(loaded),
     }
 
 

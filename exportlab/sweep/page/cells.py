@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import zlib
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from statistics import median
@@ -27,16 +29,25 @@ Linked = Callable[[str], str]  # from a page, as `generated/errors/NAME.html`, t
 
 
 def data(runs: Runs, cases: Iterable[Case], linked: Linked = site.address, pages: Callable[[Case], list[Link]] = lambda case: []) -> str:
-    """Return what the panel shows of each case and run, as a script: a page that is opened as a file cannot load anything else.
+    """Return what the panel shows of each case and run, as a script that a page holds.
 
     Args:
         linked: gives the address of a page of the site; an empty one where there is no way to it.
         pages: gives what to read on after a case.
     """
+    return f"window.matrixTexts = {_inert(texts(runs, cases, linked, pages))};\n"
+
+
+def packed(text: str) -> str:
+    """Return `texts` deflated, as a script that a page loads: a page that is opened as a file cannot load anything else."""
+    return f'window.matrixPacked = "{b64encode(zlib.compress(text.encode(), 9)).decode()}";\n'
+
+
+def texts(runs: Runs, cases: Iterable[Case], linked: Linked, pages: Callable[[Case], list[Link]]) -> str:
+    """Return the same as JSON."""
     known = {case.name: {**about(case), "pages": pages(case)} for case in cases}
     shown = {one_line("/".join(cell)): seen(cell, runs, linked) for cell in runs if cell[0] in known}
-    text = json.dumps({"cases": known, "runs": shown}, ensure_ascii=False, separators=(",", ":"))
-    return f"window.matrixTexts = {_inert(text)};\n"
+    return json.dumps({"cases": known, "runs": shown}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _inert(script: str) -> str:

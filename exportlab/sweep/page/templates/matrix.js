@@ -19,13 +19,19 @@
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const once = (make) => { let made; return () => (made ??= make()); };
   let data = null; // of each case and each run: in the page, or loaded when first needed
-  const loaded = once(() => new Promise((done) => {
-    if (window.matrixTexts) return done((data = window.matrixTexts));
-    const script = document.createElement("script");
-    script.src = table.dataset.texts;
-    script.onload = () => done((data = window.matrixTexts));
+  const loaded = once(async () => (data = window.matrixTexts ?? (await unpacked(await fetched(table.dataset.texts)))));
+  const fetched = (address) => new Promise((done, failed) => {
+    const script = document.createElement("script"); // a page that is opened as a file cannot load anything else
+    script.src = address;
+    script.onload = () => done(window.matrixPacked);
+    script.onerror = () => failed(new Error(`What this shows could not be loaded: ${script.src}`));
     document.head.append(script);
-  }));
+  });
+  async function unpacked(text) {
+    if (!window.DecompressionStream) throw new Error("This browser is too old to unpack what this shows, which takes Chrome 80, Firefox 113 or Safari 16.4.");
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  }
   const texts = once(() => {
     const errors = {};
     for (const [key, run] of Object.entries(data.runs)) {
@@ -85,7 +91,8 @@
 
   function filter() {
     const wanted = form.elements.search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    if (wanted.length && !data) return void loaded().then(filter);
+    const count = form.querySelector("output");
+    if (wanted.length && !data) return void loaded().then(filter, (error) => (count.textContent = error.message));
     const only = boxes.filter((box) => box.checked).map((box) => box.value);
     const mode = form.elements.mode.value;
     const kept = columns.filter((column) => (!only.length || only.includes(column.exporter)) && (!mode || column.mode === mode));
@@ -97,13 +104,13 @@
     for (const head of table.querySelectorAll("[scope=colgroup]")) head.colSpan = mode ? 1 : 2;
     for (const head of table.querySelectorAll("[scope=rowgroup]")) head.colSpan = 1 + kept.length;
     const cells = words || gone.length ? `td:is(${words || "*"}):not(:empty${gone.map((place) => "," + place).join("")})` : "";
-    let count = 0;
+    let shown = 0;
     rows.forEach((row, i) => {
       row.hidden = !matches(row, cells, wanted.length ? texts()[i] : "", wanted);
-      count += !row.hidden;
+      shown += !row.hidden;
     });
     for (const body of table.tBodies) body.hidden = [...body.rows].slice(1).every((row) => row.hidden);
-    form.querySelector("output").textContent = `${count} of ${rows.length} cases`;
+    count.textContent = `${shown} of ${rows.length} cases`;
   }
 
   function matches(row, cells, text, wanted) {
@@ -138,7 +145,7 @@
     return run.error ? `<pre class="said">${escaped(run.error)}</pre>${where}${known}` : "";
   }
 
-  const mode = (run) => (run.was_training ? "<p>The model was in training mode; exported as <code>eval()</code>.</p>" : "");
+  const switched = (run) => (run.was_training ? "<p>The model was in training mode; exported as <code>eval()</code>.</p>" : "");
 
   function heard(run) {
     const lines = (run.said ?? []).map(([line, cause]) => `<li${cause ? ' class="cause"' : ""}>${escaped(line)}</li>`);
@@ -158,6 +165,7 @@
     return `<h4>The case</h4>${text}<p><code>${escaped(about.file)}:${about.line}</code></p>`;
   }
 
+  const CLOSE = '<button class="close" type="button" aria-label="close">✕</button>';
   const SILENT = ["wrong", "frozen"];
   const word = (outcome) => `<b class="key ${outcome}">${outcome}</b>`;
   const link = ([title, href]) => (href ? `<a href="${escaped(href)}">${escaped(title)}</a>` : escaped(title));
@@ -170,15 +178,16 @@
     panel.innerHTML = "";
     panel.hidden = false;
     cell.scrollIntoView({ block: "nearest", inline: "nearest" });
-    loaded().then(() => { if (open === cell) fill(nameOf(cell)); });
+    const still = (act) => (value) => { if (open === cell) act(value); };
+    loaded().then(still(() => fill(nameOf(cell))), still((error) => (panel.innerHTML = `${CLOSE}<p>${escaped(error.message)}</p>`)));
   }
 
   function fill(name) {
     const [test, exporter, mode] = name.split("/");
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
-    panel.innerHTML = `<button class="close" type="button" aria-label="close">✕</button><h3>${escaped(test)}: ${escaped(exporter)}, ${mode}</h3>
-      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${mode(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
+    panel.innerHTML = `${CLOSE}<h3>${escaped(test)}: ${escaped(exporter)}, ${mode}</h3>
+      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
 
