@@ -1,6 +1,6 @@
 """
-What do the ways to export cost, in time and in memory?
-=======================================================
+What does each way to export cost, in time and in memory?
+=========================================================
 
 Models of a few operators and of thousands are exported by ``to_onnx``, which runs them, by ``to_onnx`` on the capture of ``torch.export``, and
 by both flavours of ``torch.onnx.export``. First comes what the stored full run found, up to a Llama of 64 layers and one of 1 B weights; then
@@ -28,7 +28,9 @@ from fx2onnx.build.passes import passes_applied
 from fx2onnx.capture.running.by_running import Runs
 
 page = benchmark.page(
-    "captures", "What do the ways to export cost, in time and in memory?", quick="MLP and Llama(2)"
+    "captures",
+    "What does each way to export cost, in time and in memory?",
+    quick="MLP and Llama(2)",
 )
 BASE, OURS, TRACED = "torch.export", "to_onnx", "to_onnx, torch.export"
 WAYS = {BASE: {}, OURS: {"capture": "auto"}, TRACED: {"capture": "torch.export"}}

@@ -127,7 +127,7 @@ def finding(found: Sequence[Record]) -> benchmark.Lines:
     hard = [f"{n} {percent(families[n], 'right')} of {families[n].total()} runs" for n in families]
     silent = max(families, key=lambda name: shares(families[name])["silent"])
     return (
-        f"With axes that move, silently wrong least often: {extremes(large, 'silent', min)}; most often: {extremes(large, 'silent', max)}",
+        f"With axes that move, the fewest silently wrong answers came from {extremes(large, 'silent', min)}, the most from {extremes(large, 'silent', max)}",
         *(
             f"{words.spoken(name)}, {kinds.total()} cases: {percents(kinds)}"
             for name, kinds in large.items()

@@ -66,7 +66,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
         for n in (HAND, *NAMES)
     ]
     return (
-        f"As few nodes as by hand, of the models that come out right: {words.listed(as_few(run, name) for name in NAMES)}",
+        f"Among the models that come out right, the graph has no more nodes than one written by hand: {words.listed(as_few(run, name) for name in NAMES)}",
         *(told(run, name) for name in NAMES),
         f"fewer nodes than by hand: {'; '.join(fewer) or 'none'}",
         f"bytes for each node, weights left out (medians): {', '.join(rest)}",

@@ -51,9 +51,9 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     near = statistics.mean(abs(ratio.median - 1) > 0.05 for ratio in comparisons(run, CLOCK))
     seen = {way: round(count * fooled(run, way)) for way in (CLOCK, TURNS, NAIVE)}
     return (
-        f"An exporter compared with itself {count} times: our rule saw a difference in {seen[CLOCK]} of them",
-        f"by the clock on the wall, the same rule saw one in {seen[TURNS]} of {count}",
-        f"means of all of A, then all of B, were 5 % apart in {seen[NAIVE]} of {count}, medians of turns in {count * near:.0f}",
+        f"We compared an exporter with itself {count} times, and our rule saw a difference in {seen[CLOCK]} of them",
+        f"timed by the clock on the wall, the same rule saw one in {seen[TURNS]} of {count}",
+        f"with all of A timed before all of B, the means were more than 5 % apart in {seen[NAIVE]} of {count}; taken by turns, the medians were in {count * near:.0f}",
         noise(run),
     )
 
@@ -64,7 +64,7 @@ def noise(run: benchmark.Run) -> str:
         f"{spread_of(run[way].of('A')):.2f} times by {name}"
         for way, name in ((TURNS, "the wall"), (CLOCK, "the processor"))
     ]
-    return f"of single exports, the slow ones (95 %) take what the fast ones (5 %) take {' and '.join(told)}"
+    return f"a slow export (the 95th percentile) takes longer than a fast one (the 5th): {' and '.join(told)}"
 
 
 def spread_of(seconds: tuple[float, ...]) -> float:

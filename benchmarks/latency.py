@@ -49,7 +49,7 @@ def winners(times: timing.Timings) -> str:
     level = [words.spoken(name) for name, ratio in others if not ratio.differs]
     share = timing.rounded(times.ratio(first[0], EAGER).median)
     apart = ", which do not differ from the first" if level else ""
-    return f"{words.listed([words.spoken(first[0]), *level])}{apart}, in {share} times eager's time"
+    return f"{words.listed([words.spoken(first[0]), *level])}{apart}, and takes {share} times as long as eager"
 
 
 def leaders(times: timing.Timings) -> str:
@@ -85,7 +85,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     )
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"On one thread, the {model} at batch {batch} runs fastest by {winners(found[model][batch])}",
+        f"On one thread, the {model} at batch {batch} runs fastest with {winners(found[model][batch])}",
         *(f"{m} at batch {b}: {leaders(found[m][b])}" for m, b in ends),
         f"to_onnx's file differs from torch.onnx.export's {writers}",
         *second,

@@ -1,6 +1,6 @@
 """
-What does an optimiser of the graph really buy?
-===============================================
+What does a graph optimiser really buy you?
+===========================================
 
 One file of each of two models goes through every optimiser and quantiser there is here, and runs in ONNX Runtime (ORT) with and without
 its own optimisations. First comes what the stored full run found; then the code, and the same with small models on the machine that built
@@ -30,7 +30,7 @@ from exportlab.measure.models import Block
 from exportlab.messages import first_line, muffled
 
 page = benchmark.page(
-    "optimisers", "What does an optimiser of the graph really buy?", quick="small models, 6 rounds"
+    "optimisers", "What does a graph optimiser really buy you?", quick="small models, 6 rounds"
 )
 RAW, BASE, SAVED = "not optimised", "dynamo", "saved by ORT"
 REDUCED = ("fp16", "int8 dynamic", "int8 QDQ", "int8 QDQ, percentile")
@@ -77,7 +77,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     off = {model: run[model].ratio(f"{BASE}, disabled", BASE) for model in models}
     start = {model: run[f"{model}, start"].ratio(SAVED, BASE) for model in models}
     return (
-        f"Of {len(same)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime than the one torch.onnx.export writes, {len(slower) or 'none'} slower",
+        f"Of {len(same)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime than the one that torch.onnx.export writes, and {len(slower) or 'none'} run slower",
         "below, time over that of torch.onnx.export's file with all that ONNX Runtime does; off: the largest error over the largest output",
         f"faster: {told(faster)}",
         f"slower: {told(slower)}",

@@ -1,6 +1,6 @@
 """
-What does ``to_onnx`` cost beside ``torch.export``, and what do you get?
-========================================================================
+What does ``to_onnx`` cost compared with ``torch.export``, and what do you get for it?
+======================================================================================
 
 Six models go through ``torch.export``, ``to_onnx`` and the official exporter, ``dynamo``. First comes what the stored full run found: the
 price of each, the speed of the files, and what is left of the price when equal layers are captured once; then the code, and a quick run.
@@ -32,7 +32,9 @@ from fx2onnx.ops import own_translations
 from fx2onnx.translate.sources import dispatch_of
 
 page = benchmark.page(
-    "own_exporter", "What does to_onnx cost beside torch.export?", quick="three models, 3 rounds"
+    "own_exporter",
+    "What does to_onnx cost compared with torch.export?",
+    quick="three models, 3 rounds",
 )
 BASE, EXPORT, RUN, ALONE = "torch.export", "export, ", "ONNX Runtime, ", "conversion alone, "
 

@@ -1,6 +1,6 @@
 """
-What does the first answer cost?
-================================
+How long does the first answer take?
+====================================
 
 Two models are exported for seven ways to run them. Then a new process, which has only the file, imports what it needs, loads, and answers.
 You see what that costs beside ONNX Runtime with a file of ``to_onnx``: in a new process, in one that has loaded before, and for later calls.
@@ -19,7 +19,7 @@ from exportlab import compare, exporters, show
 from exportlab.measure import benchmark, figures, timing, words
 
 page = benchmark.page(
-    "start_up", "What does the first answer cost?", quick="MLP, 2 rounds, no aoti"
+    "start_up", "How long does the first answer take?", quick="MLP, 2 rounds, no aoti"
 )
 BASE, FILE = "to_onnx", "to_onnx's file in ONNX Runtime"
 PARTS = ("import", "load", "first call")
@@ -38,7 +38,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     ways = [name for name in new if name != BASE]
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
     return (
-        f"To the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
+        f"To give the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
         *(
             f"{words.spoken(n)}: first answer {new[n]}, once more in the same process {again[n]}, a later call {later[n]}"
             for n in ways

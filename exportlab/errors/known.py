@@ -26,7 +26,7 @@ from ..verification.verify import verify
 GROUP = "exportlab.known_errors"
 STAGES = {
     "silent": "nothing is raised, and the answer is wrong",
-    "capture": "the capture refuses the model, mostly that of torch.export",
+    "capture": "the model becomes a graph, mostly by torch.export",
     "decomposition": "operators become simpler ones",
     "translation": "operators become ONNX",
     "optimiser": "the graph is made smaller",

@@ -1,6 +1,6 @@
 """
-How do I export sizes that the data decide?
-===========================================
+How do I export sizes that depend on the data?
+==============================================
 
 How many rows a mask selects, or what ``item()`` returns, is known when the model runs and not before. Such sizes can be exported, as long
 as nobody asks about them in an ``if``. You will see which questions stop the export, say ``torch._check`` instead, and get ONNX files that

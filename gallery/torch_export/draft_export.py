@@ -1,6 +1,6 @@
 """
-Which of my lines does torch.export refuse, all at once?
-========================================================
+How do I see all the lines that torch.export refuses, at once?
+==============================================================
 
 ``torch.export.export`` stops at the first line that it cannot capture. ``torch.export.draft_export`` goes on, with the values of your
 example, and lists them all. You will read such a list, see why the program that comes with it is not for use, and make the smallest change

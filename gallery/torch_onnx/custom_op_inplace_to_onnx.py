@@ -1,6 +1,6 @@
 """
-Does my in-place operator need a twin for every exporter?
-=========================================================
+Do I need a second version of my in-place operator for every exporter?
+======================================================================
 
 The official exporter wants a change in the model, in the graph or in the operator before it takes a custom op that writes into its
 input. ``to_onnx`` wants one function. After this page you can write that function, trust it with views, and export a model that

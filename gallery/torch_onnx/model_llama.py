@@ -1,6 +1,6 @@
 """
-Llama: which positions do the new tokens have?
-==============================================
+Llama: which positions do new tokens get?
+=========================================
 
 A program that generates text calls the file with tokens, a mask, positions and the cache of the previous call. Wrong positions raise
 nothing and spoil the text. Here is a Llama in one file, for the prompt and for each further token, the names that such programs look for,

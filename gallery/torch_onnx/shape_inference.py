@@ -1,6 +1,6 @@
 """
-What shape will come out?
-=========================
+What shape will the output have?
+================================
 
 If a file says what shapes its outputs have, you can plan for them: memory, batches, the next model. If it does not, you can infer the
 shapes, or run the file and look. Here are five ways to find out, tried on one model whose sizes are sums, halves and counts, and compared

@@ -1,6 +1,6 @@
 """
-Can equal blocks be one function in the file, captured once?
-============================================================
+Can repeated blocks be captured once, and be one function in the file?
+======================================================================
 
 A transformer repeats one block many times, and its file spells out every copy. After this page you can export a class of submodules as one
 ONNX function that is captured once. You can also tell from the report which blocks were left out and why, and undo it.

@@ -70,7 +70,7 @@ def test_coverage(headline: Callable[[str], Lines]) -> None:
     check(
         headline("coverage"),
         [
-            f"With axes that move, silently wrong least often: {ends[0]}; most often: {ends[1]}",
+            f"With axes that move, the fewest silently wrong answers came from {ends[0]}, the most from {ends[1]}",
             *(
                 f"{named(name)}, {seen[name].total()} cases: {', '.join(f'{k} {percent(seen[name], k)}' for k in ORDER if seen[name][k])}"
                 for name in large
@@ -109,7 +109,10 @@ def test_what_was_warned_of_and_what_is_narrow_is_not_silent(headline: Callable[
     (stored_elsewhere / "docs/data/matrix.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     first, *others = headline("coverage")
     least = "to_onnx in 3 of 60 cases (5 %) and torch.onnx.export in 3 of 60 cases (5 %)"
-    assert first == f"With axes that move, silently wrong least often: {least}; most often: torchscript in 4 of 60 cases (7 %)"
+    assert (
+        first
+        == f"With axes that move, the fewest silently wrong answers came from {least}, the most from torchscript in 4 of 60 cases (7 %)"
+    )
     assert "torch.onnx.export, 60 cases: right 85 %, narrow 10 %, silently wrong 5 %" in others
     assert "torchscript, 60 cases: right 90 %, wrong, but warned 3 %, silently wrong 7 %" in others
     assert "AOTInductor was tried with 4 cases only: 3 right, 1 silently wrong" in others

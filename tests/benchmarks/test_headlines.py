@@ -81,7 +81,7 @@ def test_graph_size(headline: Callable[[str], Lines]) -> None:
     check(
         headline("graph_size"),
         [
-            f"As few nodes as by hand, of the models that come out right: {all_of(as_few)}",
+            f"Among the models that come out right, the graph has no more nodes than one written by hand: {all_of(as_few)}",
             *(
                 f"{named(n)}: median {numpy.median(list(more[n].values())):.9f}x the nodes of the file by hand, "
                 f"at most {worst[n][1]:.9f}x ({worst[n][0]})"
@@ -106,11 +106,11 @@ def test_how_we_measure(headline: Callable[[str], Lines]) -> None:
     check(
         headline("how_we_measure"),
         [
-            f"An exporter compared with itself {count} times: our rule saw a difference in {fooled['clock']} of them",
-            f"by the clock on the wall, the same rule saw one in {fooled['wall']} of {count}",
-            f"means of all of A, then all of B, were 5 % apart in {(numpy.abs(means - 1) > 0.05).sum()} of {count}, "
-            f"medians of turns in {far.sum()}",
-            f"of single exports, the slow ones (95 %) take what the fast ones (5 %) take {spans[0]:.9f} times by the wall "
+            f"We compared an exporter with itself {count} times, and our rule saw a difference in {fooled['clock']} of them",
+            f"timed by the clock on the wall, the same rule saw one in {fooled['wall']} of {count}",
+            f"with all of A timed before all of B, the means were more than 5 % apart in {(numpy.abs(means - 1) > 0.05).sum()} of {count}; "
+            f"taken by turns, the medians were in {far.sum()}",
+            f"a slow export (the 95th percentile) takes longer than a fast one (the 5th): {spans[0]:.9f} times by the wall "
             f"and {spans[1]:.9f} times by the processor",
         ],
     )
@@ -133,14 +133,14 @@ def test_latency(headline: Callable[[str], Lines]) -> None:
     level = [named(name) for name in ranked[1:] if same(over(row[name], row[ranked[0]]))]
     share = statistics.median(over(row[ranked[0]], row["eager"]))
     apart = ", which do not differ from the first" * bool(level)
-    first = f"On one thread, the {model} at batch {batch} runs fastest by {all_of([named(ranked[0]), *level])}{apart}"
+    first = f"On one thread, the {model} at batch {batch} runs fastest with {all_of([named(ranked[0]), *level])}{apart}"
     writers = [over(row["to_onnx"], row["dynamo"]) for row in seen.values()]
     second = [over(row[f"{n}, 1 thread"], row[n]) for t, row in seen.items() if "threads 2" in t for n in ("eager", "to_onnx")]
     left = "; ".join(f"{who} ({why})" for who, why in facts["left out"].items()) or "nothing"
     check(
         printed,
         [
-            f"{first}, in {share:.9f} times eager's time",
+            f"{first}, and takes {share:.9f} times as long as eager",
             *told,
             f"to_onnx's file differs from torch.onnx.export's {in_how_many(writers, 'its time')}",
             f"a second thread changes the time {in_how_many(second, 'times as fast')}",
@@ -228,7 +228,7 @@ def test_optimisers(headline: Callable[[str], Lines]) -> None:
         headline("optimisers"),
         [
             f"Of {len(whole)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime "
-            f"than the one torch.onnx.export writes, {len(slower) or 'none'} slower",
+            f"than the one that torch.onnx.export writes, and {len(slower) or 'none'} run slower",
             "below, time over that of torch.onnx.export's file with all that ONNX Runtime does; "
             "off: the largest error over the largest output",
             f"faster: {', '.join(faster) or 'none'}",
@@ -277,7 +277,7 @@ def test_start_up(headline: Callable[[str], Lines]) -> None:
     check(
         headline("start_up"),
         [
-            f"To the first answer of the {model}, {takes({way: new for way, (new, _, _) in ratios.items()}, file)}",
+            f"To give the first answer of the {model}, {takes({way: new for way, (new, _, _) in ratios.items()}, file)}",
             *(
                 f"{named(way)}: first answer {verdict(new)}, once more in the same process {verdict(again)}, a later call {verdict(later)}"
                 for way, (new, again, later) in ratios.items()

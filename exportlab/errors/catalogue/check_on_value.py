@@ -1,4 +1,4 @@
-"""GuardOnDataDependentSymNode at an `assert`: a check of values, which a capture does not have
+"""GuardOnDataDependentSymNode at an `assert`: the capture has no values to check
 
 Your model checks its input: `assert (x < 100).all()`, or `if not torch.isfinite(x).all(): raise …`. The capture has no values to check,
 so it cannot know whether the check passes. Nothing of it could stay in the file: ONNX has no operator that raises.

@@ -1,4 +1,4 @@
-"""DispatchError: No ONNX function found ... for the complex-valued input: complex numbers meet an operator translated for reals only
+"""DispatchError: No ONNX function found ... for the complex-valued input: the operator is translated for real numbers only
 
 ONNX Runtime computes with no complex type, so the official exporter keeps a complex tensor as pairs of floats. Every operator then needs a
 second translation, for pairs: sums, products, `abs`, slices and the transforms have one, `where`, `exp`, `full_like`, `slice_scatter` and

@@ -1,4 +1,4 @@
-"""A complex result comes back as floats with one axis more: the model returns torch.complex64, the file returns float32 of shape [..., 2]
+"""A complex result comes back as floats with one more axis: the model returns torch.complex64, the file returns float32 of shape [..., 2]
 
 ONNX Runtime gives and takes no complex numbers. The official exporter keeps them as pairs, real part first, also where they leave the
 graph, and does not say so. `abs`, indexing from the right or a product after the call then mean something else, often without an error.

@@ -1,4 +1,4 @@
-"""The result is too narrow: `copy_` of something smaller is not repeated to the size of where it goes
+"""The result is too narrow: `copy_` of a smaller tensor is not broadcast to the size of its target
 
 `a.copy_(b)` repeats b along axes of size 1, as every operator does. The exporter translates it as b alone, cast to the type of a: correct
 only where both have one shape already. `a[:] = b` is another operator, which is translated with the repetition.

@@ -1,4 +1,4 @@
-"""There was no fake impl registered for <CustomOpDef(…)>: an operator of your own, and nobody says what shape its result has
+"""There was no fake impl registered for <CustomOpDef(…)>: your own operator does not say what shape its result has
 
 The capture does not run an operator made by `torch.library.custom_op`: its tensors hold no values to run it on. What it needs is the
 shape and the type of the result, from those of the arguments. That function is called the fake, or meta, implementation, and only the

@@ -1,4 +1,4 @@
-"""nn.TransformerEncoder with src_key_padding_mask: zeros at the padding in eager, numbers in the file
+"""nn.TransformerEncoder with src_key_padding_mask: eager returns zeros at the padding, the file other numbers
 
 In inference, `nn.TransformerEncoder` drops the padded positions before it computes, as a nested tensor, and fills them with zeros
 afterwards. This fast path is no part of what is captured: the file computes every position, and returns what it computed at the padding.

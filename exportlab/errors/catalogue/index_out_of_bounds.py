@@ -1,4 +1,4 @@
-"""indices element out of data bounds: a token that the vocabulary does not have
+"""indices element out of data bounds: a token that is not in the vocabulary
 
 `Gather` looks rows up in a table, and was given a number that is none of them: mostly a token of another tokenizer, or -100, which marks
 what a loss ignores. PyTorch raises as well, and earlier: it refuses negative numbers too. ONNX Runtime takes -1 for the last row, without

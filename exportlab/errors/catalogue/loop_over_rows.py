@@ -1,4 +1,4 @@
-"""conflicts between user-specified ranges and inferred ranges: tracing inferred a static shape, of a loop over the rows for example
+"""conflicts between user-specified ranges and inferred ranges: tracing inferred a static shape, for example because of a loop over the rows
 
 You asked for an axis that moves, and something in the model fixed it at the size of the example. A Python loop over the axis does so:
 `range(x.shape[0])` has to end, so it ends where the example does, and the graph holds that many copies of the body. Adding the tensor

@@ -1,4 +1,4 @@
-"""conflicts between user-specified ranges and inferred ranges: an LSTM or GRU exports once, and not a second time
+"""conflicts between user-specified ranges and inferred ranges: an LSTM or GRU exports the first time, but not the second
 
 The exporter registers a decomposition of `aten.lstm` that loops in the graph, for as long as it captures, so that the time can move. torch
 keeps in a cache which kernel an operator has, and registering does not clear it. A capture of such a layer before, be it that of the export

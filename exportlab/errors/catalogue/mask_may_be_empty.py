@@ -1,4 +1,4 @@
-"""Could not guard on data-dependent expression Eq(u0, 0): a test whether a mask or `nonzero` has kept any row
+"""Could not guard on data-dependent expression Eq(u0, 0): your code asks whether a mask or `nonzero` kept any row
 
 How many rows `x[mask]` keeps depends on the values, and the capture has none. The size is a symbol, `u0`, and `shape[0] == 0` a question
 about it that only a run can answer. A Python loop over `nonzero(…)` asks the same for you, before its first turn.

@@ -1,4 +1,4 @@
-"""tensors used as indices must be long, int, byte or bool tensors: `x[mask]` with a mask of uint8, which is byte
+"""tensors used as indices must be long, int, byte or bool tensors: `x[mask]` with a uint8 mask
 
 Before there were masks of `bool`, they were `uint8`, and torch still takes them for masks, with a warning. The capture has rules of its own
 for what may be an index, and their byte is `int8`.

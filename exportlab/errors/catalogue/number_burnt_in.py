@@ -1,4 +1,4 @@
-"""A float or int argument is no input of the file: its value at export is burnt in
+"""A float or int argument is not an input of the file: its value at export is baked in
 
 What is no tensor is part of the program to torch.export: the number is multiplied into the graph as a constant, and the file has one input
 less. ONNX Runtime does not ask for what the file does not have, so nobody misses the number until another one is meant. `verify` calls

@@ -1,4 +1,4 @@
-"""Could not extract specialized integer from data-dependent expression u0: a list index, `range` or `len` with a number from a tensor
+"""Could not extract specialized integer from data-dependent expression u0: a list index, `range` or `len` uses a number from a tensor
 
 A list, a `ModuleList` and `range` are Python's: they need a number, now. The capture has only `u0`, which stands for any. It could
 choose one, and the graph would hold that layer or that many turns for ever; so it refuses. What is indexed or repeated has to be

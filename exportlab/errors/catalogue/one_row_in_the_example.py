@@ -1,4 +1,4 @@
-"""export 0/1 specialized due to hint of 1: the example has one row, and the axis was asked to be dynamic
+"""export 0/1 specialized due to hint of 1: the example has one row, but the axis is meant to be dynamic
 
 Sizes 0 and 1 behave unlike all others: one row is repeated against many, none at all takes shortcuts. So the capture treats a size
 of 0 or 1 in the example as a number, not as something that moves. With `Dim.DYNAMIC` this is an error. With `Dim.AUTO`, all you

@@ -1,4 +1,4 @@
-"""ModuleNotFoundError: No module named 'onnxscript', raised by `torch.onnx.export`: a package that torch does not install
+"""ModuleNotFoundError: No module named 'onnxscript', raised by `torch.onnx.export`: torch does not install this package
 
 `torch.onnx.export` writes operators with the package onnxscript, and torch does not ask for it when it is installed. The older exporter,
 `dynamo=False`, did without it. The code below hides the package from a Python of its own.

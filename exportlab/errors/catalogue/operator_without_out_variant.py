@@ -1,4 +1,4 @@
-"""RuntimeError: Missing out variants: {'my_lib::my_op'}: ExecuTorch and an operator that cannot write into memory that it is given
+"""RuntimeError: Missing out variants: {'my_lib::my_op'}: ExecuTorch needs an operator that writes into the memory it is given
 
 ExecuTorch plans all memory before the model runs. So each operator in a program has to come in a form that writes its result to a place
 that it is given, its out variant. One made by `torch.library.custom_op` has none, nor have the operators of quantisation while no backend

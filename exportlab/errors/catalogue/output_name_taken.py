@@ -1,4 +1,4 @@
-"""Duplicate definition of name (softmax): output_names asks for a name that a value inside has
+"""Duplicate definition of name (softmax): output_names asks for a name that another value in the graph already has
 
 The exporter gives the output the name you asked for, after every value inside has got one from the operator that makes it. Nothing looks
 whether the name is taken. The file is written, and ONNX Runtime refuses to load it.

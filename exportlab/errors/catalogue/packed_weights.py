@@ -1,4 +1,4 @@
-"""LinearPackedParamsBase does not have a field with name '__obj_flatten__': a model that torch.ao.quantization has quantised
+"""LinearPackedParamsBase does not have a field with name '__obj_flatten__': a model quantised by torch.ao.quantization
 
 A quantised layer of `torch.ao.quantization` keeps its weight packed for the kernels of one kind of processor, in an object of C++.
 `torch.export` has to take such an object apart, and this one does not say how. The older exporter gets as far as

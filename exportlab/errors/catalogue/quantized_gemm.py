@@ -1,4 +1,4 @@
-"""ShapeInferenceError: Inferred shape and existing shape differ in dimension 0, raised by `quantize_dynamic` for a file of the exporter
+"""ShapeInferenceError: Inferred shape and existing shape differ in dimension 0, raised by `quantize_dynamic` on an exported file
 
 `quantize_dynamic` of ONNX Runtime turns each `Gemm` into a `MatMul`, for which it transposes the weight. The exporter writes the shape of
 every value into the file, those of weights included. Now the weight is `[3, 2]` and its entry says `[2, 3]`: shape inference, which comes

@@ -1,4 +1,4 @@
-"""Reshape: the input tensor cannot be reshaped to the requested shape, at another size than that of the example
+"""Reshape: the input tensor cannot be reshaped to the requested shape, at a size other than the example's
 
 The model pads where the size asks for it, `if n % 2:`, and the example did not ask. So the padding is not in the graph: the `if` was
 decided by the example. The `Reshape` after it needs an even number, and finds out when it runs.

@@ -1,4 +1,4 @@
-"""Attention differs in the rows of the padding: a row whose mask is all False is zero in PyTorch, and an average in the file
+"""Attention differs in the rows of the padding: a row whose mask is all False is zero in PyTorch, but an average in the file
 
 With a boolean mask, `scaled_dot_product_attention` returns zeros for a row that may look at nothing. The file adds the smallest number
 there is to every score of the row. They are then all alike, and softmax weighs all alike: the row becomes the mean of what it must not see.

@@ -1,4 +1,4 @@
-"""Two inputs answer as if they were one, because the example gave the same tensor for both
+"""Two inputs act as one, because the example passed the same tensor for both
 
 The capture tells inputs apart by their identity. One tensor given for two arguments is one input to it: the graph reads the last of
 them wherever the model reads either. The file still declares both inputs, so nothing looks odd until they differ.

@@ -1,4 +1,4 @@
-"""Wrong for a batch of one only: `if x.shape[0] == 1` is taken to be false of every size that moves
+"""Wrong only for a batch of one: `if x.shape[0] == 1` is taken to be false for every size that moves
 
 A size that moves stands for 2 and more: 0 and 1 are special to torch.export, and it answers questions about them by itself. So
 `x.shape[0] == 1` is false, and the branch for a single row is not in the graph. Unlike the branch of `if x.shape[0] > 4`, torch.export does

@@ -1,4 +1,4 @@
-"""The result has the length of the example's at every size: `int(x.shape[0] * 0.5)` became a number
+"""The result keeps the example's length at every size: `int(x.shape[0] * 0.5)` became a constant
 
 A size that moves is a symbol, and `// 2` of it is another. `int` of a product with a float is asked for as a number, so the capture takes
 that of the example. torch.export notes down for which sizes the number is right, and refuses others when it runs; the ONNX exporter drops

@@ -1,4 +1,4 @@
-"""What the model keeps between two calls in `self` is lost: a cache made of `torch.cat` starts anew
+"""What the model keeps in `self` between two calls is lost: a cache built with `torch.cat` starts over
 
 An attribute that is no buffer belongs to Python. The capture runs the model once: it sees the cache of that one call, empty, and what is
 assigned afterwards is nobody's output. torch.export loses it in the same way.

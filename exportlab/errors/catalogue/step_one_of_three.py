@@ -1,4 +1,4 @@
-"""This is step 1/3 of exporting the model to ONNX: the capture failed, and its own error stands above
+"""This is step 1/3 of exporting the model to ONNX: the capture failed, and its own error is printed above
 
 `torch.onnx.export` puts this text around whatever torch.export raised. It says where the export ended, and nothing of the reason: that
 stands below, under "Exception summary", in full above the text, and is the `__cause__` of the error. Paste that into the box. Steps 2 and 3

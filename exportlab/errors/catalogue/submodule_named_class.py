@@ -1,4 +1,4 @@
-"""SyntaxError: invalid syntax (<eval_with_key>): a submodule has a keyword of Python for a name, such as `class` or `lambda`
+"""SyntaxError: invalid syntax (<eval_with_key>): the name of a submodule is a Python keyword, such as `class` or `lambda`
 
 `add_module`, `nn.ModuleDict` and `nn.Sequential` take any name. `torch.export` captures the model, but its graph is Python code that is
 written and compiled: there the submodule is `self.class`, which is no Python. The line in the message counts in that code, not in yours.

@@ -1,4 +1,4 @@
-"""You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant: a table from an earlier call, among others
+"""You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant: for example by a table kept from an earlier call
 
 Something in the model has the size of the example written into it, and meets the input. Here it is a table that `forward` makes once and
 keeps: a call before the export has made it, for the rows of that call. The same is said of `expand(4, 3)`, of a state with a fixed batch,

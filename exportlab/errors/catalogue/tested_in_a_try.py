@@ -1,4 +1,4 @@
-"""The exported model takes the branch in `except`: a test of a value stands in a `try`
+"""The exported model takes the `except` branch: it tests a value inside a `try`
 
 The capture has no values, so the test raises, with an error that says so. Your `except` catches it, as it would catch one of the model.
 What stands in `except` is captured as if it were the model, and nobody hears of the error.

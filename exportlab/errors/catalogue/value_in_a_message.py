@@ -1,4 +1,4 @@
-"""TypeError: unsupported format string passed to FakeTensor.__format__: a log line or an f-string with a value of a tensor
+"""TypeError: unsupported format string passed to FakeTensor.__format__: a log line or an f-string prints a value of a tensor
 
 `f"{loss:.3f}"` needs a number, and in the capture the tensor has none. Without the `:.3f` the line would pass, and say `FakeTensor(...)`.
 Nothing that a log line says gets into the file, so it can be left out while exporting.

@@ -1,4 +1,4 @@
-"""vmap: It looks like you're calling .item() on a Tensor: an index inside of `torch.vmap`, as in masks of attention
+"""vmap: It looks like you're calling .item() on a Tensor: an index inside `torch.vmap`, as in attention masks
 
 Inside of `vmap`, `k` in `padding[k]` is not one number but all of them at once. Outside of an export, torch indexes with all of them. Under
 `torch.export` the same line takes another way, one that reads an index without axes as a Python number, and that cannot be done
