@@ -11,20 +11,35 @@ from typing import Any
 from docutils import nodes
 from site_files import ROOT
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 CARD = "card.png"
 LENGTH = 200  # letters of a description, which search engines cut near 160
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, Any]:
     """Add the metadata to each page, and tidy up behind the last."""
     app.config.html_baseurl = app.config.html_baseurl or address()
     app.connect("html-page-context", introduce)
     app.connect("html-page-context", let_images_wait)
     app.connect("build-finished", tidy)
+    app.add_transform(NothingTwice)
     app.add_css_file("tables_and_code.css", priority=850)  # after those of the theme and of sphinx-gallery
     app.add_js_file("manners.js", loading_method="defer")
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}
+
+
+class NothingTwice(SphinxTransform):
+    """Leave out the archive that sphinx-gallery links on a recipe's page: it holds the script and the notebook, linked beside it."""
+
+    default_priority = 100  # before the files to hand out are collected
+
+    def apply(self, **options: Any) -> None:
+        """Do it, where a page has one; the links in the margin are made of those that are left."""
+        for archive in list(
+            self.document.findall(lambda node: "sphx-glr-download-zip" in getattr(node, "attributes", {}).get("classes", ()))
+        ):
+            archive.parent.remove(archive)
 
 
 def address() -> str:
@@ -75,8 +90,10 @@ def tidy(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
     site = Path(app.outdir)
-    for path in (*site.rglob("*.map"), *(p for p in site.glob("_sources/**/*.*") if p.suffix != ".ipynb")):
-        path.unlink()  # of the sources, a lesson's notebook is downloaded
+    linked = {site / "_downloads" / name for _, name in app.env.dlfiles.values()}
+    sources = (path for path in site.glob("_sources/**/*.*") if path.suffix != ".ipynb")  # a lesson's notebook is downloaded
+    for path in (*site.rglob("*.map"), *sources, *{*site.glob("_downloads/*/*")} - linked):
+        path.unlink()
     if app.config.html_baseurl:
         pages = sorted(app.env.found_docs)
         (site / "sitemap.xml").write_text(sitemap([f"{app.config.html_baseurl}{page}.html" for page in pages]), encoding="utf-8")

@@ -17,7 +17,9 @@ BODY = '<img src="a.png"> <img src="b.png"> <img loading="eager" src="c.png">'
 @pytest.fixture
 def app(tmp_path: Path) -> Any:
     config = SimpleNamespace(project="Lab", html_baseurl="", html_static_path=["."])
-    return SimpleNamespace(config=config, confdir=tmp_path, outdir=tmp_path, builder=SimpleNamespace(format="html"), env=None)
+    return SimpleNamespace(
+        config=config, confdir=tmp_path, outdir=tmp_path, builder=SimpleNamespace(format="html"), env=SimpleNamespace(dlfiles={})
+    )
 
 
 def introduced(app: Any, text: str) -> str:
@@ -47,7 +49,7 @@ def test_an_address_gives_links_a_card_and_a_list_of_pages(app: Any, tmp_path: P
     head = introduced(app, "T\n=\n\nOne.\n\nS\n-\n\nTwo.\n")
     assert 'content="https://lab.example/a/b.html"' in head
     assert 'content="https://lab.example/_static/card.png"' in head
-    app.env = SimpleNamespace(found_docs={"index", "a/b"})
+    app.env.found_docs = {"index", "a/b"}
     web_manners.tidy(app, None)
     assert "<loc>https://lab.example/a/b.html</loc>" in (tmp_path / "sitemap.xml").read_text()
 
@@ -59,9 +61,17 @@ def test_all_images_but_the_first_wait_until_they_are_about_to_be_seen() -> None
 
 
 def test_what_no_page_reads_is_removed_and_notebooks_stay(app: Any, tmp_path: Path) -> None:
-    for name in ("_static/a.js.map", "_static/a.js", "_sources/a.md.txt", "_sources/b.ipynb"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    app.env.dlfiles["recipes/c.py"] = {"recipes/c"}, "1/c.py"
+    for name in ("_static/a.js.map", "_static/a.js", "_sources/a.md.txt", "_sources/b.ipynb", "_downloads/1/c.py", "_downloads/2/c.zip"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     web_manners.tidy(app, None)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()}
-    assert left == {"_static/a.js", "_sources/b.ipynb"}
+    assert left == {"_static/a.js", "_sources/b.ipynb", "_downloads/1/c.py"}
+
+
+def test_the_archive_of_a_recipe_is_left_out() -> None:
+    link = ".. container:: sphx-glr-download sphx-glr-download-{0}\n\n   {0}\n\n"
+    document = publish_doctree("".join(link.format(kind) for kind in ("jupyter", "python", "zip")))
+    web_manners.NothingTwice(document).apply()
+    assert document.astext().split() == ["jupyter", "python"]
