@@ -13,6 +13,7 @@ from torch import nn
 from ..cases import Case
 from ..checks import must_be, must_be_names, must_be_positive, must_be_whole
 from ..defaults import BENCH_SECONDS, BENCHED, TASK_BYTES
+from ..exporters.session import CPU, present
 from ..samples import check_module, samples_of
 from .output import write_all
 from .plan import Measured, Plan, measured
@@ -32,6 +33,7 @@ def bench(
     rounds: int = 5,
     threads: int = 1,
     seconds: float = BENCH_SECONDS,
+    providers: Sequence[str] = (CPU,),
     output: str | Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bench:
@@ -44,6 +46,7 @@ def bench(
         runtimes: what else runs it: `torch.compile`, `aoti`, `openvino`, `executorch`.
         rounds: how often everything is done; of fewer than four, the intervals are wide.
         seconds: what one round of one exporter may take.
+        providers: of ONNX Runtime, to run files on; where one is not there, the notes and the title say what was used instead.
         output: the folder to write page, figures and tables into; the same call goes on there.
         tell: takes a line that says what runs now.
 
@@ -52,7 +55,7 @@ def bench(
     """
     check_module(model)
     must_be(Mapping, type(None), sizes=sizes)
-    must_be_names(exporters=exporters, runtimes=runtimes)
+    must_be_names(exporters=exporters, runtimes=runtimes, providers=providers)
     must_be_whole(1, rounds=rounds, threads=threads)
     must_be_positive(seconds=seconds)
     must_be(str, PathLike, type(None), output=output)
@@ -61,12 +64,12 @@ def bench(
     given = samples_of(list(samples) if len(samples) > 1 else samples[0], model)
     case = Case(type(model).__name__, lambda: (model, given))
     names, notes = ways_of(tuple(exporters), tuple(runtimes))
-    plan = Plan({name: tuple(values) for name, values in (sizes or {}).items()}, threads=threads)
+    plan = Plan({name: tuple(values) for name, values in (sizes or {}).items()}, threads=threads, providers=tuple(providers))
     work = Work(case.name, names, rounds, plan, seconds=seconds)
     with TemporaryDirectory() as draft:
         folder = Path(output) if output is not None else Path(draft)
         records = measure(work, folder, tell, InForks(case, (seconds, TASK_BYTES)))
-        found = Bench(records, tuple(notes))
+        found = Bench(records, (*notes, *filter(None, [present(providers)[1]])))
         if output is not None:
             write_all(found, folder)
     return found

@@ -17,7 +17,7 @@ from ..exporters import Artifact
 from ..exporters.session import running_on
 from ..exporters.to_onnx import in_training
 from ..measure.timing import interleaved
-from ..sweep.observe import Saved, case_of, kept, place, saving, seen, weights_bytes
+from ..sweep.observe import Saved, case_of, kept, place, saving, seen, weights_bytes, where_it_ran
 from ..sweep.peak import peak_memory
 from ..sweep.records import Record, finite
 from ..sweep.task import Task
@@ -75,6 +75,7 @@ def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: b
         worst=finite(tried.report.worst) if tried.report else None,
         said=tuple(map(kept, (*tried.said, *refused))),
         was_training=was_training,
+        **where_it_ran(tried),
     )
 
 

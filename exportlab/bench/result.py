@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import show
+from ..exporters.session import CPU, USUAL
 from ..measure.timing import Ratio, rounded
 from ..measure.words import listed, spoken
 from ..outcomes import Outcome
@@ -117,7 +118,7 @@ class Bench(show.Tabular):
         """Say first what is wrong without a word, then for each size who is fastest, and last what else is not right."""
         silent = [_verdict(way) for way in self.ways().values() if way.outcome.silent]
         loud = [_verdict(way) for way in self.ways().values() if way.outcome is not Outcome.OK and not way.outcome.silent]
-        return [line for line in (*silent, *(fastest(self, size) for size in self.sizes()), *loud) if line]
+        return [line for line in (*silent, *(fastest(self, size) for size in self.sizes()), *loud, *self.elsewhere()) if line]
 
     def _table(self) -> show.Table:
         return show.table([line for way in self.ways().values() for line in _lines(way, self.ways().get(BASE))], self.title())
@@ -125,7 +126,24 @@ class Bench(show.Tabular):
     def title(self) -> str:
         """Say what was measured, and how often."""
         rounds = max((record.round for record in self.records), default=0)
-        return f"{self.name}: medians, {rounds} rounds, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
+        said = f"{self.name}: medians, {rounds} rounds, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
+        return f"{said}; {self.places()}"
+
+    def places(self) -> str:
+        """Say what ran what: `all ran on the CPU`, or a device or provider with the names of those that ran there."""
+        found: dict[str, list[str]] = {}
+        for way in self.ways().values():
+            for place in dict.fromkeys(record.ran_on[0] for record in way.records if record.ran_on):
+                found.setdefault("the CPU" if place in USUAL else place, []).append(way.spoken)
+        if set(found) <= {"the CPU"}:
+            return "all ran on the CPU"
+        return "; ".join(f"{listed(names)} ran on {place}" for place, names in found.items())
+
+    def elsewhere(self) -> list[str]:
+        """Return a line for each way that did not run on the provider that was asked for, and nothing has been said of yet."""
+        files = [(way, record) for way in self.ways().values() for record in way.records if CPU in record.ran_on]
+        lines = {way.spoken: record.instead for way, record in files if record.instead and record.instead not in self.notes}
+        return [f"{name}: {line}" for name, line in lines.items()]
 
 
 def _eager_first(pair: tuple[str, Any]) -> bool:

@@ -62,7 +62,7 @@ def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = No
         BadInput: the folder holds a bench of other settings. What `sweep` raises.
     """
     begin(work, folder)
-    limits = Limits(seconds=work.seconds, bytes=work.memory, threads=work.plan.threads)
+    limits = Limits(seconds=work.seconds, bytes=work.memory, threads=work.plan.threads, providers=work.plan.providers)
     path = folder / RECORDS
 
     def done(tasks: list[Task]) -> list[Record]:

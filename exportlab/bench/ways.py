@@ -13,6 +13,7 @@ from torch import nn
 from ..cases import DynamicShapes
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, Interface, available, get
+from ..exporters.artifact import devices_of
 from ..measure.words import SPOKEN
 from ..outcomes import Outcome
 from ..target import BadInput
@@ -40,6 +41,10 @@ class ModuleArtifact(Artifact):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it."""
         return self._call(*args, **kwargs)
+
+    def ran_on(self) -> tuple[str, ...]:
+        """Return the devices of its weights."""
+        return devices_of(self.module.parameters())
 
     def save(self, path: str | Path) -> Path:
         """Refuse: there is no file."""

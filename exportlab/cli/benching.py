@@ -42,9 +42,11 @@ class Asked:
 
     def plan(self) -> tuple[Plan, list[str]]:
         """Return the plan, and a line for each provider or device that is not here, with what was used instead."""
-        providers, absent = present(self.providers or (CPU,))
+        absent = present(self.providers)[1]
         device, missing = on_device(self.device)
-        return Plan(self.sizes, threads=self.threads, providers=providers, device=device), [line for line in (absent, missing) if line]
+        return Plan(self.sizes, threads=self.threads, providers=self.providers or (CPU,), device=device), [
+            line for line in (absent, missing) if line
+        ]
 
 
 def on_device(name: str) -> tuple[str, str]:

@@ -51,6 +51,9 @@ Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX ops
 Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is, even where a @case names dimensions.")]
 Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
 Train = Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")]
+Providers = Annotated[
+    str, typer.Option(metavar="NAMES", help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. What is not there is said.")
+]
 File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]
 
 
@@ -102,6 +105,7 @@ def run_sweep(
     pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the records as a table too.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write them as a page with filters, in one file.")] = None,
+    providers: Providers = "",
     everything: Annotated[bool, typer.Option("--all", help="Without --cases: yes, all cases that there are, without asking.")] = False,
 ) -> None:
     """Export many cases by several exporters, verify each, and keep a record of each."""
@@ -111,7 +115,7 @@ def run_sweep(
     from .sweeping import Asked, Outputs, write_records
 
     limits = timeout, int(memory * GiB), threads
-    asked = Asked(cases, listed(exporters), listed(modes), rounds, everything)
+    asked = Asked(cases, listed(exporters), listed(modes), rounds, everything, listed(providers))
     write_records(Outputs(output, pyperf, csv, html), asked, limits, processes, scheduler)
 
 
@@ -162,7 +166,7 @@ def run_bench(
     threads: Annotated[int, typer.Option(min=1, help="Threads that a call may take.")] = TASK_THREADS,
     timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds for a round of an exporter.")] = BENCH_SECONDS,
     memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that an exporter may take.")] = TASK_BYTES / GiB,
-    providers: Annotated[str, typer.Option(metavar="NAMES", help="ONNX Runtime's, the first one first.")] = "",
+    providers: Providers = "",
     device: Annotated[str, typer.Option(metavar="NAME", help="Of eager, torch.compile and aoti.")] = "cpu",
 ) -> None:
     """Measure a model: export time, memory, file, latency by batch, by every exporter, each verified. The same call goes on."""

@@ -65,7 +65,7 @@ def save_csv(records: Sequence[Record], path: Path) -> None:
         OSError: it cannot be written there.
     """
     with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "silent", "said"])
+        writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "ran_on", "instead", "silent", "said"])
         writer.writeheader()
         writer.writerows(map(_line, records))
 
@@ -83,4 +83,5 @@ def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], p
 
 def _line(record: Record) -> dict[str, Any]:
     seconds = {f"{name}_seconds": record.seconds.get(name, "") for name in SECONDS}
-    return {name: getattr(record, name) for name in COLUMNS} | seconds | {"silent": record.silent, "said": " | ".join(record.said)}
+    ran_on = {"ran_on": ", ".join(record.ran_on), "instead": record.instead}
+    return {name: getattr(record, name) for name in COLUMNS} | seconds | ran_on | {"silent": record.silent, "said": " | ".join(record.said)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 import typer
 
 from ..cases import Case, registered
+from ..exporters.session import CPU
 from ..exporters.to_onnx import SAID
 from ..isolation import apart
 from ..messages import first_line
@@ -30,13 +32,15 @@ from .names import file_of, listed
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sweep is over: cases as they were named, exporters, modes, how often; and whether all cases there are is what was meant."""
+    """What a sweep is over: cases as they were named, exporters, modes, how often, on which providers; and whether all cases
+    there are is what was meant."""
 
     cases: str
     exporters: tuple[str, ...]
     modes: tuple[str, ...]
     rounds: int
     everything: bool = False
+    providers: tuple[str, ...] = ()
 
     def tasks(self, limits: Limits) -> tuple[list[Case], list[Task]]:
         """Return the cases, and the tasks over them.
@@ -95,15 +99,17 @@ def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int],
         BadInput: what was given cannot be used. NotRight: a case fails by itself. Interrupted: by the user.
     """
     outputs.check()
-    limits = Limits(*limit)
+    limits = Limits(*limit, providers=asked.providers or (CPU,))
     cases, tasks = asked.tasks(limits)
     asked.check_meant(tasks)
     records = _swept(tasks, outputs.records, limits, processes, scheduler)
     print(f"{matrix(records, asked.exporters)}\n\n{totals(records)}\n{len(records)} records are in {outputs.records}")
+    for line, count in Counter(record.instead for record in records if record.instead).items():
+        print(f"{count} runs: {line}")
     if left := list(dict.fromkeys(record.case for record in records if record.was_training)):
         print(f"{names(left)}: {SAID}; @case(training=True) exports it as it is")
     if (pyperf := outputs.pyperf) is not None:
-        given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads)), pyperf)
+        given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads, providers=limits.providers)), pyperf)
     if (csv := outputs.csv) is not None:
         given.written(lambda: save_csv(records, csv), csv)
     if (html := outputs.html) is not None:

@@ -48,6 +48,10 @@ class InductorArtifact(Artifact):
         """Load the library."""
         assert self.library
 
+    def ran_on(self) -> tuple[str, ...]:
+        """Return the device that it was compiled for; nothing where it is not loaded yet."""
+        return (self.library.get_metadata()["AOTI_DEVICE_KEY"],) if "library" in vars(self) else ()
+
     def fresh(self) -> InductorArtifact:
         """Return the same package, to be loaded anew."""
         return InductorArtifact(self._package, self.calling)

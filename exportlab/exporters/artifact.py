@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .. import show
+from .session import CPU, asked
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class Stats:
         return sum(self.ops.values())
 
 
+def devices_of(tensors: Iterable[Any]) -> tuple[str, ...]:
+    """Return the devices of some tensors, each once; the CPU where there is no tensor."""
+    return tuple(dict.fromkeys(str(tensor.device) for tensor in tensors)) or ("cpu",)
+
+
 class Artifact(show.Tabular):
     """An exported model. Calling it takes the arguments the module takes and returns outputs of the same structure."""
 
@@ -83,6 +89,20 @@ class Artifact(show.Tabular):
     def load(self) -> None:
         """Make it ready to run, which the first call does otherwise."""
         return None
+
+    def unloaded(self) -> Self:
+        """Return the same, to be loaded anew on the providers asked for; the artifact itself where none has a say."""
+        return self
+
+    def ran_on(self) -> tuple[str, ...]:
+        """Return what it runs on, as its runtime calls it: providers of ONNX Runtime, the first one first, or a device."""
+        return ("cpu",)
+
+    def instead(self) -> str:
+        """Say in a line which provider that was asked for it does not run on, and why; nothing where it does."""
+        if asked() == (CPU,):
+            return ""
+        return f"providers are those of ONNX Runtime, which does not run this file of {self.exporter}: {', '.join(self.ran_on())} was used"
 
     def fresh(self) -> Callable[..., Any]:
         """Return something to call that no earlier call has changed; the artifact itself where it holds no state."""

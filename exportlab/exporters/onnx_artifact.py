@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import onnx_ir as ir
 import torch
@@ -17,7 +18,7 @@ from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
-from .session import session
+from .session import asked, instead, session
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
@@ -48,7 +49,7 @@ class OnnxArtifact(Artifact):
 
     @cached_property
     def session(self) -> Any:
-        """The `onnxruntime.InferenceSession`, on CPU, made at first use.
+        """The `onnxruntime.InferenceSession`, on the providers asked for, else on CPU, made at first use.
 
         Raises:
             onnxruntime.capi.onnxruntime_pybind11_state.Fail (and its siblings): ONNX Runtime refuses the file.
@@ -61,6 +62,20 @@ class OnnxArtifact(Artifact):
     def load(self) -> None:
         """Make the session."""
         assert self.session
+
+    def unloaded(self) -> Self:
+        """Return the same without its session."""
+        found = copy.copy(self)
+        vars(found).pop("session", None)
+        return found
+
+    def ran_on(self) -> tuple[str, ...]:
+        """Return the providers of its session, the first one first; nothing where there is no session yet."""
+        return tuple(self.session.get_providers()) if "session" in vars(self) else ()
+
+    def instead(self) -> str:
+        """Say which provider that was asked for its session does not have."""
+        return instead(asked(), self.ran_on()) if self.ran_on() else ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 CPU = "CPUExecutionProvider"
+USUAL = ("cpu", CPU)  # where things run unless asked otherwise
 _asked: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("asked", default=((CPU,), 0))
 
 
@@ -26,16 +27,32 @@ def running_on(providers: Sequence[str] = (CPU,), threads: int = 0) -> Iterator[
         _asked.reset(token)
 
 
+def asked() -> tuple[str, ...]:
+    """Return the providers that sessions shall run on here."""
+    return _asked.get()[0]
+
+
 def present(providers: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return those that this ONNX Runtime has, the CPU's where there is none, and in a line what is absent and was taken instead."""
     import onnxruntime
 
     known = onnxruntime.get_available_providers()
     found = tuple(name for name in providers if name in known) or (CPU,)
-    absent = [name for name in providers if name not in known]
-    if not absent:
-        return found, ""
-    return found, f"{', '.join(absent)} is not in this ONNX Runtime, which has {', '.join(known)}: {', '.join(found)} was used instead"
+    return found, instead(providers, found)
+
+
+def instead(providers: Sequence[str], used: Sequence[str]) -> str:
+    """Say in a line which of these providers were not used, why, and what was; nothing where all were.
+
+    One that was built into ONNX Runtime and is not used could not be started: the session goes on without it, and says nothing.
+    """
+    import onnxruntime
+
+    known, unused = onnxruntime.get_available_providers(), [name for name in providers if name not in used]
+    absent, broken = [name for name in unused if name not in known], [name for name in unused if name in known]
+    why = [f"{', '.join(absent)} is not in this ONNX Runtime, which has {', '.join(known)}"] * bool(absent)
+    why += [f"{', '.join(broken)} is in this ONNX Runtime, but did not start"] * bool(broken)
+    return f"{'; '.join(why)}: {', '.join(used)} was used instead" if why else ""
 
 
 def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
@@ -60,4 +77,4 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
     import onnxruntime
 
     providers, threads = _asked.get()
-    return onnxruntime.InferenceSession(file, options or session_options(threads), providers=list(providers))
+    return onnxruntime.InferenceSession(file, options or session_options(threads), providers=list(present(providers)[0]))

@@ -15,7 +15,7 @@ from ..cases import DynamicShapes
 from ..files import written_whole
 from ..outcomes import Outcome
 from ..show.text import op_name
-from .artifact import Artifact, Interface
+from .artifact import Artifact, Interface, devices_of
 from .capture import exported_program
 
 
@@ -33,6 +33,10 @@ class ProgramArtifact(Artifact):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the graph, guards included; buffers that it changes stay changed until `fresh`."""
         return self._module(*args, **kwargs)
+
+    def ran_on(self) -> tuple[str, ...]:
+        """Return the devices of its weights."""
+        return devices_of(self.model.state_dict.values())
 
     def fresh(self) -> Callable[..., Any]:
         """Return one more module with buffers of its own, as exported; weights are shared. A deep copy would not check what it is given."""

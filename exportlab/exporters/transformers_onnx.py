@@ -22,7 +22,7 @@ from .artifact import Interface
 from .calling import Calling, by_example
 from .capture import CaptureFailed, dims_from_names, forget_earlier_captures, stage_of
 from .onnx_artifact import OnnxArtifact
-from .session import session_options
+from .session import CPU, session_options
 
 
 class TransformersArtifact(OnnxArtifact):
@@ -37,6 +37,10 @@ class TransformersArtifact(OnnxArtifact):
     def session(self) -> Any:
         """The exported model, its session made, on CPU."""
         return self._exported.to("cpu", session_options=session_options())
+
+    def ran_on(self) -> tuple[str, ...]:
+        """Return the CPU's provider: the library makes the session by itself."""
+        return (CPU,) if "session" in vars(self) else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -80,6 +80,8 @@ OF_RECORD = {
     "worst": or_null(NUMBER),
     "said": list_of(TEXT),
     "was_training": FLAG,
+    "ran_on": list_of(NAME),
+    "instead": TEXT,
     "environment": TEXT,
     "schema": COUNT,
 }

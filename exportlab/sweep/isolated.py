@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-from ..checks import must_be_positive, must_be_whole
+from ..checks import must_be_names, must_be_positive, must_be_whole
 from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
+from ..exporters.session import CPU
 from ..isolation import DYING, OFTEN, descendants, how_it_ended, started_with
 from ..outcomes import Outcome
 from .fields import row_of
@@ -38,20 +39,23 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one task may take; what takes more is ended, and leaves a record that says so. What is no limit is refused when it is made.
+    """What one task may take, and run on; what takes more is ended, and leaves a record that says so. What is no limit is refused.
 
     Attributes:
         grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
+        providers: of ONNX Runtime, that run it.
     """
 
     seconds: float = TASK_SECONDS
     bytes: int = TASK_BYTES
     threads: int = TASK_THREADS
     grace: float = 30.0
+    providers: tuple[str, ...] = (CPU,)
 
     def __post_init__(self) -> None:
         must_be_positive(seconds=self.seconds, grace=self.grace)
         must_be_whole(1, bytes=self.bytes, threads=self.threads)
+        must_be_names(providers=self.providers)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,13 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
         worst=finite(tried.report.worst) if tried.report else None,
         said=tuple(map(kept, tried.said)),
         was_training=was_training,
+        **where_it_ran(tried),
     )
+
+
+def where_it_ran(tried: Attempt) -> dict[str, Any]:
+    """Return the fields of a record that say what ran the artifact, and in a line that another was asked for."""
+    return {} if tried.artifact is None else {"ran_on": tried.artifact.ran_on(), "instead": tried.artifact.instead()}
 
 
 def case_of(task: Task) -> Case:

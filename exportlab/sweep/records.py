@@ -11,12 +11,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..checks import must_be_path
+from ..exporters.session import CPU
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
@@ -63,6 +64,8 @@ class Record(Heard):
         worst: the largest absolute difference from eager, where it is finite.
         said: warnings of exporter and runtime, each line once; empty in records that were made before these were kept.
         was_training: whether the factory left the module in training mode, and it was exported as `eval()`.
+        ran_on: the providers of ONNX Runtime that ran it, the first one first, or the device; empty where nothing ran, and in records that
+            were made before it was kept. instead: a line, where a provider was asked for and did not run it.
         environment: the `id` of the environment it was made in.
     """
 
@@ -82,6 +85,8 @@ class Record(Heard):
     worst: float | None = None
     said: tuple[str, ...] = ()
     was_training: bool = False
+    ran_on: tuple[str, ...] = ()
+    instead: str = ""
     environment: str = ""
     schema: int = SCHEMA
 
@@ -93,7 +98,7 @@ class Record(Heard):
             ValueError: one is missing, is not known, or holds something else than it should.
         """
         check_record(fields)
-        lists = {name: tuple(fields.get(name, ())) for name in ("failed", "said")}
+        lists = {name: tuple(fields.get(name, ())) for name in ("failed", "said", "ran_on")}
         return cls(**{**fields, "outcome": Outcome(fields["outcome"]), **lists})
 
     @property
@@ -121,9 +126,14 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def environment(threads: int, packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
-    """Return versions, processor, threads and date, with an `id` that is the same wherever all but the date are."""
-    found = {**seen_here(packages), "torch_threads": threads}
+def environment(threads: int, packages: Iterable[str] = PACKAGES, providers: Sequence[str] = (CPU,)) -> dict[str, Any]:
+    """Return versions, processor, threads and date, with an `id` that is the same wherever all but the date are.
+
+    Args:
+        providers: what ONNX Runtime is asked to run on, which is named where it is not the CPU alone.
+    """
+    asked = {} if tuple(providers) == (CPU,) else {"providers_asked": ", ".join(providers)}
+    found = {**seen_here(packages), "torch_threads": threads, **asked}
     stable = json.dumps({key: found[key] for key in sorted(found) if key not in VARYING})
     return {"id": hashlib.sha256(stable.encode()).hexdigest()[:8], **found}
 

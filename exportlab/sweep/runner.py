@@ -61,7 +61,7 @@ def sweep(
     if not callable(tell):
         raise TypeError(f"tell must be a function, not {kind_of(tell)}")
     chosen = limits or Limits()
-    journal = Journal(path, environment(chosen.threads))
+    journal = Journal(path, environment(chosen.threads, providers=chosen.providers))
     try:
         _sweep(tasks, journal, chosen, processes, executor, tell)
     finally:

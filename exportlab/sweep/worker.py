@@ -68,7 +68,9 @@ def done_apart(task: Answer, limits: Answer, answers: TextIO) -> Answer:
     """Do a task in a child under limits, say when its case ran in eager, and return its record, or how it ended."""
     kept = descendants()
     try:
-        for said in events(partial(answered, task, answers), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN):
+        for said in events(
+            partial(answered, task, limits["providers"], answers), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN
+        ):
             if isinstance(said, Ended):
                 return said.value if said.failure is None else {"outcome": said.failure.outcome, "error": said.failure.error}
             say(answers, said)
@@ -79,15 +81,17 @@ def done_apart(task: Answer, limits: Answer, answers: TextIO) -> Answer:
     raise AssertionError("a call ends in one way or another")
 
 
-def answered(task: Answer, answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
+def answered(task: Answer, providers: Sequence[str], answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
     """Return the record as a dictionary, or the error of the case. What the task itself writes must not become an answer."""
     answers.close()
+    from ..exporters.session import running_on
     from ..messages import first_line
     from .task import Task
 
     try:
         asked = Task(**task)
-        return asdict(resolve_name(asked.by)(asked, lambda: tell(RAN)))
+        with running_on(providers):
+            return asdict(resolve_name(asked.by)(asked, lambda: tell(RAN)))
     except Exception as error:  # noqa: BLE001 - it crosses the pipe as text and is raised on the other side
         return {"raised": first_line(error)}
 
