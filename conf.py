@@ -34,6 +34,7 @@ extensions = [
     "page_demos",
     "api_pages",
     "webp_images",
+    "lean_code",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = [
