@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -14,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 CARD = "card.png"
+PICTURES = {"image/png", "image/jpeg"}  # in a notebook each is text, a third longer than its file
 LENGTH = 200  # letters of a description, which search engines cut near 160
 
 
@@ -94,9 +96,25 @@ def tidy(app: Sphinx, error: Exception | None) -> None:
     sources = (path for path in site.glob("_sources/**/*.*") if path.suffix != ".ipynb")  # a lesson's notebook is downloaded
     for path in (*site.rglob("*.map"), *sources, *{*site.glob("_downloads/*/*")} - linked):
         path.unlink()
+    for lesson in site.glob("_sources/**/*.ipynb"):
+        leave_pictures_out(lesson)
     if app.config.html_baseurl:
         pages = sorted(app.env.found_docs)
         (site / "sitemap.xml").write_text(sitemap([f"{app.config.html_baseurl}{page}.html" for page in pages]), encoding="utf-8")
+
+
+def leave_pictures_out(lesson: Path) -> None:
+    """Take the pictures out of a notebook that is handed out: its page shows them, and whoever runs it sees them again."""
+    before = lesson.read_text(encoding="utf-8")
+    notebook = json.loads(before)
+    for cell in notebook["cells"]:
+        if "outputs" in cell:
+            cell["outputs"] = [output for output in cell["outputs"] if not PICTURES & output.get("data", {}).keys()]
+    after = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    if after != before:
+        draft = lesson.with_name(f"{lesson.name}.new")
+        draft.write_text(after, encoding="utf-8")
+        draft.replace(lesson)
 
 
 def sitemap(addresses: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,7 @@ def test_what_no_page_reads_is_removed_and_notebooks_stay(app: Any, tmp_path: Pa
     app.env.dlfiles["recipes/c.py"] = {"recipes/c"}, "1/c.py"
     for name in ("_static/a.js.map", "_static/a.js", "_sources/a.md.txt", "_sources/b.ipynb", "_downloads/1/c.py", "_downloads/2/c.zip"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
+        (tmp_path / name).write_text('{"cells": []}')
     web_manners.tidy(app, None)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*") if path.is_file()}
     assert left == {"_static/a.js", "_sources/b.ipynb", "_downloads/1/c.py"}
@@ -75,3 +76,17 @@ def test_the_archive_of_a_recipe_is_left_out() -> None:
     document = publish_doctree("".join(link.format(kind) for kind in ("jupyter", "python", "zip")))
     web_manners.NothingTwice(document).apply()
     assert document.astext().split() == ["jupyter", "python"]
+
+
+def test_a_notebook_is_handed_out_without_the_pictures_that_its_page_shows(app: Any, tmp_path: Path) -> None:
+    lesson = tmp_path / "_sources/tutorials/a.ipynb"
+    lesson.parent.mkdir(parents=True)
+    picture = {"output_type": "display_data", "data": {"image/png": "iVBO", "text/plain": ["<Figure>"]}, "metadata": {}}
+    said = {"output_type": "stream", "name": "stdout", "text": ["1 – 2\n"]}
+    shown = {"output_type": "execute_result", "data": {"text/html": ["<b>3</b>"]}, "metadata": {}, "execution_count": 1}
+    code = {"cell_type": "code", "source": ["plot()"], "metadata": {}, "outputs": [picture, said, shown]}
+    lesson.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": ["# T"], "metadata": {}}, code]}))
+    web_manners.tidy(app, None)
+    words, run = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
+    assert words["source"] == ["# T"]
+    assert run == {**code, "outputs": [said, shown]}
