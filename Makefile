@@ -42,8 +42,8 @@ notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
 lab: $(READY)  ## open the lessons in JupyterLab
 	@$(BIN)/jupyter lab tutorials
 
-bench: $(READY)  ## run the benchmarks, quick
-	@for script in benchmarks/*.py; do $(BIN)/python $$script --quick || exit 1; done
+bench: $(READY)  ## run the benchmarks into build/bench/: a page, figures, times (FULL=1: the whole measurement; BENCH="latency memory": these)
+	@$(BIN)/python tools/bench_pages.py $(BENCH) $(if $(FULL),--full)
 
 matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an hour or more; the same call goes on where it stopped)
 	@mkdir -p build docs/data
