@@ -18,7 +18,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from .checks import kind_of
-from .exporters.to_onnx import keywords_named
+from .exporters.to_onnx import caches_known, containers_kept, keywords_named
 from .samples import Sample, check_module
 
 __all__ = [
@@ -92,7 +92,7 @@ def as_containers(*classes: type) -> Iterator[None]:
     for kind in classes:
         if not isinstance(kind, type) or not is_dataclass(kind):
             raise TypeError(f"as_containers takes dataclasses, not {kind_of(kind)}")
-    with _registries_kept():
+    with containers_kept():
         for kind in classes:
             if kind not in pytree.SUPPORTED_NODES:
                 torch.export.register_dataclass(kind, serialized_type_name=f"{kind.__module__}.{kind.__qualname__}")
@@ -102,51 +102,10 @@ def as_containers(*classes: type) -> Iterator[None]:
 @contextmanager
 def caches_as_containers() -> Iterator[None]:
     """Take every cache of transformers as argument and result. Answers "Unsupported input type <class '…DynamicCache'>"."""
-    from transformers import Cache
-    from transformers.exporters.exporter_dynamo import register_pytree_node
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
+    import transformers  # noqa: F401 - where it is not there, its caches cannot be taken
 
-    with _registries_kept():
-        register_dynamic_cache_export_support()
-        for kind in _subclasses(Cache):
-            register_pytree_node(kind)
+    with caches_known():
         yield
-
-
-def _subclasses(kind: type) -> Iterator[type]:
-    one: type
-    for one in kind.__subclasses__():
-        yield one
-        yield from _subclasses(one)
-
-
-@contextmanager
-def _registries_kept() -> Iterator[None]:
-    """Leave what torch knows as containers as it was before."""
-    registries = _registries()
-    before = [registry.copy() for registry in registries]
-    try:
-        yield
-    finally:
-        _forget_in_optree(set(registries[0]) - set(before[0]))
-        for registry, own in zip(registries, before, strict=True):
-            registry.clear()
-            registry.extend(own) if isinstance(registry, list) else registry.update(own)
-
-
-def _registries() -> list[Any]:
-    of_fx = torch.fx._pytree
-    of_torch = (pytree.SUPPORTED_NODES, pytree.SUPPORTED_SERIALIZED_TYPES, pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
-    return [*of_torch, pytree.CONSTANT_NODES, pytree._cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
-
-
-def _forget_in_optree(classes: set[type]) -> None:
-    """Where optree is in use, torch registers there too."""
-    if "torch.utils._cxx_pytree" in sys.modules:
-        import optree
-
-        for kind in classes:
-            optree.unregister_pytree_node(kind, namespace="torch")
 
 
 # Values, which a capture does not have ---------------------------------------------------------------------------------------------------

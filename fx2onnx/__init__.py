@@ -17,12 +17,14 @@ from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
 from .build.passes import passes_applied
+from .caches import caches_known
 from .capture import CAPTURES, Way, captured
-from .capture.by_export import ONE_AT_A_TIME, Capture
+from .capture.by_export import Capture
 from .capture.dynamic_axes import as_dynamic_shapes
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
+from .one_at_a_time import ONE_AT_A_TIME
 from .ops import own_translations
 from .program import ConversionReport, Program
 from .translate.dispatch import FALLBACKS, Dispatch
@@ -88,7 +90,7 @@ def to_onnx(
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
     way = Way(args, given, dynamic_shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback)
-    with ONE_AT_A_TIME, artifacts.kept():
+    with ONE_AT_A_TIME, artifacts.kept(), caches_known():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)
         if verify:

@@ -12,9 +12,9 @@ import onnx_ir as ir
 import torch
 from onnx_ir.tensor_adapters import to_torch_dtype
 from torch.export.graph_signature import ConstantArgument, InputKind
-from torch.utils import _pytree as pytree
 
 from .arguments import check_ends, check_fed, check_state
+from .caches import flattened
 from .errors import UnsupportedArgument
 from .saving import save_whole
 
@@ -75,7 +75,7 @@ class Program(torch.onnx.ONNXProgram):
         check_ends(args, kwargs)
         order = self.exported_program.call_spec.in_spec.child(1).context or ()
         ordered = {name: kwargs[name] for name in order} if set(order) == set(kwargs) else kwargs
-        leaves, spec = pytree.tree_flatten((args, ordered))
+        leaves, spec = flattened(args, ordered)
         as_exported = spec == self.exported_program.call_spec.in_spec
         given = _inputs_among(leaves, self.exported_program) if as_exported else leaves
         check_fed(given, [str(value.name) for value in self.model.graph.inputs])

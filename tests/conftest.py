@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -37,3 +38,20 @@ def _left_as_it_was() -> Iterator[None]:
         figures = pyplot.get_fignums()
         pyplot.close("all")
         assert figures == [], "it left figures open"
+
+
+@pytest.fixture
+def as_if_nobody_had_registered_caches() -> Iterator[None]:
+    """Other tests of this process may have, and the first registration of a class wins."""
+    from transformers import Cache
+
+    from fx2onnx.caches import containers_kept, registries
+
+    def is_cache(thing: Any) -> bool:
+        return isinstance(thing, type) and issubclass(thing, Cache)
+
+    with containers_kept():
+        for registry in filter(lambda found: isinstance(found, dict), registries()):
+            for key in [key for key, value in registry.items() if is_cache(key) or is_cache(value)]:
+                del registry[key]
+        yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +25,6 @@ from .keywords import keywords_named
 
 Export = Callable[[], torch.export.ExportedProgram]
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
-ONE_AT_A_TIME = threading.RLock()  # torch.export puts its own in the place of nn.Module.__call__, for all threads
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..arguments import check_ends
 from ..build.values import Size, expression
+from ..caches import is_cache
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, is_false, sizes_to_try
@@ -100,6 +101,12 @@ def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, An
     return found
 
 
+def _of_caches(arguments: dict[str, Any]) -> str:
+    """Return what stands for the caches among these arguments, as a further sentence."""
+    caches = [f"{name}, a {type(value).__name__}," for name, value in arguments.items() if is_cache(value)]
+    return f" To {' and '.join(caches)} it gives [[keys of each layer], [values of each layer]]." if caches else ""
+
+
 def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, look: Callable[..., None]) -> None:
     """Show every argument, with its path, and what is asked of it."""
     if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
@@ -120,7 +127,7 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
-        raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}") from error
+        raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}{_of_caches(combined)}") from error
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:

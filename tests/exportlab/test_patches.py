@@ -15,6 +15,7 @@ from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
 from exportlab import Sample, export, patches, quiet, verify, zoo
 from exportlab.messages import heard
+from fx2onnx.caches import registries
 
 pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 ROWS = ({0: "rows"},)
@@ -93,7 +94,7 @@ def step(batch: int, seq: int, past: int) -> Sample:
 def observed() -> dict[str, Any]:
     """Everything that a patch may change."""
     return {
-        "registries": [registry.copy() for registry in patches._registries()],
+        "registries": [registry.copy() for registry in registries()],
         "bool": vars(torch.Tensor).get("__bool__"),
         "vmap": torch.vmap,
         "grad": torch.is_grad_enabled(),

@@ -1,0 +1,84 @@
+"""Caches of transformers as containers of tensors, while a model is captured or called. Not here: classes of anybody else."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .one_at_a_time import ONE_AT_A_TIME
+
+
+@contextmanager
+def containers_kept() -> Iterator[None]:
+    """Leave what torch knows as containers as it was before."""
+    found = registries()
+    before = [registry.copy() for registry in found]
+    try:
+        yield
+    finally:
+        _forget_in_optree(set(found[0]) - set(before[0]))
+        for registry, own in zip(found, before, strict=True):
+            registry.clear()
+            registry.extend(own) if isinstance(registry, list) else registry.update(own)
+
+
+@contextmanager
+def caches_known() -> Iterator[None]:
+    """Let torch take each cache of transformers apart: the keys of all layers, then their values, and put it together again.
+
+    Nothing is done where transformers is not imported, or is older than its registrations (5.0).
+    """
+    if "transformers" not in sys.modules or importlib.util.find_spec("transformers.exporters") is None:
+        yield
+        return
+    from transformers import Cache
+    from transformers.exporters.exporter_dynamo import register_pytree_node
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+    with ONE_AT_A_TIME, containers_kept():
+        register_dynamic_cache_export_support()
+        for kind in _subclasses(Cache):
+            register_pytree_node(kind)
+        yield
+
+
+def is_cache(value: Any) -> bool:
+    """Whether it is a cache of transformers."""
+    return "transformers" in sys.modules and isinstance(value, sys.modules["transformers"].Cache)
+
+
+def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
+    """Return the leaves of the arguments and their tree. Only a cache needs torch to know more for a moment."""
+    if not any(is_cache(value) for value in (*args, *kwargs.values())):
+        return pytree.tree_flatten((args, kwargs))
+    with caches_known():
+        return pytree.tree_flatten((args, kwargs))
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    one: type
+    for one in kind.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def registries() -> list[Any]:
+    """Return all that torch notes of the classes it knows as containers."""
+    of_fx = torch.fx._pytree
+    of_torch = (pytree.SUPPORTED_NODES, pytree.SUPPORTED_SERIALIZED_TYPES, pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
+    return [*of_torch, pytree.CONSTANT_NODES, pytree._cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
+
+
+def _forget_in_optree(classes: set[type]) -> None:
+    """Where optree is in use, torch registers there too."""
+    if "torch.utils._cxx_pytree" in sys.modules:
+        import optree
+
+        for kind in classes:
+            optree.unregister_pytree_node(kind, namespace="torch")

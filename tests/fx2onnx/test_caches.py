@@ -1,0 +1,90 @@
+"""Caches of transformers among arguments and results, which nobody has told torch how to take apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from torch import nn
+from torch.utils import _pytree as pytree
+from transformers import DynamicCache, EncoderDecoderCache
+
+from exportlab import verify
+from exportlab.zoo.tiny import weighted
+from fx2onnx import to_onnx
+from fx2onnx.errors import CaptureError
+
+pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
+KEPT = {0: "batch", 2: "past"}
+ROWS, COLUMNS = {0: "batch"}, {0: "batch", 1: "seq"}
+
+
+def decoder(name: str = "Llama", **further: Any) -> nn.Module:
+    config = getattr(transformers, f"{name}Config")(num_key_value_heads=2, **SIZES, **further)
+    return weighted(getattr(transformers, f"{name}ForCausalLM")(config)).eval()
+
+
+def ids(batch: int, length: int) -> torch.Tensor:
+    return torch.randint(0, 64, (batch, length))
+
+
+def past(model: nn.Module, batch: int, length: int) -> DynamicCache:
+    cache = DynamicCache(config=model.config)
+    for layer in range(2):
+        cache.update(torch.rand(batch, 2, length, 8), torch.rand(batch, 2, length, 8), layer)
+    return cache
+
+
+def step(model: nn.Module, batch: int, length: int, before: int) -> dict[str, Any]:
+    mask = torch.ones(batch, before + length, dtype=torch.int64)
+    return {"input_ids": ids(batch, length), "attention_mask": mask, "past_key_values": past(model, batch, before)}
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+@pytest.mark.parametrize("name", ["Llama", "Mistral"])
+def test_a_cache_that_a_model_returns_becomes_outputs(name: str, capture: str) -> None:
+    model = decoder(name, **({"sliding_window": 4} if name == "Mistral" else {}))
+    known = set(pytree.SUPPORTED_NODES)
+    program = to_onnx(model, (), kwargs={"input_ids": ids(2, 7)}, dynamic_shapes={"input_ids": COLUMNS}, capture=capture)
+    assert len(program.model.graph.outputs) == 5  # logits, keys and values of two layers
+    verify(program, model, [((), {"input_ids": ids(2, 7)}), ((), {"input_ids": ids(3, 10)})]).check()
+    assert set(pytree.SUPPORTED_NODES) == known
+
+
+def test_a_cache_is_an_argument_and_the_file_is_called_with_one() -> None:
+    model = decoder()
+    shapes = {"input_ids": COLUMNS, "attention_mask": {0: "batch", 1: "all"}, "past_key_values": [[KEPT, KEPT], [KEPT, KEPT]]}
+    program = to_onnx(model, (), kwargs=step(model, 2, 3, 5), dynamic_shapes=shapes)
+    names = [value.name for value in program.model.graph.inputs]
+    assert names[2:] == [f"past_key_values_{part}_cache_{layer}" for part in ("key", "value") for layer in (0, 1)]
+    verify(program, model, [((), step(model, *sizes)) for sizes in ((2, 3, 5), (3, 1, 9), (1, 4, 1))]).check()
+    given = step(model, 3, 2, 6)
+    with torch.no_grad():
+        torch.testing.assert_close(program(**given)[0], model(**step(model, 3, 2, 6) | given).logits, rtol=1e-4, atol=1e-4)
+
+
+def test_a_cache_of_an_encoder_and_a_decoder_is_returned() -> None:
+    config = transformers.BartConfig(
+        d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+        decoder_ffn_dim=48, vocab_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    model = weighted(transformers.BartModel(config)).eval()
+    given = {"input_ids": ids(2, 7), "decoder_input_ids": ids(2, 4)}
+    assert isinstance(model(**given).past_key_values, EncoderDecoderCache)
+    program = to_onnx(model, (), kwargs=given, dynamic_shapes={"input_ids": COLUMNS, "decoder_input_ids": {0: "batch", 1: "said"}})
+    other = {"input_ids": ids(3, 9), "decoder_input_ids": ids(3, 2)}
+    verify(program, model, [((), given), ((), other)]).check()
+
+
+def test_what_stands_for_a_cache_in_dynamic_shapes_is_said() -> None:
+    model = decoder()
+    pairs = [(KEPT, KEPT), (KEPT, KEPT)]
+    with pytest.raises(
+        CaptureError, match=r"To past_key_values, a DynamicCache, it gives \[\[keys of each layer\], \[values of each layer\]\]"
+    ):
+        to_onnx(
+            model, (), kwargs=step(model, 2, 3, 5), dynamic_shapes={"input_ids": None, "attention_mask": None, "past_key_values": pairs}
+        )
