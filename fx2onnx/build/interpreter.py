@@ -130,6 +130,8 @@ class Interpreter:
         source = self.memory.resolved(argument)
         if isinstance(source, torch.fx.Node):
             self.memory.bind(node, self.memory.read(source)[index])
+        elif source[index] in self._failed:  # inside of a graph that was taken in
+            self.give_up(node)
         else:
             self.memory.link(node, source[index])
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from modules import Of, Op, With
+from torch import Tensor, nn
 
 from exportlab import to_onnx
 from fx2onnx.errors import UnsupportedArgument, UnsupportedOps, shown_path
@@ -41,3 +42,15 @@ def test_a_line_of_a_library_is_named_by_its_package() -> None:
     assert shown_path(str(Path.cwd() / "mymodel.py")) == "mymodel.py"
     assert shown_path("/elsewhere/site-packages/timm/models/vit.py") == "timm/models/vit.py"
     assert shown_path("/elsewhere/mymodel.py") == "/elsewhere/mymodel.py"
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_an_operator_that_fails_without_gradients_is_named_where_its_result_is_read_outside(capture: str) -> None:
+    class Quiet(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            with torch.no_grad():
+                y = torch.linalg.eigvals(x).real * 2
+            return y + 1
+
+    with pytest.raises(UnsupportedOps, match="cannot export aten.linalg_eigvals.default"):
+        to_onnx(Quiet(), (torch.rand(3, 3),), capture=capture)
