@@ -34,7 +34,7 @@ extensions = [
     "page_demos",
     "api_pages",
     "webp_images",
-    "lean_code",
+    "lean_pages",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = [

@@ -1,4 +1,7 @@
-"""Code on a page without the elements that colour nothing: for names, brackets and spaces the theme has the colour of all code."""
+"""Pages without what nobody sees: elements of code that colour nothing, and the indents, empty lines and comments of templates.
+
+For names, brackets and spaces the theme has the colour of all code.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ AFTER_THE_LINKS = 900  # a priority; sphinx-gallery finds by these elements what
 RULE = re.compile(r'html\[data-theme="(\w+)"\] \.highlight (?:\.(\w+) )?\{([^}]*)\}')
 COLOR = re.compile(r"(?<![\w-])color: *([^; ]+)")
 BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+KEPT = r"<(?:(pre|script|style|textarea)\b.*?</\2>|(?!!--)[^>]*>)"  # where spaces count, or may
+KEPT_OR_SPACE = re.compile(rf"({KEPT})|(?:\s+|{COMMENT.pattern})+", re.DOTALL)
 READ = {"gp", "go"}  # what the button that copies code leaves out
 
 
@@ -21,14 +27,14 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def thin_all(app: Sphinx, error: Exception | None) -> None:
-    """Thin the code of every page."""
+    """Thin every page."""
     if error or app.builder.format != "html":
         return
     site = Path(app.outdir)
     classes = colorless((site / "_static/pygments.css").read_text(encoding="utf-8"))
     for page in site.rglob("*.html"):
         before = page.read_text(encoding="utf-8")
-        after = thin(before, classes)
+        after = packed(thin(before, classes))
         if after != before:
             page.write_text(after, encoding="utf-8")
 
@@ -55,3 +61,14 @@ def thin(html: str, classes: set[str]) -> str:
         return html
     plain = re.compile(rf'<a\b.*?</a>|<span class="(?:{"|".join(sorted(classes))})">([^<]*)</span>', re.DOTALL)
     return BLOCK.sub(lambda block: plain.sub(lambda found: found[0] if found[1] is None else found[1], block[0]), html)
+
+
+def packed(html: str) -> str:
+    """Return a page without comments, and of spaces with a line break only that; in code, scripts and tags all stays."""
+    return KEPT_OR_SPACE.sub(lambda found: found[1] or shortest(found[0]), html)
+
+
+def shortest(space: str) -> str:
+    """Return what is seen of spaces and comments between two elements or words."""
+    left = COMMENT.sub("", space)
+    return "\n" if "\n" in left else left

@@ -1,4 +1,4 @@
-"""Code on a page loses the elements that colour nothing, and nothing that is seen, read or linked."""
+"""Pages lose what nobody sees: elements that colour nothing, indents and comments; and nothing that is seen, read or linked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import lean_code
+import lean_pages
 import pytest
 
 CSS = """
@@ -25,16 +25,16 @@ CODE = '<pre><span></span><span class="k">def</span> <span class="n">f</span><a 
 
 
 def test_what_has_the_colour_of_all_code_in_every_theme_is_colorless() -> None:
-    assert lean_code.colorless(CSS) == {"n"}, "bold, coloured in one theme, and left out where code is copied: these stay"
+    assert lean_pages.colorless(CSS) == {"n"}, "bold, coloured in one theme, and left out where code is copied: these stay"
 
 
 def test_a_style_sheet_without_the_colour_of_code_is_an_error() -> None:
     with pytest.raises(ValueError, match="nobody can tell which"):
-        lean_code.colorless(CSS.replace(" color: #080808 }", " }").replace(" color: #F8F8F2 }", " }"))
+        lean_pages.colorless(CSS.replace(" color: #080808 }", " }").replace(" color: #F8F8F2 }", " }"))
 
 
 def test_code_keeps_its_text_its_colours_and_its_links() -> None:
-    after = lean_code.thin(f'<p><span class="n">1</span></p>{CODE}', {"n"})
+    after = lean_pages.thin(f'<p><span class="n">1</span></p>{CODE}', {"n"})
     thinned = CODE.replace('<span class="n">f</span>', "f")
     assert after == f'<p><span class="n">1</span></p>{thinned}', "only code, and of that not what is inside a link"
 
@@ -45,10 +45,49 @@ def test_every_page_of_a_site_is_thinned_once(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text(CODE)
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
-    lean_code.thin_all(app, ValueError())
+    lean_pages.thin_all(app, ValueError())
     assert page.read_text() == CODE, "not of a build that failed"
-    lean_code.thin_all(app, None)
+    lean_pages.thin_all(app, None)
     once = page.read_text()
-    lean_code.thin_all(app, None)
+    lean_pages.thin_all(app, None)
     assert page.read_text() == once != CODE
     assert re.sub("<.*?>", "", once) == re.sub("<.*?>", "", CODE)
+
+
+PAGE = """<head>
+  <!-- a
+    comment -->
+
+  <style>
+    a { color: red }
+  </style>
+  <script>
+    // <!-- not a comment
+    const text = `a
+      b`;
+  </script>
+</head>
+<p
+   title="one
+  two">Words   and
+    <b>more</b><!-- x
+ --> <i>words</i></p>
+<pre class="x">
+  a <b>b</b>
+
+  <!-- c -->
+</pre>
+<textarea>
+
+  a</textarea>
+"""
+
+
+def test_indents_and_comments_go_where_they_are_not_seen() -> None:
+    after = lean_pages.packed(PAGE)
+    assert lean_pages.packed(after) == after
+    for name in ("style", "script", "pre", "textarea"):
+        block = re.compile(rf"<{name}.*?</{name}>", re.DOTALL)
+        assert block.findall(after) == block.findall(PAGE) != []
+        after = block.sub("", after)
+    assert after == '<head>\n\n\n</head>\n<p\n   title="one\n  two">Words   and\n<b>more</b> <i>words</i></p>\n\n\n'
