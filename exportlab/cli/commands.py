@@ -119,6 +119,20 @@ def run_sweep(
     write_records(Outputs(output, pyperf, csv, html), asked, limits, processes, scheduler)
 
 
+@app.command("report")
+def report_records(
+    records: Annotated[list[Path], typer.Argument(metavar="RECORDS.jsonl", help="Of one sweep; or of two, the earlier first.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A page (.html), or a table (.csv, .md).")],
+    cases: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Your @cases, whose sources the page shows.")] = None,
+) -> None:
+    """Write the records of a sweep as a page with filters, in one file, or as a table; of two sweeps, also what changed."""
+    for path in [*records, *([cases] if cases else [])]:
+        check_is_file(path)
+    from .reporting import write_report
+
+    write_report(records, output, cases)
+
+
 @app.command("compare")
 def compare_files(
     before: Annotated[Path, typer.Argument(metavar="A.jsonl", help="The records of one sweep.")],

@@ -10,11 +10,12 @@ from typing import Any
 from .. import show
 from ..cases import Case
 from ..files import written_whole
+from ..measure.words import spoken
 from ..outcomes import Outcome
 from ..plain import one_line
 from ..sweep.changes import worst
 from ..sweep.page import page
-from ..sweep.page.counts import Sweep
+from ..sweep.page.counts import Sweep, exporters_of
 from ..sweep.records import Record, environments, groups
 
 FEW = 30  # cases that each have a row
@@ -70,13 +71,33 @@ def save_csv(records: Sequence[Record], path: Path) -> None:
         writer.writerows(map(_line, records))
 
 
-def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], path: Path) -> None:
-    """Write the page of the records, which the file `made_in` has the environments of.
+def save_markdown(records: Sequence[Record], path: Path, changed: str = "") -> None:
+    """Write a table of cases and exporters, and below it what changed.
 
     Raises:
         OSError: it cannot be written there.
     """
-    made = page(Sweep(records, list(environments(made_in).values())), cases)
+    names = exporters_of(groups(records))
+    rows = {case: _row([r for r in records if r.case == case], names) for case in dict.fromkeys(record.case for record in records)}
+    lines = [_cells(["case", *map(spoken, names)]), _cells(["---"] * (len(names) + 1))]
+    lines += [_cells([case, *row]) for case, row in rows.items()]
+    more = f"\n## What changed\n\n```text\n{changed}\n```\n" if changed else ""
+    with written_whole(path) as draft:
+        draft.write_text("\n".join(lines) + f"\n{more}", encoding="utf-8")
+
+
+def _cells(row: Sequence[str]) -> str:
+    """A line of a table in Markdown."""
+    return f"| {' | '.join(one_line(cell).replace('|', '&#124;') for cell in row)} |"
+
+
+def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], path: Path, changed: str = "") -> None:
+    """Write the page of the records, which the file `made_in` has the environments of, and what changed since others were made.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    made = page(Sweep(records, list(environments(made_in).values())), cases, changed)
     with written_whole(path) as draft:
         draft.write_text(made, encoding="utf-8")
 

@@ -28,8 +28,12 @@ OWN, LAB = "to_onnx", "Export Lab"  # an exporter, and whose own it is, which th
 LIGHT, DARK = "default", "github-dark"  # styles of pygments
 
 
-def page(sweep: Sweep, cases: Sequence[Case]) -> str:
-    """Return the page of a sweep over these cases: HTML that loads nothing. Whatever comes from models, records or names is escaped."""
+def page(sweep: Sweep, cases: Sequence[Case], changed: str = "") -> str:
+    """Return the page of a sweep over these cases: HTML that loads nothing. Whatever comes from models, records or names is escaped.
+
+    Args:
+        changed: what differs from an earlier sweep, in lines.
+    """
     return (
         environment_of(TEMPLATES)
         .get_template("page.html")
@@ -42,6 +46,7 @@ def page(sweep: Sweep, cases: Sequence[Case]) -> str:
             highlighting=highlighting(),
             texts=data(sweep.runs, cases),
             script=script(),
+            changed=changed,
             outcomes=sorted({record.outcome for record in sweep.records}, key=list(Outcome).index),
         )
     )
