@@ -81,13 +81,14 @@ def verify_file(
     rtol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Relative tolerance of every floating dtype.")] = None,
     atol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Absolute tolerance of every floating dtype.")] = None,
     train: Annotated[bool, typer.Option("--train", help="Verify against a model in training mode as it is, and not as eval().")] = False,
+    providers: Providers = "",
 ) -> None:
     """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
     check_is_file(file)
     target_of(target)
     from .exporting import verify_export
 
-    verify_export(file, target, rtol, atol, train)
+    verify_export(file, target, rtol, atol, train, listed(providers))
 
 
 @app.command("sweep")

@@ -48,7 +48,9 @@ def write_export(target: str, output: Path, exporter: str, options: Mapping[str,
     print(f"wrote {output} ({output.stat().st_size:,} bytes)")
 
 
-def verify_export(file: Path, target: str, rtol: float | None, atol: float | None, train: bool = False) -> None:
+def verify_export(
+    file: Path, target: str, rtol: float | None, atol: float | None, train: bool = False, providers: tuple[str, ...] = ()
+) -> None:
     """Verify an ONNX file against the model it was exported from, in the mode that `write_export` exports it in, and print the report.
 
     Raises:
@@ -58,8 +60,11 @@ def verify_export(file: Path, target: str, rtol: float | None, atol: float | Non
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = read(lambda: from_file(file, first.args, first.kwargs, returned), file)
     _check_loads(artifact)
+    tolerances = _tolerances(rtol, atol)
     report = guarded(
-        lambda: verify(artifact, case.module, case.samples, tolerances=_tolerances(rtol, atol)), f"running {target}", _file(target)
+        lambda: verify(artifact, case.module, case.samples, tolerances=tolerances, providers=providers or None),
+        f"running {target}",
+        _file(target),
     )
     print(report)
     if report.outcome != Outcome.OK:

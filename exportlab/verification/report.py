@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from .. import show
+from ..exporters.session import USUAL
 from ..outcomes import Outcome
 from ..said import names_cause
 
@@ -57,13 +58,16 @@ class Check:
 class Report(show.Tabular):
     """All checks of one artifact; prints as a table, renders as HTML.
 
-    In `said` are the warnings that came with them; of an attempt to export, those of the exporter too.
+    In `said` are the warnings that came with them; of an attempt to export, those of the exporter too. In `ran_on` are the providers of
+    ONNX Runtime that ran it, the first one first, or the device; in `instead` a line, where another was asked for.
     """
 
     exporter: str
     checks: tuple[Check, ...]
     tolerance: str
     said: tuple[str, ...] = ()
+    ran_on: tuple[str, ...] = ()
+    instead: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -100,7 +104,12 @@ class Report(show.Tabular):
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
 
     def _table(self) -> show.Table:
-        return show.table([*_rows(self.checks), *_warnings(self.said)], f"{self.exporter}: {self._verdict()} ({self.tolerance})")
+        rows = [*_rows(self.checks), *_warnings(self.said), *_noted("ran elsewhere", filter(None, [self.instead]))]
+        return show.table(rows, f"{self.exporter}: {self._verdict()}{self._place()} ({self.tolerance})")
+
+    def _place(self) -> str:
+        """Where it ran, if that is not what everybody takes for granted."""
+        return "" if set(self.ran_on) <= set(USUAL) and not self.instead else f", on {', '.join(self.ran_on)}"
 
     def _verdict(self) -> str:
         return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
@@ -136,8 +145,12 @@ def _row(check: Check) -> dict[str, Any]:
 
 def _warnings(said: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One for each line that names a cause."""
-    for line in filter(names_cause, said):
-        yield {"check": "it warned", "inputs": "", "outcome": "", "max diff": "", "what was seen": line}
+    return _noted("it warned", filter(names_cause, said))
+
+
+def _noted(what: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        yield {"check": what, "inputs": "", "outcome": "", "max diff": "", "what was seen": line}
 
 
 def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:

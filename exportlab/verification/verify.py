@@ -12,7 +12,9 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
+from ..checks import must_be_names
 from ..exporters import Artifact, Exported, artifact_of
+from ..exporters.session import running_on
 from ..exporters.to_onnx import caches_known
 from ..messages import heard
 from ..outcomes import Outcome
@@ -26,7 +28,14 @@ from .report import VALUES, Check, Report
 from .values import USUAL, Variation, varied
 
 
-def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerances: Tolerances | None = None) -> Report:
+def verify(
+    exported: Exported,
+    module: nn.Module,
+    samples: Samples,
+    *,
+    tolerances: Tolerances | None = None,
+    providers: Sequence[str] | None = None,
+) -> Report:
     """Run an artifact and the module side by side, in inference mode, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
@@ -42,6 +51,8 @@ def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerance
         samples: a list, or one: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a `Sample`.
         tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
+        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on; without it, the CPU's. The report says which
+            ran it, and where that is another, why.
 
     Raises:
         TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample, or
@@ -51,10 +62,18 @@ def verify(exported: Exported, module: nn.Module, samples: Samples, *, tolerance
     check_module(module)
     given = samples_of(samples, module)
     check_tolerances(tolerances)
+    if providers is not None:
+        must_be_names(providers=providers)
+        with running_on(providers):
+            return _heard(artifact.unloaded(), module, given, tolerances)
+    return _heard(artifact, module, given, tolerances)
+
+
+def _heard(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
     with heard() as said, caches_known():
         _check_dense(given)
         report = _looked_at(artifact, module, given, tolerances)
-    return replace(report, said=tuple(said))
+    return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead())
 
 
 def _check_dense(samples: Sequence[Sample]) -> None:

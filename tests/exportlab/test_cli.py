@@ -107,6 +107,16 @@ def test_export_then_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert files(folder) == ["good.onnx"]
 
 
+def test_verify_says_where_it_ran_when_it_is_not_where_it_was_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx") == 0
+    assert run(monkeypatch, "verify", "good.onnx", "models.py:good", "--providers", "NoSuchProvider") == 0
+    said = capsys.readouterr().out
+    assert "ok at every size given, on CPUExecutionProvider" in said
+    assert "NoSuchProvider is not in this ONNX Runtime" in said
+
+
 def test_the_report_names_who_wrote_the_file_and_the_stated_tolerance(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
