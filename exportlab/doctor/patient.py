@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from ..exporters.to_onnx import evaluated, in_training, moves
+from ..exporters.to_onnx import caches_known, evaluated, in_training, moves
 from ..moving import Sizes, arguments_of, dynamic_shapes_of, in_between, sizes_of
 from ..samples import Sample, check_module, samples_of
 from ..target import target_of
@@ -58,11 +58,12 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     check_module(module)
     alone = len(samples) == 1 and isinstance(samples[0], list)
     given = tuple(samples_of(samples[0] if alone else list(samples), module))
-    sizes = sizes_of(module, given)
-    shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
+    with caches_known():
+        sizes = sizes_of(module, given)
+        shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
+        made = tuple(in_between(module, given, sizes.moving))
     was_training = not train and in_training(module)
     asked = evaluated(module) if was_training else module
-    made = tuple(in_between(module, given, sizes.moving))
     return Patient(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 

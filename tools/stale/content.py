@@ -39,7 +39,7 @@ FINDERS = {
     (OPS / "__init__.py", "own_translations"): Finder(OPS),
 }
 BY_NAME = {  # look through all there is for what their caller names
-    *(ROOT / "exportlab" / name for name in ("cli/sweeping.py", "sweep/runner.py", "sweep/page/__init__.py")),
+    *(ROOT / "exportlab" / name for name in ("cli/sweeping.py", "cli/reporting.py", "sweep/runner.py", "sweep/page/__init__.py")),
 }
 
 

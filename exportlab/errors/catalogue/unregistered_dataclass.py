@@ -65,7 +65,8 @@ def taken_apart() -> Claim:
 
 ERROR = KnownError(
     stage="capture",
-    message=r"Unsupported input type <class '.*?'>\. Export only supports pytree containers of basic types",
+    message=r"Unsupported input type <class '.*?'>\. Export only supports pytree containers of basic types"
+    r"|to non-tensor type <class 'transformers\.cache_utils\.\w+'>",
     breaks=breaks,
     fixes=(Fix("change the call", registered), Fix("change the call", taken_apart)),
     threads=("pytorch/pytorch#147400", "pytorch/pytorch#136582", "pytorch/pytorch#155862"),
