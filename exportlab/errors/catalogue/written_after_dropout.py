@@ -55,7 +55,7 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="silent",
-    message=r"^export inputs: output\[1\]\[[\d, ]+\]: \S+ where eager has \S+ \(\d+ of \d+ elements differ\)",
+    message=r"^export inputs: output\[1\]\[[\d, ]+\]: \S+ where eager has \S+ \(\d+ of \d+ elements differ\)\nunseen size: output\[1\]",
     check="export inputs",
     breaks=breaks,
     fixes=(Fix("change the model", summed), Fix("another exporter", to_onnx)),
