@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator
@@ -236,6 +238,7 @@ def _kill(process: int) -> None:
 def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection) -> None:
     os.setsid()
     die_with_parent()
+    _keep_what_is_the_parents()
     faulthandler.disable()  # its file may be one that is not redirected
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (STDIN, STDOUT, STDERR):
@@ -243,6 +246,13 @@ def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection)
     _send(answers, _ended(call, answers.send))
     answers.close()
     os._exit(0)  # what the call left behind (exit handlers, threads) must not keep it from ending
+
+
+def _keep_what_is_the_parents() -> None:
+    """Keep what needs threads of the parent, of which none came along, from being freed here, and from being waited for."""
+    gc.freeze()  # a session that is garbage there would wait in its destructor for threads that are not here, for ever
+    if (tqdm := sys.modules.get("tqdm")) is not None:
+        tqdm.tqdm.set_lock(threading.RLock())  # tqdm's own is shared by all forks, and one that is ended may hold it
 
 
 def _send(answers: Connection, ended: Ended) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import psutil
 import pytest
+from tqdm import tqdm
 
 from exportlab.isolation import Abandoned, Failure, apart, events
 
@@ -96,3 +99,42 @@ def test_what_a_child_writes_into_its_pipe_is_no_answer() -> None:
 
     (ended,) = events(writes, seconds=60, memory=8 * GiB)
     assert ended.failure.error.startswith("ProcessDied: what it said cannot be read: UnpicklingError")
+
+
+class WaitsElsewhere:
+    """As a session of ONNX Runtime: freed in a fork, it waits for threads that did not come along."""
+
+    def __init__(self) -> None:
+        self.made_in, self.itself = os.getpid(), self
+
+    def __del__(self) -> None:
+        while os.getpid() != self.made_in:
+            time.sleep(1)
+
+
+def test_garbage_of_the_parent_is_not_freed_in_the_child() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        WaitsElsewhere()
+        assert apart(lambda: gc.collect() >= 0, seconds=30, memory=8 * GiB).value is True
+    finally:
+        gc.enable()
+
+
+def test_a_lock_of_tqdm_that_a_thread_of_the_parent_holds_keeps_no_child_waiting() -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with tqdm.get_lock():
+            held.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    try:
+        assert apart(lambda: list(tqdm(range(3), disable=True)), seconds=30, memory=8 * GiB).value == [0, 1, 2]
+    finally:
+        done.set()
+        holder.join()
