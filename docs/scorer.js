@@ -10,11 +10,13 @@ var splitQuery = (query) => query.split(/[^\p{Letter}\p{Number}_\p{Emoji_Present
 
 var firstPages = [
   [/sg_execution_times$|^(CHANGELOG|CONTRIBUTING)$/, -40],
+  [/^tutorials\/101_|^generated\/gallery\/\w+\/(simple_case|first_graph)$/, 42],
   [/^tutorials\/\d/, 30],
   [/^generated\/gallery\//, 28],
   [/^generated\/benchmarks\//, 18],
   [/^docs\/(support|outcomes|doctor|to_onnx)/, 10],
   [/^generated\/errors\//, -5],
+  [/^docs\/glossary$/, -40],
 ];
 
 // How much of a query stands in the name of a page.
