@@ -33,6 +33,7 @@ extensions = [
     "browser_demo",
     "page_demos",
     "api_pages",
+    "graph_pictures",
     "webp_images",
     "lean_pages",
 ]
@@ -94,4 +95,5 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 3600,  # no bare times on a page
     "image_srcset": ["2x"],
+    "image_scrapers": ("graph_pictures.scrape", "matplotlib"),
 }

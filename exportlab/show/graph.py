@@ -1,8 +1,8 @@
-"""A captured (FX) or exported (ONNX) graph as a picture. Not here: laying it out and drawing it (drawing)."""
+"""A captured (FX) or exported (ONNX) graph as a picture. Not here: laying it out and drawing it (boxes, figure, svg)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import torch
 
 from ..checks import must_be
 from .drawing import Drawing, Edge, Node
+from .origin import of_fx, of_ir
 from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
 
 if TYPE_CHECKING:
@@ -30,21 +31,46 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
         ValueError: the graph has more than `most` boxes, or `save` names neither a .svg nor a .png.
     """
     must_be(str, title=title)
-    must_be(int, most=most)
     must_be(str, PathLike, type(None), save=save)
     if save is not None and Path(save).suffix not in (".svg", ".png"):
         raise ValueError(f"save={str(save)!r}: a picture is written to a .svg or a .png")
+    _drawing(source, most).draw(title, save)
+
+
+def graphs(sources: Mapping[str, Any], *, most: int = MOST) -> None:
+    """Draw several graphs as one picture, for example what two exporters make of one model.
+
+    `graphs({"torch.onnx.export": a, "to_onnx": b})` names each.
+    A page or notebook shows one graph at a time, with a button for each name; where HTML is not shown, they stand side by side.
+    Each source is what `graph` takes.
+
+    Raises:
+        TypeError: `sources` is no mapping from names, or a source is of another kind.
+        ValueError: `sources` is empty, or a graph has more than `most` boxes.
+    """
+    must_be(Mapping, sources=sources)
+    for name in sources:
+        must_be(str, name=name)
+    if not sources:
+        raise ValueError("sources is empty: pass a graph for each name")
+    from .figure import show_drawings  # matplotlib, for who draws
+
+    show_drawings({name: _drawing(source, most) for name, source in sources.items()})
+
+
+def _drawing(source: Any, most: int) -> Drawing:
+    must_be(int, most=most)
     drawing = from_fx(source) if is_fx(source) else from_ir(ir_model(source))
     if len(drawing.nodes) > most:
         raise ValueError(f"the graph has {len(drawing.nodes)} boxes, a picture holds {most}: draw a part of it, or pass most=")
-    drawing.draw(title, save)
+    return drawing
 
 
 def from_fx(program: Program) -> Drawing:
     """Return the boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
     inputs = fx_inputs(program)
     shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
-    nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op") for n in shown]
+    nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op", of_fx(n)) for n in shown]
     known = {n.name for n in shown}
     edges = [Edge(a.name, n.name) for n in shown for a in n.all_input_nodes if a.name in known]
     results = next(n for n in program.graph.nodes if n.op == "output").all_input_nodes
@@ -74,7 +100,7 @@ def from_ir(model: ir.Model) -> Drawing:
     keys = {id(node): f"node:{i}" for i, node in enumerate(shown)}
     sources = {id(v): f"in:{v.name}" for v in main.inputs} | {id(v): keys[id(n)] for n in shown for v in n.outputs}
     inputs = [Node(f"in:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "input") for v in main.inputs]
-    ops = [Node(keys[id(n)], _ir_label(n), "op" if n.domain in ("", "ai.onnx") else "function") for n in shown]
+    ops = [Node(keys[id(n)], _ir_label(n), "op" if n.domain in ("", "ai.onnx") else "function", of_ir(n)) for n in shown]
     outputs = [Node(f"out:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "output") for v in main.outputs]
     edges = [Edge(s, keys[id(n)]) for n in shown for s in _distinct(sources.get(id(v)) for v in _read_by(n))]
     results = [Edge(sources[id(v)], f"out:{v.name}") for v in main.outputs if id(v) in sources]

@@ -103,7 +103,7 @@ def test_recipe_has_a_title_a_check_and_a_way_on(recipe: Path) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
 def test_recipe_draws(recipe: Path) -> None:
-    assert re.search(r"show\.graph\(|pyplot|plt\.|panels\(", recipe.read_text(encoding="utf-8"))
+    assert re.search(r"show\.graphs?\(|pyplot|plt\.|panels\(", recipe.read_text(encoding="utf-8"))
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:

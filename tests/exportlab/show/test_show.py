@@ -61,10 +61,10 @@ def test_graph_is_saved(program: torch.export.ExportedProgram, model: object, tm
 
 
 def test_boxes_do_not_overlap(program: torch.export.ExportedProgram) -> None:
-    from exportlab.show.drawing import _layout
+    from exportlab.show.boxes import layout
 
     drawing = from_fx(program)
-    places, _ = _layout(drawing)
+    places, _ = layout(drawing)
     boxes = [(*places[n.key], *n.size) for n in drawing.nodes]
     for i, (x, y, w, h) in enumerate(boxes):
         for x2, y2, w2, h2 in boxes[i + 1 :]:

@@ -1,0 +1,44 @@
+"""Graphs that a recipe draws stand in its page as SVG, in the colours of its theme, with a script to look closer at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from exportlab.show.figure import GraphFigure
+
+FRAME = 'class="graph-frame"'
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Give pages with a graph what looks closer."""
+    app.connect("html-page-context", add_viewer)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:
+    """Return the graphs that a cell of a recipe has drawn, as HTML; sphinx-gallery's own scraper finds the other figures after it."""
+    from matplotlib import pyplot
+
+    drawn = [pyplot.figure(number) for number in pyplot.get_fignums()]
+    return "".join(stored(figure, block_vars["image_path_iterator"]) for figure in drawn if isinstance(figure, GraphFigure))
+
+
+def stored(figure: GraphFigure, paths: Any) -> str:
+    """Keep the dots as the picture that sphinx-gallery makes thumbnails of, and return the graph itself."""
+    from matplotlib import pyplot
+
+    figure.savefig(Path(paths.next()))
+    pyplot.close(figure)
+    return f"\n.. raw:: html\n\n{indent(figure.html(), '    ')}\n\n"
+
+
+def add_viewer(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Load the script and the style where there is a graph."""
+    if FRAME in context.get("body", ""):
+        app.add_css_file("graphs.css")
+        app.add_js_file("graphs.js", loading_method="defer")
