@@ -53,7 +53,6 @@
     y ??= seen.top + Math.min(seen.height, innerHeight) / 2;
     const across = (x - before.left) / before.width, down = (y - before.top) / before.height;
     Object.assign(picture.style, { width: `${width}px`, minWidth: 0, maxWidth: "none" });
-    frame.style.maxHeight = "85vh";
     const after = picture.getBoundingClientRect();
     frame.scrollLeft += after.left + across * after.width - x;
     frame.scrollTop += after.top + down * after.height - y;
@@ -61,7 +60,6 @@
 
   function fit(frame, picture) {
     Object.assign(picture.style, { width: "100%", minWidth: 0, maxWidth: `${picture.viewBox.baseVal.width}px` });
-    frame.style.maxHeight = "";
   }
 
   // Where the graph is wider than the page, its first box is what is seen of it; behind another tab it has no width yet.

@@ -62,16 +62,15 @@ def tabbed(drawings: Mapping[str, Boxes]) -> str:
     key = f"graphs-{sha256(''.join(pictures).encode()).hexdigest()[:8]}"
     shown = ", ".join(f".graph-tabs > input:nth-of-type({n}):checked ~ div:nth-of-type({n})" for n in range(1, len(pictures) + 1))
     style = f"{TAB_STYLE}{shown} {{ display: block; }}\n.graph-tabs .graph-title {{ display: none; }}"
-    buttons = [_button(f"{key}-{i}", key, name, drawing, checked=i == 0) for i, (name, drawing) in enumerate(drawings.items())]
+    buttons = [_button(f"{key}-{i}", key, name, checked=i == 0) for i, name in enumerate(drawings)]
     return "\n".join(
         [f"<style>{style}</style>", '<div class="graph-tabs" role="group" aria-label="Graphs to compare">', *buttons, *pictures, "</div>"]
     )
 
 
-def _button(key: str, group: str, name: str, drawing: Drawing, *, checked: bool) -> str:
-    nodes = sum(node.kind in ("op", "function") for node in drawing.nodes)
+def _button(key: str, group: str, name: str, *, checked: bool) -> str:
     state = ' checked=""' if checked else ""
-    return f'<input type="radio" name="{group}" id="{key}"{state}/><label for="{key}">{escape(name)} (nodes: {nodes})</label>'
+    return f'<input type="radio" name="{group}" id="{key}"{state}/><label for="{key}">{escape(name)}</label>'
 
 
 def _moved(place: Point, left: float, top: float) -> Point:

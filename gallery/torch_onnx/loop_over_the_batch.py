@@ -141,9 +141,9 @@ show.table(
 )
 
 # %%
-# One body, however many rows:
+# One body, however many rows, in either file:
 
-show.graph(files["to_onnx"], title="The loop survives as a Scan")
+show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
 # One run of a loop shows how many turns it took; several runs show what each turn does. Next: :doc:`branches that depend on values

@@ -81,7 +81,9 @@ for exporter in exporters[1:]:
     file = scanned[exporter].artifact
     assert [node.op_type for node in file.model.graph] == ["Scan"]
     verify(file, model, samples).check()
-show.graph(file, title="One turn for each row of x")
+show.graphs(
+    {"torch.onnx.export": scanned["dynamo"].artifact, "to_onnx": scanned["to_onnx"].artifact}
+)
 
 # %%
 # No loop at all

@@ -118,6 +118,11 @@ assert "pkg.torch.onnx.stack_trace" in files["dynamo"].model.graph[0].metadata_p
 assert "pkg.torch.onnx.stack_trace" not in files["to_onnx"].model.graph[0].metadata_props
 
 # %%
+# Look at both: one layer, the same sizes, each exporter as it comes. Point at a box to see what its file says of it.
+
+show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
+
+# %%
 # How long does the export take?
 # ------------------------------
 # Three rounds, both exporters in each. Every time is divided by one of its own round, so that what else the machine does meets both:
