@@ -151,7 +151,7 @@ calls = [example, *((torch.randn(rows, 8), torch.tensor(k)) for rows, k in ((5, 
 verify(program, model, calls).check()
 
 # %%
-# One entry fewer with each change:
+# Fewer entries with each change, and none in the end:
 
 left = [draft._report.failures, after_one, after_two, after_three.failures]
 colors = {
@@ -166,7 +166,7 @@ for kind, color in colors.items():
     counts = [sum(str(f.failure_type) == kind for f in failures) for failures in left]
     axes.barh(steps, counts, left=start, color=color, label=kind)
     start = [a + b for a, b in zip(start, counts, strict=True)]
-axes.set(xlabel="entries in the list", xticks=range(5))
+axes.set(xlabel="entries in the list", xticks=range(5), title="Three changes empty the list")
 axes.invert_yaxis()
 axes.legend(loc="lower right", frameon=False)
 axes.spines[["top", "right"]].set_visible(False)

@@ -210,6 +210,7 @@ figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 for (name, found), style in zip(apart.items(), ("o-", "s-", "x--", "+--"), strict=True):
     axes.plot(range(1, 5), found, style, label=name)
 axes.set(xticks=range(1, 5), xlabel="call", ylabel="largest difference from eager")
+figure.suptitle("From the second call on, a forgotten state is a wrong answer")
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

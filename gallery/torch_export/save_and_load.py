@@ -209,7 +209,7 @@ folders = [f for f in ("weights", "constants", "models", "sample_inputs") if f i
 figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
 bars = axes.barh(folders, [sizes[f] for f in folders], color="#0072B2")
 axes.bar_label(bars, [f"{sizes[f]:,}" for f in folders], padding=4)
-axes.set(xlabel="bytes, uncompressed", title="A .pt2 file", xlim=(0, 1.2 * max(sizes.values())))
+axes.set(xlabel="bytes", title="The graph weighs the most", xlim=(0, 1.2 * max(sizes.values())))
 axes.invert_yaxis()
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -206,6 +206,7 @@ for name, color in colors.items():
     lengths = [found.get(name, 0) for found in ways.values()]
     starts = [0 if name == "model.onnx" else found["model.onnx"] for found in ways.values()]
     axes.barh(list(ways), lengths, left=starts, color=color, label=name)
+figure.suptitle("Given a path, torch.onnx.export writes two files; save() writes one", fontsize=11)
 axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 axes.set(xlabel="bytes")
 axes.invert_yaxis()

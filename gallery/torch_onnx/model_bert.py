@@ -150,6 +150,7 @@ figure, plot = plt.subplots(figsize=(6.4, 3), layout="constrained")
 for (name, differences), style in zip(found.items(), ("o-", "s-", "x--"), strict=True):
     plot.plot(differences, style, ms=4, label=name)
 plot.set(xlabel="tokens of padding", ylabel="largest difference\nfrom the text alone")
+plot.set_title("Without the mask, padding changes the answer")
 plot.legend(frameon=False)
 plot.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -114,6 +114,7 @@ for plot, ((name, rows), by_exporter) in zip(plots.flat, found.items(), strict=T
     plot.set_yticks([y + 0.5 for y in range(len(exporters))], exporters)
     plot.tick_params(length=0)
 figure.supxlabel("rows at the call", fontsize=9)
+figure.suptitle("Right in all three: squeeze(-1), exported with two rows")
 plt.show()
 
 # %%

@@ -180,6 +180,7 @@ for x, found in enumerate(taken.values()):
         axes.add_patch(plt.Rectangle((x, y), 1, 1, fc=colors[mark], ec="white", lw=2))
         axes.text(x + 0.5, y + 0.5, mark, ha="center", va="center", fontsize=8)
 axes.set(xlim=(0, len(taken)), ylim=(len(labels), 0))
+figure.suptitle('Three stop. "If on a size" passes every step, and its file is wrong')
 axes.set_xticks([x + 0.5 for x in range(len(taken))], taken, fontsize=8)
 axes.set_yticks([y + 0.5 for y in range(len(labels))], labels, fontsize=8)
 axes.tick_params(length=0)

@@ -205,6 +205,7 @@ for plot, (exporter, found) in zip(plots, counted.items(), strict=True):
         start = [a + b for a, b in zip(start, lengths, strict=True)]
     plot.set(xlabel="axes of the results", title=f"file of {exporter}")
     plot.spines[["top", "right"]].set_visible(False)
+figure.suptitle("Only running the file gets an axis wrong; the tools leave it unknown")
 plots[0].invert_yaxis()
 figure.legend(
     *plots[0].get_legend_handles_labels(), ncols=3, loc="outside lower center", frameon=False

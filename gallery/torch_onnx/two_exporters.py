@@ -188,7 +188,9 @@ figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 for name, shift, color in zip(names, (0.2, -0.2), ("#D55E00", "#0072B2"), strict=True):
     label = f"{name}: {counts[name].total()} nodes"
     axes.barh(places + shift, [counts[name][op] for op in ops], 0.4, color=color, label=label)
-axes.set(yticks=places, yticklabels=ops, xlabel="nodes", title="One transformer layer, two files")
+axes.set(
+    yticks=places, yticklabels=ops, xlabel="nodes", title="What differs is how shapes are handled"
+)
 axes.legend(loc="lower right")
 plt.show()
 
