@@ -1,4 +1,4 @@
-"""Graphs that a recipe draws stand in its page as SVG, in the colours of its theme, with a script to look closer at them."""
+"""Graphs that a recipe or lesson draws stand in its page as SVG, in the colours of its theme, with a script to look closer at them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,33 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 from exportlab.show.figure import GraphFigure
+from exportlab.show.svg import frame
 
-FRAME = 'class="graph-frame"'
+FRAME, GRAPH = 'class="graph-frame"', 'class="drawn-graph"'
+BEFORE_PICTURES_ARE_COPIED = 100  # a priority
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Give pages with a graph what looks closer."""
     app.connect("html-page-context", add_viewer)
+    app.add_transform(StoredGraphs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class StoredGraphs(SphinxTransform):
+    """Put the graphs that a lesson's notebook stores as SVG into its page, in place of pictures that know no theme and no pointer."""
+
+    default_priority = BEFORE_PICTURES_ARE_COPIED
+
+    def apply(self, **options: Any) -> None:
+        """Do it, on any page."""
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(self.env.srcdir, image["uri"].lstrip("/"))
+            if path.suffix == ".svg" and path.is_file() and GRAPH in (drawn := path.read_text(encoding="utf-8")):
+                image.replace_self(nodes.raw("", frame(drawn, "Graph"), format="html"))
 
 
 def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:

@@ -50,10 +50,13 @@ def svg(drawing: Boxes, title: str = "") -> str:
 
 def framed(drawing: Boxes, title: str = "") -> str:
     """Return the picture in a frame that scrolls where it is wider than the page, below its title."""
-    name = escape(f"Graph: {title}" if title else "Graph")
     above = f'<p class="graph-title">{escape(title)}</p>\n' if title else ""
-    frame = f'<div class="graph-frame" style="overflow: auto" tabindex="0" role="region" aria-label="{name}">'
-    return f"{above}{frame}\n{svg(drawing, title)}\n</div>"
+    return above + frame(svg(drawing, title), f"Graph: {title}" if title else "Graph")
+
+
+def frame(picture: str, name: str) -> str:
+    """Return a frame of this name around the SVG of a picture."""
+    return f'<div class="graph-frame" style="overflow: auto" tabindex="0" role="region" aria-label="{escape(name)}">\n{picture}\n</div>'
 
 
 def tabbed(drawings: Mapping[str, Boxes]) -> str:

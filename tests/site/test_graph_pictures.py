@@ -12,10 +12,12 @@ from typing import Any
 
 import graph_pictures
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 from matplotlib import pyplot
 
 from exportlab import show
-from exportlab.show.svg import framed, tabbed
+from exportlab.show.svg import framed, svg, tabbed
 
 ROOT = Path(__file__).parents[2]
 DRAWING = show.Drawing(
@@ -64,6 +66,20 @@ def test_a_cell_leaves_its_graph_as_svg_and_other_figures_alone(tmp_path: Path) 
     assert (tmp_path / "one.png").exists()
     assert pyplot.get_fignums() == [other.number]
     pyplot.close(other)
+
+
+@pytest.mark.parametrize(("name", "drawn", "replaced"), [("a.svg", DRAWING, True), ("b.svg", None, False), ("c.png", None, False)])
+def test_a_graph_that_a_notebook_stores_stands_in_the_page_itself(
+    tmp_path: Path, name: str, drawn: show.Drawing | None, replaced: bool
+) -> None:
+    (tmp_path / name).write_text(svg(drawn) if drawn else "<svg/>", encoding="utf-8")
+    document: Any = new_document("lesson")
+    document += nodes.image(uri=f"/{name}")
+    document.settings.env = SimpleNamespace(srcdir=tmp_path)
+    graph_pictures.StoredGraphs(document).apply()
+    (made,) = document.children
+    assert isinstance(made, nodes.raw if replaced else nodes.image)
+    assert not replaced or (graph_pictures.FRAME in made.astext() and "return x.relu()</title>" in made.astext())
 
 
 @pytest.mark.parametrize(("body", "loaded"), [("<p>graph-frame</p>", 0), ('<div class="graph-frame">', 2)])

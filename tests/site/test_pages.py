@@ -106,6 +106,22 @@ def test_recipe_draws(recipe: Path) -> None:
     assert re.search(r"show\.graphs?\(|pyplot|plt\.|panels\(", recipe.read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda p: p.stem)
+def test_a_plot_of_a_recipe_has_a_title_which_is_its_alternative_text_as_well(recipe: Path) -> None:
+    for plot in re.findall(r"plt\.subplots\(.*?plt\.show\(\)", recipe.read_text(encoding="utf-8"), re.DOTALL):
+        assert re.search(r"title=|set_title\(|suptitle\(", plot)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda p: p.stem)
+def test_a_picture_of_a_lesson_says_what_is_seen(lesson: Path) -> None:
+    for cell in nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells:
+        for picture in (o["data"] for o in cell.get("outputs", []) if "image/png" in o.get("data", {})):
+            said = cell.metadata.get("mystnb", {}).get("image", {}).get("alt") or re.findall(
+                'aria-label="(.*?)"', picture.get("image/svg+xml", "")
+            )
+            assert len("".join(said)) > 30, cell.source
+
+
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text('<a href="b.html#there">x</a><a href="b.html#gone">x</a><a href="c.html">x</a><img src="d.png">')
     (tmp_path / "b.html").write_text('<p id="there"><a href="https://elsewhere.example/">x</a>')
