@@ -18,6 +18,7 @@ extensions = [
     "gallery_pages",
     "findings",
     "recipe_index",
+    "benchmark_index",
     "own_exporter",
     "known_errors",
     "error_box",

@@ -1,4 +1,4 @@
-"""A benchmark's page begins with what its stored run found, which the script writes when the site runs it; so does the index of all."""
+"""A benchmark's page begins with what its stored run found, which the script writes when the site runs it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
-from gallery_pages import ReadingOrder
 from own_exporter import OURS, box
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
@@ -19,7 +18,6 @@ PICTURE = "images/sphx_glr_{name}_001.png"  # the first of the page, so that it 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add what puts them there."""
     app.add_transform(FindingFirst)
-    app.add_transform(FindingsOfAll)
     return {"parallel_read_safe": True}
 
 
@@ -48,30 +46,6 @@ class FindingFirst(SphinxTransform):
         said, *rest = words(finding)
         compared = [box()] if OURS in f"{finding['first']} {finding['others']}" else []
         title.parent[1:1] = [said, *compared, *rest, picture(drawn, finding["title"])]
-
-
-class FindingsOfAll(SphinxTransform):
-    """Put a line for each benchmark above the cards of their index: its question, and what was found."""
-
-    default_priority = 100
-
-    def apply(self, **options: Any) -> None:
-        """Do it, on that page."""
-        if self.env.docname != "generated/benchmarks/index":
-            return
-        folder = Path(self.env.srcdir) / "generated/benchmarks"
-        pictures = {page.stem: folder / PICTURE.format(name=page.stem) for page in sorted(folder.glob("*.rst"), key=ReadingOrder(""))}
-        found = [(name, picture) for name, picture in pictures.items() if picture.with_suffix(".json").exists()]
-        opening = next(p for p in self.document.findall(nodes.paragraph) if isinstance(p.parent, nodes.section))
-        opening.parent.insert(opening.parent.index(opening) + 1, nodes.bullet_list("", *(line(name, path) for name, path in found)))
-
-
-def line(name: str, picture: Path) -> nodes.list_item:
-    """Return the question of a benchmark, which leads to its page, and its finding."""
-    question = (picture.parents[1] / f"{name}.rst").read_text(encoding="utf-8").partition("\n=====")[0].rpartition("\n")[2]
-    finding = json.loads(picture.with_suffix(".json").read_text(encoding="utf-8"))["first"]
-    link = nodes.reference("", question.replace("`", ""), refuri=f"{name}.html", internal=True)
-    return nodes.list_item("", nodes.paragraph("", "", link, nodes.Text(f" {finding}.")))
 
 
 def words(finding: dict[str, Any]) -> list[nodes.Node]:

@@ -25,6 +25,7 @@ from ..exporters.session import session, session_options
 from ..files import check_replaceable, written_whole
 from ..messages import quiet
 from .figures import entitle
+from .sketch import sketch
 from .timing import Make, Timings, chance
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file a page
@@ -156,17 +157,18 @@ def told(origin: str, lines: Lines) -> str:
 
 
 def write_finding(picture: Path, origin: str, lines: Lines) -> None:
-    """Write the current figure to a .png file, again with twice the dots to `…_2_00x.png`, and beside it the words as JSON."""
+    """Write the current figure to a .png file, again with twice the dots to `…_2_00x.png`, and words and shape as JSON."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
     titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
+    shape = sketch(figure)
     entitle(lines[0])
     figure.savefig(picture)
     figure.savefig(picture.with_stem(f"{picture.stem}_2_00x"), dpi=2 * figure.dpi)
     pyplot.close(figure)
     first, *others = lines
-    said = {"first": first, "others": others, "origin": origin, "title": ", ".join(filter(None, titles))}
+    said = {"first": first, "others": others, "origin": origin, "title": ", ".join(filter(None, titles)), "shape": shape}
     picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,19 +58,34 @@ def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document],
     assert "Another." in read().astext(), "the page is read again when its finding is another"
 
 
-def test_the_index_of_benchmarks_has_the_finding_of_each(tmp_path: Path) -> None:
+def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_shape_of_its_figure(tmp_path: Path) -> None:
     folder = tmp_path / "generated/benchmarks"
     (folder / "images").mkdir(parents=True)
     for name in ("index", "memory", "latency"):
         (folder / f"{name}.rst").write_text(f":orphan:\n\n{PAGE}")
     (tmp_path / "index.rst").write_text(PAGE)
-    (folder / "images/sphx_glr_latency_001.json").write_text(json.dumps(FINDING))
-    app = Sphinx(tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", {"extensions": ["findings"]}, status=None, warning=None)
+    marks = [{"kind": "bar", "color": "#0072b2", "at": [0, 0, 0.5, 1]}, {"kind": "line", "color": "#000000", "at": [[0, 0], [1, 1]]}]
+    written = folder / "images/sphx_glr_latency_001.json"
+    written.write_text(json.dumps({**FINDING, "first": "a < b by 2.5 times in 483 cases, v1.2", "shape": [marks, []]}))
+    app = Sphinx(
+        tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", {"extensions": ["benchmark_index"]}, status=None, warning=None
+    )
     app.build()
-    (points,) = app.env.get_doctree("generated/benchmarks/index").findall(nodes.bullet_list)
-    assert isinstance(points.parent, nodes.section)
-    assert points.astext() == "Which is faster? a_b isn’t *slow*."
-    assert [link["refuri"] for link in points.findall(nodes.reference)] == ["latency.html"]
+    section = next(app.env.get_doctree("generated/benchmarks/index").findall(nodes.section))
+    title, opening, cards = section.children
+    assert [title.astext(), opening.astext()] == ["Which is faster?", "Two are timed."]
+    second, first = ET.fromstring(cards.astext())
+    assert [card[0].attrib["href"] for card in (second, first)] == ["memory.html", "latency.html"], "in reading order"
+    assert "".join(first.itertext()) == "Which is faster?a < b by 2.5 times in 483 cases, v1.2."
+    assert [number.text for number in first.iter("b")] == ["2.5", "483"]
+    (bar,), (line,) = first.iter("rect"), first.iter("path")
+    assert (bar.attrib["width"], bar.attrib["fill"], line.attrib["d"], line.attrib["stroke"]) == (
+        "140",
+        "#0072b2",
+        "M0 0L280 80",
+        "currentColor",
+    )
+    assert "".join(second.itertext()) == "Which is faster?", "nothing was found yet"
 
 
 def test_a_page_that_compares_says_whose_exporter_to_onnx_is(read: Callable[[], nodes.document], tmp_path: Path) -> None:
@@ -110,7 +126,7 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
     assert capsys.readouterr().out == ""
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())
-    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x"}
+    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]]}
     assert {path.name for path in tmp_path.glob("*.png")} == {"a.png", "a_2_00x.png"}
     benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw)
     assert capsys.readouterr().out == "fast.\n\n- by 2x\n\nFull run.\n"

@@ -1,0 +1,46 @@
+"""The shape of a figure without its words: its bars, lines and dots in the unit square, for a card. Not here: the figure (figures)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Mark = dict[str, Any]  # `kind` (bar, line or dots), `color`, and `at`: left, top, right and bottom of a bar; the points of the others
+DIGITS = 3
+
+
+def sketch(figure: Figure) -> list[list[Mark]]:
+    """Return what is drawn in each of a figure's axes, each as a square of 1 by 1 with its origin at the top left."""
+    figure.canvas.draw()  # only then matplotlib knows where everything is
+    return [[*_bars(axes), *_lines(axes)] for axes in figure.axes]
+
+
+def _bars(axes: Axes) -> Iterator[Mark]:
+    for patch in axes.patches:
+        box = patch.get_window_extent()
+        if box.width and box.height:
+            (left, top), (right, bottom) = _placed(axes, [(box.x0, box.y1), (box.x1, box.y0)])
+            yield {"kind": "bar", "color": _color(patch.get_facecolor()), "at": [left, top, right, bottom]}
+
+
+def _lines(axes: Axes) -> Iterator[Mark]:
+    for line in axes.lines:
+        points = _placed(axes, line.get_transform().transform(line.get_xydata()))
+        joined = line.get_linestyle() != "None"
+        yield {"kind": "line" if joined else "dots", "color": _color(line.get_color()), "at": points}
+
+
+def _placed(axes: Axes, points: Any) -> list[list[float]]:
+    """Dots of the screen as places in the axes, none of them outside."""
+    inside = axes.transAxes.inverted().transform(points).clip(0, 1)
+    return [[round(float(x), DIGITS), round(1 - float(y), DIGITS)] for x, y in inside]
+
+
+def _color(color: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(color)
