@@ -25,7 +25,7 @@ from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
 from .one_at_a_time import ONE_AT_A_TIME
-from .ops import own_translations
+from .ops import own_translations, pair_translations
 from .program import ConversionReport, Program
 from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
@@ -89,7 +89,7 @@ def to_onnx(
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
     way = Way(args, given, dynamic_shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
-    sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback)
+    sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
     with ONE_AT_A_TIME, artifacts.kept(), caches_known():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)

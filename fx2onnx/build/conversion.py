@@ -17,6 +17,7 @@ from .dtypes import BOOL, FLOAT, INT64, Unrunnable, onnx_dtype
 from .eager import check_types
 from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
+from .pairs import Pair
 from .shared import Shared
 from .subgraphs import subgraph_translator
 from .tensor import Tensor
@@ -135,9 +136,11 @@ class Conversion:
         for node in placeholders:
             spec = self.kinds[node.name]
             if spec.kind in WEIGHTS and (node.users or self.tracks):
-                made = self.g.initializer(self.shared.names.unique(spec.target), _weight(self.program, spec.target))
-                self.weights[spec.target] = made
+                made = self.g.held(self.shared.names.unique(spec.target), _weight(self.program, spec.target))
                 self.interpreter.memory.bind(node, made)
+                if isinstance(made, Pair):
+                    continue
+                self.weights[spec.target] = made
                 if self.tracks and spec.kind != InputKind.PARAMETER:
                     self.shared.may_change.add(made)
 
@@ -149,7 +152,10 @@ class Conversion:
                 results += self._result(node)
             elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
                 further.append((spec.target, self.interpreter.memory.read(node)))
-        further = sorted(further + self._written(placeholders), key=lambda changed: changed[0] not in self.weights)
+        further += self._written(placeholders)
+        if complex_ones := [name for name, value in further if isinstance(value, Pair)]:
+            raise MutationError(f"the model changes {', '.join(complex_ones)}, of complex numbers: keep torch.view_as_real of it")
+        further = sorted(further, key=lambda changed: changed[0] not in self.weights)
         if self.asked.mutations == "error":
             further = self._without_inputs_that_stay(further)
         if further and self.asked.mutations == "error":
@@ -183,6 +189,9 @@ class Conversion:
         if value is None:
             return []
         fake = node.meta["val"]
+        if isinstance(value, Pair):
+            said = f"{node.name}, a result, is {fake.dtype}, and ONNX Runtime computes with no complex numbers"
+            raise UnsupportedArgument(f"{said}; torch.view_as_real makes two real numbers of a complex one")
         if not isinstance(value, ir.Value):
             kind = torch.bool if isinstance(fake, (bool, torch.SymBool)) else torch.int64
             value = self.g.scalar(value, torch.float32 if isinstance(fake, (float, torch.SymFloat)) else kind)

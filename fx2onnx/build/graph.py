@@ -15,6 +15,7 @@ from ..errors import Untranslated
 from .constants import Constants
 from .dtypes import onnx_dtype
 from .kernels import widening
+from .pairs import Pair
 from .promotion import common_dtype
 from .shared import Shared
 from .symbols import Symbols
@@ -180,6 +181,13 @@ class Graph(Tape):
     def initializer(self, name: str, tensor: torch.Tensor) -> Tensor:
         """Return a weight under a name that is free; its memory is torch's own, nothing is copied."""
         return self.shared.initializer(name, tensor)
+
+    def held(self, name: str, tensor: torch.Tensor) -> Tensor | Pair:
+        """Return a weight under a name that is free; of complex numbers both parts, which are copies."""
+        if not tensor.is_complex():
+            return self.initializer(name, tensor)
+        parts = ((part, getattr(tensor.resolve_conj(), part).contiguous()) for part in ("real", "imag"))
+        return Pair(*(self.initializer(self.shared.names.unique(f"{name}/{part}"), data) for part, data in parts))
 
     def transposed(self, weight: Tensor) -> Tensor:
         """Return a matrix, transposed: a weight by another view of its memory, anything else by a node."""

@@ -13,6 +13,7 @@ from .aliasing import Memory, written_arguments
 from .captured_node import overload_of
 from .dtypes import Unrunnable, onnx_dtype
 from .graph import Graph
+from .pairs import Pair, RealPart
 from .symbols import UnknownSymbol
 from .tensor import Tensor
 from .translation import TranslationOf
@@ -122,7 +123,7 @@ class Interpreter:
     def _constant(self, node: torch.fx.Node) -> None:
         value = operator.attrgetter(str(node.target))(self.module)
         if isinstance(value, torch.Tensor):
-            value = self.g.initializer(self.g.shared.names.unique(node.name), value)
+            value = self.g.held(self.g.shared.names.unique(node.name), value)
         self.memory.bind(node, value)
 
     def _part(self, node: torch.fx.Node) -> None:
@@ -200,6 +201,9 @@ class Interpreter:
         return [self._as_captured(m, v, f"{node.name}/{i}") for i, (m, v) in enumerate(zip(made, value, strict=True))]
 
     def _as_captured(self, made: Any, value: Any, name: str, expand: bool = False) -> Any:
+        if isinstance(made, Pair) and isinstance(value, torch.Tensor):
+            real = RealPart.of(value)
+            return Pair(*(self._as_captured(part, real, f"{name}/{of}", expand) for part, of in ((made.real, "real"), (made.imag, "imag"))))
         if not isinstance(made, Tensor):
             return made
         if isinstance(value, SYMBOLIC):

@@ -13,6 +13,7 @@ from ..errors import Untranslated
 from .aliasing import Memory, returns_its_argument
 from .dtypes import INT64
 from .graph import Graph
+from .pairs import Pair, each_part
 from .tensor import Tensor
 from .values import sizes_of
 
@@ -47,22 +48,29 @@ class ViewWriter:
     value_of: ValueOf
     translated: Translated
 
-    def put_back(self, owner: Node, path: list[Node], value: Tensor) -> Tensor:
+    def put_back(self, owner: Node, path: list[Node], value: Tensor | Pair) -> Tensor | Pair:
         """Return the whole of the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
         sizes = sizes_of(owner.meta["val"])
         if any(_overlaps(step) for step in path):
             raise Untranslated("it writes into windows that overlap: which of the values stays is not defined")
+        whole = self.memory.read(owner)
+        if isinstance(value, Pair) != isinstance(whole, Pair):
+            raise Untranslated("it writes into a part of complex numbers")
         if all(step.target in SAME_ORDER or returns_its_argument(step) for step in path):
-            return self.g.sized(self.g.reshaped(value, sizes), sizes)
-        where = self._positions(owner, path)
-        flat = self.g.Reshape(self.memory.read(owner), [-1])  # (n,)
-        written = self.g.ScatterND(flat, self.g.Reshape(where, [-1, 1]), self.g.Reshape(value, [-1]))  # (n,), (m, 1), (m,) → (n,)
-        return self.g.sized(self.g.reshaped(written, sizes), sizes)
+            return each_part(lambda given: self.g.sized(self.g.reshaped(given, sizes), sizes), value)
+        where = self.g.Reshape(self._positions(owner, path), [-1, 1])
+
+        def written(old: Tensor, new: Tensor) -> Tensor:
+            flat = self.g.ScatterND(self.g.Reshape(old, [-1]), where, self.g.Reshape(new, [-1]))  # (n,), (m, 1), (m,) → (n,)
+            return self.g.sized(self.g.reshaped(flat, sizes), sizes)
+
+        return each_part(written, whole, value)
 
     def _positions(self, owner: Node, path: list[Node]) -> Tensor:
         """The position in the owner's memory of each element of the view, int64 in its sizes: the views applied to 0, 1, 2, …"""
         g, sizes = self.g, sizes_of(owner.meta["val"])
-        every = g.Range(g.const(0, INT64), g.Size(self.memory.read(owner)), g.const(1, INT64))
+        whole = self.memory.read(owner)
+        every = g.Range(g.const(0, INT64), g.Size(whole.real if isinstance(whole, Pair) else whole), g.const(1, INT64))
         positions = g.sized(g.reshaped(every, sizes), sizes)
         for previous, step in zip([owner, *path], path, strict=False):
             positions = self._viewed(step, previous, positions)

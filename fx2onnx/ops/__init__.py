@@ -9,10 +9,20 @@ from functools import cache
 from typing import Any
 
 from ..build.translation import Translation
-from ..translate.registry import table_of
+from ..translate.registry import OF_PAIRS, TARGETS, table_of
 
 
 @cache
 def own_translations() -> Mapping[Any, Translation]:
     """Return all of them by operator; the first call imports the files of this folder."""
-    return table_of(importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__))
+    return _table(TARGETS)
+
+
+@cache
+def pair_translations() -> Mapping[Any, Translation]:
+    """Return those of calls that take or give complex tensors."""
+    return _table(OF_PAIRS)
+
+
+def _table(marked: str) -> Mapping[Any, Translation]:
+    return table_of([importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__)], marked)

@@ -12,6 +12,7 @@ import torch
 
 from ..build.dtypes import Unrunnable
 from ..build.graph import Graph
+from ..build.pairs import touches_complex
 from ..build.symbols import UnknownSymbol
 from ..build.translation import Translation
 from ..errors import MissingPackage, Untranslated, UntranslatedInside
@@ -28,6 +29,7 @@ class Dispatch:
     custom: Mapping[Any, Translation]
     own: Mapping[Any, Translation]
     fallbacks: tuple[tuple[str, Source], ...] = ()
+    pairs: Mapping[Any, Translation] = field(default_factory=dict)
     used: dict[str, list[torch.fx.Node]] = field(default_factory=dict)
 
     def __call__(self, node: torch.fx.Node) -> Translation:
@@ -65,11 +67,19 @@ class Dispatch:
 
     def _candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
         yield "custom", self.custom.get(node.target)
+        if touches_complex(node):
+            yield from self._of_pairs(node)
+            return
         yield "own", self.own.get(node.target) or self.own.get(str(node.target))  # by its text where the library may not be loaded
         functional = functional_twin(node.target)
         yield "own", self.own.get(functional) if functional is not None else None
         for name, source in self.fallbacks:
             yield name, source(node)
+
+    def _of_pairs(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
+        yield "own", self.pairs.get(node.target) or self.pairs.get(functional_twin(node.target))
+        for name, source in self.fallbacks:
+            yield name, source(node) if name == "decomposed" else None
 
 
 def functional_twin(target: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..build.translation import Translation
 
-TARGETS = "__translates__"
+TARGETS, OF_PAIRS = "__translates__", "__translates_pairs__"
 Function = TypeVar("Function", bound=Translation)
 
 
@@ -26,8 +26,18 @@ def translates(*targets: Any) -> Callable[[Function], Function]:
     return mark
 
 
-def table_of(modules: Iterable[ModuleType]) -> dict[Any, Translation]:
-    """Return the translations in these modules by operator.
+def translates_pairs(*targets: Any) -> Callable[[Function], Function]:
+    """Say that a function translates calls of these operators that take or give complex tensors, each of which it has as a `Pair`."""
+
+    def mark(function: Function) -> Function:
+        setattr(function, OF_PAIRS, targets)
+        return function
+
+    return mark
+
+
+def table_of(modules: Iterable[ModuleType], marked: str = TARGETS) -> dict[Any, Translation]:
+    """Return the translations in these modules by operator: those that are `marked` so.
 
     Raises:
         ValueError: two functions translate one operator.
@@ -35,7 +45,7 @@ def table_of(modules: Iterable[ModuleType]) -> dict[Any, Translation]:
     table: dict[Any, Translation] = {}
     for module in modules:
         for function in vars(module).values():
-            for target in getattr(function, TARGETS, ()):
+            for target in getattr(function, marked, ()):
                 if table.setdefault(target, function) is not function:
                     raise ValueError(f"{target} is translated twice: by {table[target].__name__} and by {function.__name__}")
     return table

@@ -1,0 +1,123 @@
+"""Fourier transforms of the frames of a signal, there and back, as convolutions with the rows of the transform."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..build.dtypes import FLOAT
+from ..build.graph import Graph, Tensor
+from ..build.pairs import Pair
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates_pairs
+from .complex_parts import view_as_real
+
+aten = torch.ops.aten
+
+
+def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor | None:
+    """The window in the middle of as many elements as a frame has; None where it is 1 everywhere."""
+    if isinstance(window, Pair):
+        raise Untranslated("a window of complex numbers")
+    shorter = n_fft if win_length is None else win_length
+    if window is None:
+        if shorter == n_fft:
+            return None
+        window = g.const(torch.ones(shorter), FLOAT)
+    before = (n_fft - shorter) // 2
+    return window if shorter == n_fft else g.Pad(window, [before, n_fft - shorter - before])
+
+
+def _waves(n_fft: int, bins: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """cos and sin of 2π·f·t/n, (bins, n_fft), float64."""
+    angles = torch.outer(torch.arange(bins), torch.arange(n_fft)).remainder(n_fft).double() * (2 * math.pi / n_fft)
+    return angles.cos(), angles.sin()
+
+
+@translates_pairs(aten.stft.default)
+def stft(
+    g: Graph,
+    x: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Any:
+    """stft(x, n_fft, hop, win, window, …) → Conv, whose kernels are the waves times the window."""
+    if isinstance(x, Pair) or align_to_window:
+        raise Untranslated("stft of complex numbers, or aligned to its window")
+    bins = n_fft // 2 + 1 if onesided is not False else n_fft
+    cos, sin = _waves(n_fft, bins)
+    waves = g.const(torch.cat([cos, -sin])[:, None], x.dtype)  # (2·bins, 1, n_fft)
+    if (shape := _window(g, window, n_fft, win_length)) is not None:
+        waves = g.Mul(waves, g.cast(shape, x.dtype))
+    rows = g.Unsqueeze(x, [1]) if x.rank == 2 else g.Unsqueeze(x, [0, 1])  # (batch, 1, length)
+    both = g.Conv(rows, waves, strides=[hop_length or n_fft // 4])  # (batch, 2·bins, frames)
+    if normalized:
+        both = g.Mul(both, 1 / math.sqrt(n_fft))
+    real, imag = g.op("Split", both if x.rank == 2 else g.Squeeze(both, [0]), outputs=2, axis=-2, num_outputs=2)
+    made = Pair(real, imag)
+    return made if g.result().dtype.is_complex else view_as_real(g, made)
+
+
+@translates_pairs(aten.istft.default)
+def istft(
+    g: Graph,
+    z: Pair,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: Size | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """istft(z, n_fft, hop, win, window, …) → ConvTranspose, over that of the squared window: what frames overlap."""
+    if return_complex:
+        raise Untranslated("istft that returns complex numbers")
+    hop, dtype = hop_length or n_fft // 4, z.real.dtype
+    waves, squared = _waves_back(g, n_fft, _window(g, window, n_fft, win_length), dtype)
+    if z.sizes[-2] != n_fft // 2 + 1:  # torch takes half of both sides, too
+        z = z.map(lambda part: g.sized(g.Slice(part, [0], [n_fft // 2 + 1], [-2]), z.sizes))
+    both = g.Concat(z.real, z.imag, axis=-2)  # (…, 2·bins, frames)
+    both = both if z.rank == 3 else g.Unsqueeze(both, [0])
+    signal = g.ConvTranspose(both, waves, strides=[hop])  # (batch, 1, (frames - 1)·hop + n_fft)
+    once = g.Expand(g.const([[[1.0]]], dtype), [1, 1, z.sizes[-1]])
+    made = g.Div(signal, g.ConvTranspose(once, squared, strides=[hop]))
+    if normalized:
+        made = g.Mul(made, math.sqrt(n_fft))
+    start, samples = n_fft // 2 if center else 0, g.sizes[-1]
+    made = g.Slice(g.Squeeze(made, [1] if z.rank == 3 else [0, 1]), [start], [samples + start], [-1])
+    return made if length is None else _filled_up(g, made, z.sizes[-1], start, n_fft, hop, samples)
+
+
+def _waves_back(g: Graph, n_fft: int, window: Tensor | None, dtype: Any) -> tuple[Tensor, Tensor]:
+    """The kernels that make a frame of its frequencies, times the window, (2·bins, 1, n_fft), and the squared window, (1, 1, n_fft)."""
+    bins = n_fft // 2 + 1
+    cos, sin = _waves(n_fft, bins)
+    twice = torch.ones(bins, 1, dtype=torch.float64)
+    twice[1 : n_fft - bins + 1] = 2  # whose mirror image is not among them
+    waves = g.const((torch.cat([cos * twice, -sin * twice]) / n_fft)[:, None], dtype)
+    if window is None:
+        return waves, g.const(torch.ones(1, 1, n_fft), dtype)
+    window = g.cast(window, dtype)
+    return g.Mul(waves, window), g.Reshape(g.Mul(window, window), [1, 1, n_fft])
+
+
+def _filled_up(g: Graph, x: Tensor, frames: Size, start: int, n_fft: int, hop: int, samples: Size) -> Tensor:
+    """The samples with zeros behind them where more were asked for than the frames give; nothing where they give enough."""
+    there = (frames - 1) * hop + n_fft - start
+    if isinstance(there, int) and isinstance(samples, int) and there >= samples:
+        return x
+    missing = g.Max(g.Sub(g.ints([samples]), g.Slice(g.Shape(x), [-1], [2**31], [0])), g.const([0], torch.int64))
+    before = g.const([0] * (2 * len(g.sizes) - 1), torch.int64)
+    return g.Pad(x, g.Concat(before, missing, axis=0))
