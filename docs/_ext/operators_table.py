@@ -16,13 +16,15 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def operators_table() -> str:
     """Return every operator that the exporter translates itself, by family, with what the translation says of itself."""
-    from fx2onnx.ops import own_translations
+    from fx2onnx.ops import own_translations, pair_translations
 
     families: dict[str, dict[Any, list[str]]] = {}
-    for target, translation in own_translations().items():
+    for target, translation in [*own_translations().items(), *pair_translations().items()]:
         family = translation.__module__.rpartition(".")[2]
-        families.setdefault(family, {}).setdefault(translation, []).append(getattr(target, "__name__", str(target)))
-    parts = [f"{len(own_translations())} operators have a translation of our own.\n"]
+        names, name = families.setdefault(family, {}).setdefault(translation, []), getattr(target, "__name__", str(target))
+        names += [name] if name not in names else []
+    own, pairs = len(own_translations()), len(pair_translations())
+    parts = [f"{own} operators have a translation of our own; {pairs} have one for complex numbers.\n"]
     return "\n".join([*parts, *(dropdown(family, families[family]) for family in sorted(families))])
 
 

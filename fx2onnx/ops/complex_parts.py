@@ -41,7 +41,7 @@ TOGETHER: Mapping[Any, tuple[int, ...]] = {  # the positions of what is read or 
     aten.masked_fill.Scalar: (0, 2), aten.masked_fill.Tensor: (0, 2), aten.copy.default: (0, 1), aten.slice_scatter.default: (0, 1),
     aten.select_scatter.default: (0, 1), aten.full.default: (1,), aten.full_like.default: (1,), aten.new_full.default: (2,),
     aten.fill.Scalar: (1,), aten.fill.Tensor: (1,), aten.index_copy.default: (0, 3), aten.index_fill.int_Scalar: (0, 3),
-    aten.constant_pad_nd.default: (0, 2),
+    aten.constant_pad_nd.default: (0, 2), aten.pad.default: (0, 3),
 }  # fmt: skip
 NOTHING_YET = (
     aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format, aten.empty_like.default,

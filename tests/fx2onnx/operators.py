@@ -135,3 +135,13 @@ def each(functions: list[Any]) -> Callable[..., Any]:
 def named(function: Any) -> str:
     """Return the name of a function, for the name of its test."""
     return getattr(function, "__name__", str(function))
+
+
+def as_pairs(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The function of a complex tensor as one of its parts, whose complex result is a pair, too."""
+
+    def call(real: torch.Tensor, imag: torch.Tensor) -> torch.Tensor:
+        made = function(torch.complex(real, imag))
+        return torch.view_as_real(made.resolve_conj()) if made.is_complex() else made
+
+    return call

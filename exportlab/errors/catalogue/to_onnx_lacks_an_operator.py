@@ -2,7 +2,7 @@
 
 `to_onnx` looks an operator up in its own table, then in that of torch, then takes its decomposition. It collects all for which there is
 nothing, and names the line of your model that called each. Eigenvalues are one such: ONNX has no operator for them, and torch no
-decomposition. Operators on complex numbers are the largest gap.
+decomposition. Factorisations of matrices are the largest gap.
 """
 
 from typing import Any
