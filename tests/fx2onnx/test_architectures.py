@@ -13,7 +13,6 @@ from exportlab.verification.comparison import attempt, reason
 
 ARCHITECTURES = zoo.cases(topic="transformers")
 REFUSED = {  # by name: the outcome, and what its message holds
-    "fnet": ("convert", "aten.fft_fftn"),
     "longformer": ("capture", "data-dependent"),
     "rwkv": ("capture", '"seq" was asked to be dynamic but is the constant 7'),
     "encodec": ("capture", "data-dependent"),
