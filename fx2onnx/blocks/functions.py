@@ -11,10 +11,11 @@ import onnx_ir as ir
 import sympy
 import torch
 
-from ..build.dtypes import INT64, onnx_dtype
+from ..build.dtypes import INT64, Unrunnable, onnx_dtype
 from ..build.graph import TRANSPOSED, Graph, Tensor
 from ..build.interpreter import Interpreter
 from ..build.values import SYMBOLIC, Size, expression, sizes_of
+from ..errors import Untranslated
 from .equality import class_of
 from .sharing import NAMESPACE, Sharing
 
@@ -120,7 +121,11 @@ class Blocks:
         """Turn the nodes up to the end of the block into a function, and call it."""
         mark = Mark.of(enter)
         inside, leave = _up_to_the_end(rest, mark.number)
-        self.definitions[mark.number] = self._defined(interpreter, enter, mark, inside, _results_of(leave))
+        try:
+            self.definitions[mark.number] = self._defined(interpreter, enter, mark, inside, _results_of(leave))
+        except (Untranslated, Unrunnable) as error:
+            self.definitions[mark.number] = _failed(tuple(node.meta["val"] for node in _results_of(leave)))
+            interpreter.failures.append((enter, f"{error}: leave the class out of functions="))
         if interpreter.failures:
             interpreter.give_up(leave)
         else:
@@ -145,7 +150,7 @@ class Blocks:
         interpreter.failures += inner.failures
         results = tuple(node.meta["val"] for node in returned)
         if inner.failures:
-            return Definition(ir.Function(DOMAIN, "failed", graph=ir.Graph([], [], nodes=[]), attributes=[]), (), results)
+            return _failed(results)
         outputs = _distinct(body, [inner.memory.read(node) for node in returned])
         nodes = _needed(body.g.nodes, outputs)
         body.keep({id(value) for node in nodes for value in _read_by(node)})
@@ -165,6 +170,11 @@ class Blocks:
             interpreter.describe(output, fake)
         interpreter.memory.bind(binds, list(outputs))
         self.calls.setdefault(name, []).append(node.name)
+
+
+def _failed(results: tuple[torch.Tensor, ...]) -> Definition:
+    """What stands for a block that cannot be translated, whose failures the interpreter has."""
+    return Definition(ir.Function(DOMAIN, "failed", graph=ir.Graph([], [], nodes=[]), attributes=[]), (), results)
 
 
 def _function(interpreter: Interpreter, name: str, body: Body, nodes: list[ir.Node], outputs: list[Tensor]) -> ir.Function:

@@ -89,11 +89,14 @@ def as_pair(g: Graph, value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return [as_pair(g, each) for each in value]
-    if isinstance(value, (int, float, complex)):
-        return complex(value)
+    return complex(value) if isinstance(value, (int, float, complex)) else complex_with_nothing(g, value, g.result().dtype)
+
+
+def complex_with_nothing(g: Graph, value: Any, dtype: torch.dtype) -> Pair:
+    """Return a real tensor with an imaginary part of 0, in the width of a complex dtype; a complex one as it is."""
     if isinstance(value, Pair):
         return value
-    real = g.cast(value, onnx_dtype(g.result().dtype.to_real()))
+    real = g.cast(value, onnx_dtype(dtype.to_real()))
     return Pair(real, repeated(g, real.sizes, 0, real.dtype))
 
 
