@@ -15,13 +15,13 @@ X = normal(3, 8)
 
 
 class ByCond(nn.Module):
-    """One side returns a real tensor's transform, the other a conjugate; a real result stands beside it."""
+    """One side returns the double, the other a conjugate; a real result stands beside it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Take one side by the sum."""
         z = torch.fft.fft(x)
-        made, real = torch.cond(x.sum() > 0, lambda z: (z * 2, z.real + 1), lambda z: (z.conj() + 1, z.real - 1), (z,))
-        return torch.view_as_real(made) + real.sum()
+        made, size = torch.cond(x.sum() > 0, lambda z: (z * 2, z.abs()), lambda z: (z.conj() + 1, z.abs() - 1), (z,))
+        return torch.view_as_real(made) + size.sum()
 
 
 class ByIf(nn.Module):
