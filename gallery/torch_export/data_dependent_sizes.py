@@ -159,9 +159,10 @@ assert [text.startswith("refused") for text in answers.values()] == [True, True,
 show.table([{"run": name, "nine of six rows": text} for name, text in answers.items()])
 
 # %%
-# So check the arguments before you call a file.
+# So check the arguments before you call a file. In both, ``u0`` and ``u1`` are lengths that only a run can tell; point at a box to see them:
 
-show.graph(compared["to_onnx"].artifact, title="Lengths that only a run can tell")
+files = {"torch.onnx.export": compared["dynamo"].artifact, "to_onnx": compared["to_onnx"].artifact}
+show.graphs(files)
 
 # %%
 # Compute with a size that the data decide, state its limits with ``torch._check``, and never branch on it. Next: where the branch has to

@@ -101,7 +101,7 @@ program, own = (
 )
 for file in (program, own):
     assert (file.stats().ops["ScatterND"], file.stats().ops["Transpose"]) == (1, 3)
-show.graph(program, title="x[..., index] = update")
+show.graphs({"torch.onnx.export": program, "to_onnx": own})
 
 # %%
 # Other batches and counts, none at all, and negative positions are right. So is one position written twice: the last one wins on either

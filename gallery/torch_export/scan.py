@@ -143,7 +143,7 @@ files = [compared[exporter].artifact for exporter in ("dynamo", "to_onnx")]
 for file in files:
     assert [node.op_type for node in file.model.graph] == ["Scan"]
     verify(file, model, samples).check()
-show.graph(files[1], title="A loop of any length: one Scan")
+show.graphs(dict(zip(("torch.onnx.export", "to_onnx"), files, strict=True)))
 
 # %%
 # If the body of a ``scan`` returns a tensor twice, return a clone; and pass it the weights it uses, because the bare operator never finds

@@ -212,7 +212,7 @@ verify(torch.onnx.export(strict, dynamo=True, verbose=False), model, samples).ch
 # ``to_onnx`` takes ``strict``, and tries nothing else:
 
 verify(to_onnx(model, samples[0], dynamic_shapes=batch, strict=True), model, samples).check()
-show.graph(loose, title="strict=False: divided by 1")
+show.graphs({"strict=False": loose, "strict=True": strict})
 
 # %%
 # Stay with the default, and try ``strict=True`` if that fails or ``verify`` says *wrong*: the two stumble over different kinds of Python.

@@ -184,7 +184,7 @@ compared
 # %%
 # Where a road is expensive, keep the ``If``: ONNX Runtime runs only the branch that it takes.
 
-show.graph(file, title="Each road is a branch of the If")
+show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
 # An ``if`` that depends on a value has to be part of the graph, or there is no ``if`` in the file. Next: :doc:`a loop that has to be part

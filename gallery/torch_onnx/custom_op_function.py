@@ -111,7 +111,7 @@ assert [node.op_type for node in inlined.graph] == ["Gemm", "Mul", "Sigmoid", "M
 assert [node.op_type for node in calling.graph] == ["Gemm", "Bend"]
 assert not inlined.functions
 assert [function.name for function in calling.functions.values()] == ["Bend"]
-show.graph(inlined, title="Spelt out in ONNX")
+show.graphs({"torch.onnx.export": inlined, "to_onnx": calling})
 
 # %%
 # ``to_onnx`` takes a shorter spelling as well, with no types and no opset to choose: a function of the graph ``g`` and of the arguments of

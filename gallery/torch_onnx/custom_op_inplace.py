@@ -212,8 +212,7 @@ compared
 #
 # Before and after: the wrapped call, and the ``Clip`` in its place.
 
-show.graph(decomposed, title="Decomposed")
-show.graph(swapped, title="Exported")
+show.graphs({"decomposed": decomposed, "exported": swapped})
 
 # %%
 # An ONNX file computes new values and changes none in place: for every operator that changes its input, say what the new value is. How to
