@@ -18,6 +18,7 @@ ORDER = (
     *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
     *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
     *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code", "bench_your_model"),
+    "spectrogram",
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
 )

@@ -31,7 +31,7 @@ GROUPS = {
         "pairwise_distances",
         "untranslated_op",
     ),
-    "It exports, and is wrong": ("strict_or_not", "inplace_index", "mutable_cache"),
+    "It exports, and is wrong": ("strict_or_not", "inplace_index", "mutable_cache", "spectrogram"),
     "An operator of my own": ("custom_op_function", "custom_op_inplace", "custom_op_inplace_to_onnx"),
     "A model like mine": ("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     "What is in the file, and how do I change it?": (
