@@ -15,7 +15,7 @@ import timeit
 import torch
 from torch import nn
 
-from exportlab import compare, export, verify
+from exportlab import compare, export, show, verify
 
 # %%
 # The model: the magnitudes of ``torch.stft``, as Whisper takes them of sound with 16,000 samples a second.
@@ -110,9 +110,8 @@ assert off_512 < official_off / 2
 # A Fourier transform of one frame is a product with a matrix of cosines and sines. For a few hundred samples that costs little. ``to_onnx``
 # writes it so: the waves times the window are the kernels of one convolution, which goes over the signal in steps.
 
-ops = [node.op_type for node in own.model.graph]
-assert "Conv" in ops
-print(ops)
+assert "Conv" in [node.op_type for node in own.model.graph]
+show.graphs({"torch.onnx.export": official, "to_onnx": own})
 
 # %%
 # You can write the same in your model. Then there is no complex number in it, and every exporter gets it right:
@@ -141,5 +140,5 @@ for exporter, name in names.items():
     assert row(name, lambda file=file: file(x)) < 1e-6
 
 # %%
-# So the file can compute the spectrogram. Write it as a convolution, and any exporter will do. If the model has to keep ``torch.stft``, use
-# OpenVINO or ``to_onnx``, or verify what ``torch.onnx.export`` wrote: :doc:`/tutorials/205_where_numbers_part` finds where a file is off.
+# So yes: write the spectrogram as a convolution, and any exporter will do. With ``torch.stft``, take OpenVINO or ``to_onnx``, or verify the
+# file. :doc:`/tutorials/205_where_numbers_part` finds where a file is off.
