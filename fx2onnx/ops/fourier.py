@@ -39,8 +39,9 @@ def turns(g: Graph, rows: Size, columns: Size, n: Size, like: Tensor) -> Matrix:
         return g.const(angles.cos(), like.dtype), g.const(angles.sin(), like.dtype)
     products = g.Mul(g.Reshape(counted(g, rows), [-1, 1]), g.Reshape(counted(g, columns), [1, -1]))
     whole = g.scalar(n, INT64)
-    angles = g.Div(g.Mul(g.cast(g.Mod(products, whole), like.dtype), TURN), g.cast(whole, like.dtype))
-    return g.sized(g.Cos(angles), (rows, columns)), g.sized(g.Sin(angles), (rows, columns))
+    angles = g.Div(g.Mul(g.cast(g.Mod(products, whole), DOUBLE), TURN), g.cast(whole, DOUBLE))
+    cos, sin = (g.cast(made, like.dtype) for made in (g.Cos(angles), g.Sin(angles)))
+    return g.sized(cos, (rows, columns)), g.sized(sin, (rows, columns))
 
 
 def transformed(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str | None, bins: Size | None = None) -> Pair:
