@@ -66,7 +66,23 @@ def in_force(draft: Draft) -> Iterator[None]:
 
 
 def _functions(file: str) -> list[FunctionType]:
-    return [found for found in gc.get_objects() if type(found) is FunctionType and found.__code__.co_filename == file]
+    with _thawed():
+        return [found for found in gc.get_objects() if type(found) is FunctionType and found.__code__.co_filename == file]
+
+
+@contextmanager
+def _thawed() -> Iterator[None]:
+    """While it lasts, the collector lists what it does not in a fork, which freezes all that it inherits; it collects nothing."""
+    frozen, enabled = gc.get_freeze_count(), gc.isenabled()
+    gc.disable()
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if frozen:
+            gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:

@@ -412,16 +412,16 @@ def record() -> Made:
     return Returns(), rows(4, 7)
 
 
-def turned(x: Tensor) -> Tensor:
-    pairs = torch.view_as_complex(x.reshape(-1, 2, 2))  # defect: turned
-    return torch.view_as_real(pairs * torch.polar(torch.ones(2), torch.ones(2)))
+def spread(x: Tensor) -> Tensor:
+    squares = x.reshape(-1, 2, 2)
+    return torch.linalg.svdvals(squares)  # defect: spread
 
 
-class Turns(nn.Module):
+class Spreads(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return turned(x.reshape(-1, 4))
+        return spread(x.reshape(-1, 4))
 
 
-def complex_numbers() -> Made:
+def singular_values() -> Made:
     """What cannot be translated stands in a function that forward calls."""
-    return Turns(), [(torch.randn(n, 4),) for n in (4, 7)]
+    return Spreads(), [(torch.randn(n, 4),) for n in (4, 7)]

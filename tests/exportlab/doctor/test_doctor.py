@@ -397,6 +397,6 @@ def test_a_result_of_a_class_of_ones_own_is_registered(tmp_path: Path, monkeypat
 
 
 def test_the_line_of_an_operator_is_the_innermost() -> None:
-    module, samples = doctor_models.complex_numbers()
+    module, samples = doctor_models.singular_values()
     found = doctor(module, *samples, exporters=("to_onnx",), seconds=600)
-    assert at(found.findings[0]) == LINES["turned"]
+    assert at(found.findings[0]) == LINES["spread"]
