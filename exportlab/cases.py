@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import FunctionType
 
 import torch
 from torch import nn
@@ -134,6 +135,8 @@ def case(
     Raises:
         TypeError: an argument is of another kind. ValueError: a dimension has no size, or one less than 0.
     """
+    if isinstance(dims, FunctionType):
+        raise TypeError(f"@case stands bare on {dims.__name__}: write @case(), or @case(dims={{'batch': (4, 7, 1)}}) for sizes that move")
     must_be(Mapping, type(None), dims=dims)
     must_be_names(topics=topics)
     must_be(bool, training=training)

@@ -97,6 +97,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: case({"n": 3}), TypeError, r"dims\['n'\] must be a Sequence, not an int"),
     (lambda: case({"n": (4, -1)}), ValueError, r"dims\['n'\]\[1\] must be 0 or more, not -1"),
     (lambda: case()(3), TypeError, "@case decorates a function, not an int"),
+    (lambda: case(lambda: None), TypeError, r"write @case\(\), or @case\(dims="),
     (lambda: case(training=None), TypeError, "training must be a bool, not None"),
     (lambda: declared("q", n=(4,)), ValueError, "'q' has no dimension 'q': the case declares n"),
     (lambda: declared("n+", n=(4,)), ValueError, r"'n\+' has no dimension '': the case declares n"),

@@ -28,6 +28,10 @@ OWN, LAB = "to_onnx", "Export Lab"  # an exporter, and whose own it is, which th
 LIGHT, DARK = "default", "github-dark"  # styles of pygments
 
 
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def page(sweep: Sweep, cases: Sequence[Case], changed: str = "") -> str:
     """Return the page of a sweep over these cases: HTML that loads nothing. Whatever comes from models, records or names is escaped.
 
@@ -38,7 +42,7 @@ def page(sweep: Sweep, cases: Sequence[Case], changed: str = "") -> str:
         environment_of(TEMPLATES)
         .get_template("page.html")
         .render(
-            title=f"{len(cases)} case{'s' * (len(cases) != 1)}, {len(sweep.records)} runs: who exports what",
+            title=f"{_many(len(cases), 'case')}, {_many(len(sweep.records), 'run')}: who exports what",
             totals=totals(sweep, beside=any(case in registered().values() for case in cases)),
             table=table(sweep.runs, cases),
             colors=colors(),
