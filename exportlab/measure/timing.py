@@ -143,13 +143,15 @@ def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float]
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """Keep the garbage collector from what is alive now; it still collects what the block leaves."""
+    """Keep the garbage collector from what is alive now; it still collects what the block leaves. What a fork froze stays so."""
+    was_frozen = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if not was_frozen:
+            gc.unfreeze()
 
 
 def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:

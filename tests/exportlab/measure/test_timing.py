@@ -19,7 +19,7 @@ from matplotlib import pyplot
 
 from exportlab.measure import benchmark
 from exportlab.measure.benchmark import environment, load, machine, save
-from exportlab.measure.timing import Ratio, Timings, chance, interleaved
+from exportlab.measure.timing import Ratio, Timings, chance, frozen, interleaved
 
 BOTH = Timings(({"a": 9.0, "b": 9.0},), ({"a": 2.0, "b": 1.0}, {"a": 6.0, "b": 2.0}))
 
@@ -241,3 +241,18 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="system"):
         save(tmp_path / "times.json", {"model": BOTH}, {"system": ""})
     assert [file.read_text(encoding="utf-8") for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_what_a_fork_has_frozen_stays_frozen() -> None:
+    """It may hold sessions of its parent, whose destructors wait for threads that are not there."""
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with frozen():
+            pass
+        assert gc.get_freeze_count() >= before
+    finally:
+        gc.unfreeze()
+    with frozen():
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
