@@ -27,6 +27,7 @@ NO_OUTPUT = {
     aten._assert_scalar.default,
     aten._assert_async.msg,
     aten._assert_async.default,
+    aten._linalg_check_errors.default,
     aten.sym_constrain_range.default,
     aten.sym_constrain_range_for_size.default,
     torch._check,

@@ -108,10 +108,13 @@ def dtypes_of(fakes: Sequence[Any]) -> list[ir.DataType]:
 
 
 def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> ir.Graph:
-    """Return the finished sub-graph.
+    """Return the finished sub-graph."""
+    outputs = own_outputs(inner, results, dtypes)
+    return ir.Graph(inputs, outputs, nodes=inner.nodes, name=inner.shared.names.unique(f"{inner.at.name}/{role}"))
 
-    Each output is a value of its own, made inside: ONNX allows neither an outer one nor the same one twice.
-    """
+
+def own_outputs(inner: Graph, results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> list[Tensor]:
+    """Return the results as outputs, each a value of its own, made inside: ONNX allows neither an outer one nor the same one twice."""
     taken: set[int] = set()
     outputs = []
     for result, dtype in zip(results, dtypes, strict=True):
@@ -120,7 +123,7 @@ def closed(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[
             value = inner.copied(value)
         taken.add(id(value))
         outputs.append(value)
-    return ir.Graph(inputs, outputs, nodes=inner.nodes, name=inner.shared.names.unique(f"{inner.at.name}/{role}"))
+    return outputs
 
 
 def typed(made: Any, fakes: Sequence[Any]) -> list[Tensor]:

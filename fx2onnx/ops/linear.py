@@ -184,9 +184,3 @@ def matrix_power(g: Graph, x: Tensor, n: int) -> Tensor:
         square = g.MatMul(square, square)
         power = g.MatMul(power, square) if n % 2 else power
     return power
-
-
-@translates(aten.det.default, aten.linalg_det.default)
-def det(g: Graph, x: Tensor) -> Tensor:
-    """det(x) → Det, which ONNX Runtime has in float32 only."""
-    return g.Det(x)

@@ -158,29 +158,33 @@ def test_importing_the_package_imports_no_translation_and_nothing_that_only_some
     assert not [module for module in modules if module.startswith("fx2onnx.ops.")]
 
 
-class LogDet(torch.nn.Module):
+class Smaller(torch.nn.Module):
     """An operator that only torchlib translates."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return log|x|."""
-        return torch.logdet(x)
+        """Return the image in half its size."""
+        return torch.ops.aten._upsample_bicubic2d_aa.default(x, [4, 4], False)
+
+
+IMAGE = torch.ones(1, 1, 8, 8)
 
 
 def test_an_operator_that_needs_torchlib_says_so_where_onnxscript_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     torchlib._registry.cache_clear()
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UnsupportedOps, match=r"aten\.logdet\.default: .* needs the package onnxscript, .*: pip install onnxscript"):
-        to_onnx(LogDet(), (torch.eye(3),))
+    needed = r"aten\._upsample_bicubic2d_aa\.default: .* needs the package onnxscript, .*: pip install onnxscript"
+    with pytest.raises(UnsupportedOps, match=needed):
+        to_onnx(Smaller(), (IMAGE,))
     monkeypatch.undo()
-    assert to_onnx(LogDet(), (torch.eye(3),)).report.fallbacks == {"aten.logdet.default": "torchlib"}
+    assert to_onnx(Smaller(), (IMAGE,)).report.fallbacks == {"aten._upsample_bicubic2d_aa.default": "torchlib"}
 
 
 def test_the_callers_function_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.startswith("fx2onnx.translate.onnxscript_functions")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UnsupportedOps, match=r"aten\.logdet\.default: the function given for it needs the package onnxscript"):
-        to_onnx(LogDet(), (torch.eye(3),), custom_translation_table={torch.ops.aten.logdet.default: lambda x: x})
+    with pytest.raises(UnsupportedOps, match=r"aten\._upsample_bicubic2d_aa\.default: the function given for it needs the package onnxscript"):
+        to_onnx(Smaller(), (IMAGE,), custom_translation_table={torch.ops.aten._upsample_bicubic2d_aa.default: lambda x: x})
 
 
 def test_the_stored_kernels_are_those_of_the_installed_onnxruntime() -> None:
