@@ -23,7 +23,7 @@ from ..build.values import Size, expression
 from ..caches import is_cache
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
-from .sizes_to_try import PROBES, DimOf, SizeOf, among, is_false, sizes_to_try
+from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
@@ -244,9 +244,7 @@ def open_tests(
             continue
         if not (own or (found.line and len(dims) == 1)):
             continue
-        sizes_of_region = (
-            sizes for sizes in sizes_to_try(dims, test) if not any(is_false(one, *at) for one in within for at in sizes.items())
-        )
+        sizes_of_region = (sizes for sizes in sizes_to_try(dims, test) if not any(fails(one, sizes) for one in within))
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
             yield found
 
@@ -259,11 +257,20 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     """
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
     became = {symbol: symbol if _is_between_tests(environment, symbol) else environment.replace(symbol) for symbol in test.free_symbols}
-    test = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
+    told = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
+    if told == sympy.true and set(test.free_symbols) <= set(known):
+        return test, _in_order(known, test.free_symbols, symbols)  # it made them equal itself
+    test = told
     roots = {root: dim for found, dim in known.items() if dim.derived and not isinstance(found, int) for root in found.free_symbols}
     named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
+    return test, _in_order(named, test.free_symbols, symbols)
+
+
+def _in_order(named: Mapping[sympy.Symbol, DynamicDim | None], of: Iterable[sympy.Symbol], symbols: Sequence[DimSize]) -> DimOf:
+    """Return the axes that these symbols are, in the order in which they were asked for."""
     asked = [dim for dim, _ in symbols]
-    return test, dict(sorted(((symbol, dim) for symbol, dim in named.items() if dim), key=lambda pair: asked.index(pair[1])))
+    found = [(symbol, dim) for symbol in of if (dim := named[symbol]) is not None]
+    return dict(sorted(found, key=lambda pair: asked.index(pair[1])))
 
 
 def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:

@@ -58,6 +58,14 @@ def is_false(test: sympy.Basic, symbol: sympy.Symbol, size: int) -> bool:
     return test.subs(symbol, size) == sympy.false
 
 
+def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
+    """Return whether a test comes out false at these sizes; not where it asks of others as well."""
+    if len(test.free_symbols) == 1:
+        (symbol,) = test.free_symbols
+        return symbol in sizes and is_false(test, symbol, sizes[symbol])
+    return bool(test.subs(sizes) == sympy.false)
+
+
 def crossings(test: sympy.Basic) -> list[int]:
     """Return the whole sizes next to where a comparison of a line in one size changes; none of any other test."""
     if not isinstance(test, sympy.Rel) or len(test.free_symbols) != 1:

@@ -13,8 +13,9 @@ from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
 
+from ...build.values import Size
 from ..dims import DynamicDim
-from ..sizes_to_try import PROBES, crossings, is_false, sizes_near
+from ..sizes_to_try import PROBES, crossings, fails, is_false, sizes_near
 from .lines import Environment
 from .refusal import CannotRun
 
@@ -32,8 +33,8 @@ class Axes:
     The symbols are those of an environment that notes whatever Python asks of them.
 
     Attributes:
-        conditions: tests of sizes that hold at all sizes looked at, each of one symbol.
-        fixed: symbols that have one size there, and no longer move.
+        conditions: tests of sizes that hold at all sizes looked at.
+        fixed: symbols that have one size there, or follow another's, and no longer move.
     """
 
     environment: ShapeEnv
@@ -42,7 +43,7 @@ class Axes:
     example: Setting
     names: Mapping[sympy.Symbol, str]
     conditions: tuple[sympy.Basic, ...] = ()
-    fixed: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+    fixed: Mapping[sympy.Symbol, Size] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> Axes:
@@ -96,8 +97,26 @@ class Axes:
         return self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
 
     def within(self, setting: Setting) -> Setting:
-        """Return the nearest setting that the ranges and the conditions allow."""
-        return {symbol: self._nearest(symbol, size) for symbol, size in setting.items()}
+        """Return the nearest setting that the ranges and the conditions allow, as far as one of the sizes tried does."""
+        near = {symbol: self._nearest(symbol, size) for symbol, size in setting.items()}
+        return near if self._holds(near) else next(self._with_one_other(near), near)
+
+    def _holds(self, setting: Setting) -> bool:
+        return not any(fails(test, setting) for test in self.conditions)
+
+    def _with_one_other(self, setting: Setting) -> Iterator[Setting]:
+        """Yield the settings that hold and have another size of one axis: the nearest first, and of an axis that a condition asks of."""
+        joint = {symbol for test in self.conditions if len(test.free_symbols) > 1 for symbol in test.free_symbols}
+        for symbol in sorted(joint & set(setting), key=str):
+            others = {other: size for other, size in setting.items() if other != symbol}
+            near = {size for test in self.conditions for size in sizes_near(test.subs(others))}
+            for size in sorted({*self.allowed(symbol), *near}, key=lambda n: abs(n - setting[symbol])):
+                if self._in_range(symbol, size) and self._holds({**setting, symbol: size}):
+                    yield {**setting, symbol: size}
+
+    def _in_range(self, symbol: sympy.Symbol, size: int) -> bool:
+        least, most = self.ranges[symbol]
+        return least <= size <= most
 
     def _nearest(self, symbol: sympy.Symbol, size: int) -> int:
         least, most = self.ranges[symbol]
@@ -120,7 +139,8 @@ class Axes:
         """Yield settings, all allowed and some never run, of these sizes: each alone another than the example's, and all alike."""
         moving = [symbol for symbol in self.example if symbol in symbols]
         for symbol in moving:
-            yield from ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= LONGEST)
+            alone = ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= LONGEST)
+            yield from filter(self._holds, alone)
         yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
@@ -132,11 +152,13 @@ class Axes:
         return prod(len(self.allowed(symbol)) for symbol in self.example) if self.conditions else LONGEST
 
     def narrowed(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any]:
-        """Return the axes, and arguments, at the sizes where a test of one of them holds, with an environment of their own.
+        """Return the axes, and arguments, at the sizes where a test holds, with an environment of their own.
 
         Raises:
             CannotRun: there is no such size that could be run.
         """
+        if (equal := solved(test)) is not None:
+            return self._moved(self._following(*equal), dict([equal]), arguments)
         apart = replace(self, conditions=(*self.conditions, test))
         allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
         if not all(sizes and sizes[0] <= LONGEST for sizes in allowed.values()):
@@ -144,12 +166,26 @@ class Axes:
         if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < LONGEST) for symbol, sizes in allowed.items()):
             raise CannotRun(f"no further size that makes {test} true can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
-        example = apart.within(self.example)
+        if not apart._holds(apart.within(self.example)):
+            raise CannotRun(f"no size that can be tried makes {test} true")
+        return self._moved(apart, fixed, arguments)
+
+    def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> Axes:
+        """Return the axes where one size is an expression of another, which has to leave it in its range."""
+        least, most = self.ranges[symbol]
+        bounds = (value >= least, *([value <= most] if most < LONGEST else []))
+        conditions = (*(test.subs(symbol, value) for test in self.conditions), *bounds)
+        return replace(self, conditions=tuple(test for test in conditions if test != sympy.true and not _always(test)))
+
+    def _moved(self, apart: Axes, fixed: Mapping[sympy.Symbol, Size], arguments: Any) -> tuple[Axes, Any]:
+        """Return axes with some sizes fixed, and arguments of these sizes, with an environment of their own."""
+        free = {symbol: size for symbol, size in self.example.items() if symbol not in fixed}
+        moving = apart.within(free)
+        if apart.conditions and not apart._holds(moving):
+            raise CannotRun(f"no size that can be tried makes {' and '.join(map(str, apart.conditions))} true")
+        example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
         moved = self.at(arguments, example)
-        environment = Environment()
-        moving = {symbol: size for symbol, size in example.items() if symbol not in fixed}
-        for symbol, size in moving.items():
-            new_symbol(environment, self.names[symbol], size)
+        environment = environment_of(moving, self.names)
         pairs = zip(pytree.tree_leaves(arguments), pytree.tree_leaves(moved), strict=True)
         places = {id(old): id(new) for old, new in pairs if isinstance(old, torch.Tensor)}
         sizes = {(places[tensor], axis): size.subs(fixed) for (tensor, axis), size in self.sizes.items()}
@@ -180,12 +216,40 @@ def _resized(tensor: torch.Tensor, axis: int, size: int, start: int) -> torch.Te
     return tensor.index_select(axis, (torch.arange(size, device=tensor.device) + start) % tensor.shape[axis])
 
 
+def solved(test: sympy.Basic) -> tuple[sympy.Symbol, sympy.Expr] | None:
+    """Return the size that an equation of several says, as an expression of the others without division; None of any other test."""
+    if not isinstance(test, sympy.Eq) or len(test.free_symbols) < 2:
+        return None
+    line = test.lhs - test.rhs
+    if not line.is_polynomial(*line.free_symbols):
+        return None
+    line = sympy.Poly(line).primitive()[1].as_expr()
+    found = [(symbol, symbol - line / line.diff(symbol)) for symbol in sorted(test.free_symbols, key=str) if line.diff(symbol) in (1, -1)]
+    found = [(symbol, sympy.expand(value)) for symbol, value in found]
+    return max(found, key=lambda pair: pair[1].subs(dict.fromkeys(pair[1].free_symbols, 1)), default=None)
+
+
+def _always(test: sympy.Basic) -> bool:
+    """Whether a bound of an expression of sizes holds wherever these are one or more: it grows, and holds at ones."""
+    line = test.lhs - test.rhs
+    grows = all(line.diff(symbol).is_positive for symbol in line.free_symbols)
+    return isinstance(test, sympy.Ge) and grows and bool(line.subs(dict.fromkeys(line.free_symbols, 1)) >= 0)
+
+
 def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
     """The names and numbers that a name like `past+seq` adds up, where these sizes do; None for any other name."""
     parts = [part.strip() for part in name.split("+")]
     if len(parts) == 1 or any(part not in sizes and not part.isdigit() for part in parts):
         return None
     return parts if sum(sizes[part] if part in sizes else int(part) for part in parts) == size else None
+
+
+def environment_of(sizes: Setting, names: Mapping[sympy.Symbol, str]) -> ShapeEnv:
+    """Return an environment that knows these sizes, and has seen no test of them."""
+    environment = Environment()
+    for symbol, size in sizes.items():
+        new_symbol(environment, names[symbol], size)
+    return environment
 
 
 def new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -164,10 +165,13 @@ class Tracked(TorchFunctionMode):
 
 
 @contextmanager
-def roots_of_sizes() -> Iterator[None]:
-    """Let `math.sqrt` of a size keep its expression, while it lasts."""
-    plain = math.sqrt
-    with patch.object(math, "sqrt", lambda x: x**0.5 if isinstance(x, SYMBOLS) else plain(x)):
+def kept_by_functions_of_python() -> Iterator[None]:
+    """Let `math.sqrt` of a size and `len` of a tensor keep the expression, while it lasts; Python's own give plain numbers."""
+    root, length = math.sqrt, len
+    with (
+        patch.object(math, "sqrt", lambda x: x**0.5 if isinstance(x, SYMBOLS) else root(x)),
+        patch.object(builtins, "len", lambda x, /: x.shape[0] if isinstance(x, torch.Tensor) and x.shape else length(x)),
+    ):
         yield
 
 

@@ -33,7 +33,7 @@ from .recorder import Recorder
 from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
 from .script import TEST
-from .tracked_sizes import Tracked, roots_of_sizes
+from .tracked_sizes import Tracked, kept_by_functions_of_python
 
 NOTHING = pytree.tree_structure(())
 aten = torch.ops.aten
@@ -83,7 +83,7 @@ class Writer:
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment), roots_of_sizes():
+        with Tracked(recorder, self.axes.environment), kept_by_functions_of_python():
             yield
 
     def row(self, row: Row) -> None:

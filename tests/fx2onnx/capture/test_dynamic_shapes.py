@@ -14,6 +14,7 @@ from exportlab import to_onnx, verify
 from fx2onnx.errors import CaptureError, FrozenDimension, ToOnnxError
 
 X = torch.randn(4, 3)
+APART = ({0: "batch"}, {0: "other"})
 BOTH = ({0: "batch"}, {0: "batch"})
 BATCH = ({0: "batch"},)
 HERE = r"tests/fx2onnx/capture/test_dynamic_shapes\.py:\d+ in "
@@ -142,29 +143,43 @@ def test_two_axes_of_one_name_may_be_compared() -> None:
 )
 def test_a_test_that_compares_axes_is_seen(function: Callable[..., Any], said: str) -> None:
     with pytest.raises(FrozenDimension, match=f'"batch" and "other" were asked to be dynamic but only {said} is exported: .* {HERE}'):
-        to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}))
-    to_onnx(Two(function), (X, X[:2]), dynamic_shapes=({0: "batch"}, {0: "other"}), accept_ranges=("batch", "other"))
+        to_onnx(Two(function), (X, X[:2]), dynamic_shapes=APART, capture="torch.export")
+    to_onnx(Two(function), (X, X[:2]), dynamic_shapes=APART, accept_ranges=("batch", "other"))
+
+
+OF_TWO_AXES: dict[str, tuple[Callable[..., bool], tuple[int, int]]] = {
+    "a difference": (lambda x, y: x.shape[0] == y.shape[0] + 7, (11, 4)),
+    "a sum": (lambda x, y: x.shape[0] + 2 * y.shape[0] == 50, (10, 20)),
+    "rows of both": (lambda x, y: torch.cat([x, y]).shape[0] == 40, (31, 9)),
+    "a product": (lambda x, y: x.shape[0] * y.shape[0] == 30, (3, 10)),
+    "the smaller": (lambda x, y: x[: y.shape[0]].shape[0] == 4, (4, 9)),
+    "the smaller, one of two": (lambda x, y: x[: y.shape[0]].shape[0] in (7, 28), (28, 30)),
+}
+
+
+def exported_at_5_and_9(name: str, capture: str) -> Any:
+    tested = OF_TWO_AXES[name][0]
+    module = Two(lambda x, y: -x if tested(x, y) else x)
+    return to_onnx(module, (torch.rand(5, 4), torch.rand(9, 4)), dynamic_shapes=APART, capture=capture)
 
 
 @pytest.mark.parametrize(
-    "tested",
-    [
-        lambda x, y: x.shape[0] == y.shape[0] + 7,
-        lambda x, y: x.shape[0] * y.shape[0] == 30,
-        lambda x, y: x.shape[0] + 2 * y.shape[0] == 50,
-        lambda x, y: x[: y.shape[0]].shape[0] == 4,
-        lambda x, y: x[: y.shape[0]].shape[0] in (7, 28),
-        lambda x, y: torch.cat([x, y]).shape[0] == 40,
-    ],
-    ids=["a difference", "a product", "a sum", "the smaller", "the smaller, one of two", "rows of both"],
+    ("name", "capture"), [*((name, "torch.export") for name in OF_TWO_AXES), *((name, "run") for name in list(OF_TWO_AXES)[3:])]
 )
-@pytest.mark.parametrize("capture", ["run", "torch.export"])
-def test_a_test_of_two_axes_that_holds_at_few_sizes_is_seen(tested: Callable[..., bool], capture: str) -> None:
-    module = Two(lambda x, y: -x if tested(x, y) else x)
+def test_a_test_of_two_axes_that_holds_at_few_sizes_is_seen(name: str, capture: str) -> None:
     with pytest.raises(
         ToOnnxError, match=f"were asked to be dynamic but only .* is exported: .* {HERE}|what it calls depends on its sizes"
     ):
-        to_onnx(module, (torch.rand(5, 4), torch.rand(9, 4)), dynamic_shapes=({0: "batch"}, {0: "other"}), capture=capture)
+        exported_at_5_and_9(name, capture)
+
+
+@pytest.mark.parametrize("name", list(OF_TWO_AXES)[:3])
+def test_a_line_in_two_axes_is_taken_by_running(name: str) -> None:
+    tested, where = OF_TWO_AXES[name]
+    x, y = (torch.rand(size, 4) for size in where)
+    assert tested(x, y)
+    torch.testing.assert_close(exported_at_5_and_9(name, "run")(x, y)[0], -x)
+    torch.testing.assert_close(exported_at_5_and_9(name, "run")(x[:3], y)[0], x[:3])
 
 
 def test_an_axis_that_is_twice_another_by_request_may_be() -> None:

@@ -20,7 +20,7 @@ from ..lines import line_in
 from ..notes import alike, equal
 from ..program import Described, RunProgram, argument_of
 from ..refusal import CannotRun
-from ..sample import Axes, shown
+from ..sample import Axes, environment_of, shown
 from ..script import TEST
 from .paths import Path
 from .scope import Node, Scope
@@ -45,10 +45,12 @@ class Joined:
         self.limits: dict[str, None] = {}
         paths = sorted(paths, key=lambda path: len(path.axes.fixed))
         self._paths, self._axes = paths, axes
+        self._untested = environment_of(axes.example, axes.names)  # that of the runs may hold two sizes to be equal by now
         self._calls = [[node for node in path.program.graph.nodes if node.op == "call_function"] for path in paths]
         self._nodes: list[dict[Node, Node]] = [{} for _ in paths]  # of a path, and what is the same in the program
         self._memory: list[dict[int, int]] = [{} for _ in paths]
         self._new = count()
+        self._unnamed: dict[tuple[int, int], sympy.Symbol] = {}  # of a result, and the axis
         self._constants: dict[str, torch.Tensor] = {}
         self._specs: list[InputSpec] = []
 
@@ -144,7 +146,7 @@ class Joined:
                 continue
             sides = [[path for path, node in zip(paths, called, strict=True) if node.meta["val"] is answer] for answer in (True, False)]
             condition = partial(self._truth, scope, paths[0], called[0])
-            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at)
+            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at, self._agreed)
         told = [self._returned(path) for path in paths]
         if not all(len(told[0]) == len(other) and all(map(alike, told[0], other)) for other in told[1:]):
             return self._by_size(scope, paths, at)
@@ -164,7 +166,7 @@ class Joined:
             raise CannotRun(f"what it calls at {' or '.join(sorted(where))} is not the same in two runs, and no test of a value says why")
         test = held[0][0]
         sides = [[path for path in paths if self._paths[path].sizes[place][1] is answer] for answer in (True, False)]
-        return self._either(scope, sides, test.line, partial(self._size_truth, scope, test.test), at)
+        return self._either(scope, sides, test.line, partial(self._size_truth, scope, test.test), at, self._agreed_by_size)
 
     def _call(self, path: int, node: Node) -> Any:
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
@@ -184,7 +186,9 @@ class Joined:
         for path, node in zip(paths, nodes, strict=True):
             self._nodes[path][node] = made
 
-    def _either(self, scope: Scope, sides: Sequence[Sequence[int]], line: str, condition: Callable[[], Node], at: int) -> list[Any]:
+    def _either(
+        self, scope: Scope, sides: Sequence[Sequence[int]], line: str, condition: Callable[[], Node], at: int, agreed_by: Callable[..., Any]
+    ) -> list[Any]:
         """Write a test with its two sides; return what they return. A side that only raises is a limit."""
         alive = [[path for path in side if self._paths[path].ended is None] for side in sides]
         if not all(alive):
@@ -194,15 +198,14 @@ class Joined:
         self.branches[line] = None
         inner = Scope(scope), Scope(scope)
         told = [self._results(side, taken, at) for side, taken in zip(inner, sides, strict=True)]
-        axes = [[self._paths[path].axes for path in side] for side in alive]
-        agreed = [self._agreed(pair, axes, line) for pair in zip(*told, strict=True)]
-        tensors = [number for number, result in enumerate(agreed) if _is_tensor(result)]
+        agreed = [agreed_by(number, pair, alive, line) for number, pair in enumerate(zip(*told, strict=True))]
+        tensors = [number for number, result in enumerate(agreed) if isinstance(result, Described)]
         results = [[side.here(given[number]) for number in tensors] for side, given in zip(inner, told, strict=True)]
         outer = list(dict.fromkeys(node for side in inner for node in side.inside))
         modules = [side.closed(outer, given) for side, given in zip(inner, results, strict=True)]
-        values = [self._fresh(agreed[number].meta["val"]) for number in tensors]
+        values = [self._fresh(agreed[number]) for number in tensors]
         parts = iter(_cond(scope, condition(), modules, outer, values) if tensors else ())
-        return [next(parts) if _is_tensor(result) else _again(scope, result) for result in agreed]
+        return [next(parts) if isinstance(result, Described) else _again(scope, result) for result in agreed]
 
     def _truth(self, scope: Scope, path: int, test: Node) -> Node:
         """The tensor that is tested, as truth."""
@@ -215,22 +218,44 @@ class Joined:
 
     def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
         made = scope.graph.call_function(operator.truth, (test,))
-        made.meta["val"] = self._axes.environment.create_symboolnode(test)
+        made.meta["val"] = self._untested.create_symboolnode(test)
         return made
 
-    def _agreed(self, pair: Sequence[Any], axes: Sequence[Sequence[Axes]], line: str) -> Any:
+    def _agreed_by_size(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
+        """Return what describes a result of two sides that a test of sizes tells apart; a size that no expression is gets a name.
+
+        Raises:
+            CannotRun: they differ in more than their sizes.
+        """
+        kinds = [_kind(result) for result in pair]
+        if not all(map(_is_tensor, pair)) or kinds[0][0] is not kinds[1][0] or len(kinds[0][1]) != len(kinds[1][1]):
+            return self._agreed(number, pair, sides, line)
+        sizes = [self._size_of_either(number, axis, [*sides[0], *sides[1]]) for axis in range(len(kinds[0][1]))]
+        return Described.of(tuple(sizes), kinds[0][0], next(self._new))
+
+    def _size_of_either(self, number: int, axis: int, paths: Sequence[int]) -> Size:
+        """Return the expression of some path that is the size of an axis of a result on all of these; else a symbol of its own."""
+        told = {path: _sizes_returned(found, number) for path, found in enumerate(self._paths) if found.ended is None}
+        sizes = {path: of_axes[axis] for path, of_axes in told.items() if axis < len(of_axes)}
+        for size in dict.fromkeys(sizes.values()):
+            if all(_gives(size, sizes[path], self._paths[path].axes) for path in paths):
+                return size
+        return self._unnamed.setdefault((number, axis), sympy.Symbol(f"u{len(self._unnamed)}", integer=True, nonnegative=True))
+
+    def _agreed(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
         """Return which of the results of two sides describes both.
 
         Raises:
             CannotRun: neither does, so that one output of a file cannot be either.
         """
         one, other = map(_kind, pair)
+        axes = [[self._paths[path].axes for path in side] for side in sides]
         if alike(one, other):
-            return pair[0]
+            return _what_it_is(pair[0])
         if isinstance(pair[1], Node) and all(_gives(other, one, at) for at in axes[0]):
-            return pair[1]
+            return _what_it_is(pair[1])
         if isinstance(pair[0], Node) and all(_gives(one, other, at) for at in axes[1]):
-            return pair[0]
+            return _what_it_is(pair[0])
         told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
         raise CannotRun(f"the sides of the test at {line} return what one output cannot be: {told}")
 
@@ -278,6 +303,15 @@ def _is_tensor(result: Any) -> bool:
     return isinstance(result, Node) and isinstance(result.meta["val"], Described)
 
 
+def _what_it_is(result: Any) -> Any:
+    return result.meta["val"] if _is_tensor(result) else result
+
+
+def _sizes_returned(path: Path, number: int) -> tuple[Size, ...]:
+    outputs: Any = path.program.graph.output_node().args[0]
+    return outputs[number].meta["val"].sizes if _is_tensor(outputs[number]) else ()
+
+
 def _kind(result: Any) -> Any:
     if not isinstance(result, Node):
         return result
@@ -298,7 +332,7 @@ def _gives(general: Any, special: Any, axes: Axes) -> bool:
         return alike_axes and all(_gives(*pair, axes) for pair in zip(general[1], special[1], strict=True))
     one, other = (sympy.sympify(size).subs(dict(axes.fixed)) for size in (general, special))
     symbols = one.free_symbols | other.free_symbols
-    if one == other or len(symbols) != 1 or not axes.conditions:
+    if one == other or len(symbols) != 1 or not symbols <= set(axes.example) or not axes.conditions:
         return bool(one == other)
     (symbol,) = symbols
     return all(one.subs(symbol, size) == other.subs(symbol, size) for size in axes.allowed(symbol))

@@ -113,7 +113,7 @@ def _one_side(test: OpenTest, why: Exception) -> FrozenDimension:
 def _has_two_sides(test: sympy.Basic, axes: Axes) -> bool:
     """Whether both sides of a test can be captured. One that holds at a few sizes says that Python took a size for a number."""
     if len(test.free_symbols) != 1:
-        return False
+        return set(test.free_symbols) <= set(axes.example)
     (symbol,) = test.free_symbols
     return not isinstance(test, sympy.Eq) or len(replace(axes, conditions=(*axes.conditions, test)).allowed(symbol)) > FEW
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from torch import Tensor, nn
 from exportlab import verify
 from exportlab.outcomes import Outcome
 from fx2onnx import to_onnx
-from fx2onnx.capture.running.refusal import CannotRun
 from fx2onnx.errors import FrozenDimension
 
 HERE = r"\S*test_regions\.py:\d+ in "
@@ -67,6 +67,10 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "no effect": without_effect,
     "a size returned": lambda x: x * (x.shape[0] if x.shape[0] > 2 else 7),
     "a limit of values at some sizes": limited_value,
+    "sizes that are equal once": lambda x: x[:3] * 1 if x.shape[0] > 4 else x * 1,
+    "other sizes": lambda x: x if x.shape[0] > 4 else x[1:],
+    "the length of a tensor": lambda x: x * len(x) if len(x) > 4 else x + len(x),
+    "turns as many as rows": lambda x: torch.stack([x[i] * i for i in range(len(x))]),
 }
 
 
@@ -78,6 +82,55 @@ def test_all_sizes_are_right(name: str, rows: int) -> None:
     for size in SIZES:
         for x in (torch.rand(size, 4), -torch.rand(size, 4)):
             torch.testing.assert_close(program(x)[0], function(x), rtol=1e-4, atol=1e-5)
+
+
+def by_order(x: Tensor, y: Tensor) -> Tensor:
+    if x.shape[0] > y.shape[0]:
+        return x[: y.shape[0]] - y
+    return x - y[: x.shape[0]] if x.shape[0] < y.shape[0] else x + y
+
+
+def one_behind_another(x: Tensor, y: Tensor) -> Tensor:
+    if x.shape[0] == y.shape[0]:
+        return (x + y) * (2 if x.shape[0] > 4 else 3)
+    return x[:2] * y.sum() if x.shape[0] > 4 else y * x.sum()
+
+
+OF_TWO: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "equal": lambda x, y: x + y if x.shape[0] == y.shape[0] else torch.cat([x, y]),
+    "unequal": lambda x, y: torch.cat([x, y]) if x.shape[0] != y.shape[0] else x * y,
+    "one longer by seven": lambda x, y: x.sum() + y.sum() if x.shape[0] == y.shape[0] + 7 else x.sum() - y.sum(),
+    "one shorter by two": lambda x, y: x.sum() + y.sum() if x.shape[0] + 2 == y.shape[0] else x.sum() - y.sum(),
+    "twice as long": lambda x, y: x + torch.cat([y, y]) if len(x) == 2 * len(y) else x,
+    "the longer": lambda x, y: x * max(x.shape[0], y.shape[0]),
+    "by order": by_order,
+    "behind a test": one_behind_another,
+    "together": lambda x, y: x * 2 if x.shape[0] + y.shape[0] > 9 else x,
+    "without remainder": lambda x, y: x * 2 if x.shape[0] % y.shape[0] == 0 else x,
+    "as much in all": lambda x, y: x.sum(0) if x.numel() >= y.numel() else y.sum(0),
+}
+
+
+class OfTwo(nn.Module):
+    """A function of two inputs."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.function(x, y)
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+@pytest.mark.parametrize("sizes", [(5, 5), (9, 4), (3, 6), (11, 4)], ids=str)
+def test_tests_of_two_axes_are_right_at_all_sizes(name: str, sizes: tuple[int, int]) -> None:
+    function = OF_TWO[name]
+    given = tuple(torch.rand(size, 3) for size in sizes)
+    program = to_onnx(OfTwo(function).eval(), given, dynamic_shapes=({0: "rows"}, {0: "others"}), capture="run")
+    for rows, others in product((1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 33), repeat=2):
+        x, y = torch.rand(rows, 3), torch.rand(others, 3)
+        torch.testing.assert_close(program(x, y)[0], function(x, y), rtol=1e-4, atol=1e-5)
 
 
 def table_of_77(x: Tensor) -> Tensor:
@@ -109,11 +162,10 @@ def halved(x: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
-    "sizes that are equal once": (
-        lambda x: x[:3] * 1 if x.shape[0] > 4 else x * 1,
-        "only rows <= 4 is exported.*what one output cannot be",
+    "other axes": (
+        lambda x: x[:3] * 1 if x.shape[0] > 4 else x.sum(0),
+        rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused.*what one output cannot be",
     ),
-    "other sizes": (lambda x: x if x.shape[0] > 4 else x[1:], rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused"),
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
     "one size alone is taken": (lambda x: x if x.shape[0] == 3 else x * 2, "rows|sizes"),
@@ -127,15 +179,6 @@ def test_what_is_refused_says_the_line(name: str) -> None:
     function, why = REFUSED[name]
     with pytest.raises(Exception, match=why):
         to_onnx(Of(function).eval(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")
-
-
-def test_two_sizes_compared_are_refused_as_before() -> None:
-    class Compared(nn.Module):
-        def forward(self, x: Tensor, y: Tensor) -> Tensor:
-            return x.sum() if x.shape[0] > y.shape[0] else y.sum()
-
-    with pytest.raises((CannotRun, FrozenDimension), match=f"another tensor at another size at {HERE}|the test at {HERE}"):
-        to_onnx(Compared(), (torch.rand(5), torch.rand(3)), dynamic_shapes=({0: "rows"}, {0: "others"}), capture="run")
 
 
 class FewSizes(nn.Module):
