@@ -91,8 +91,11 @@ def conv_transpose(
     """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
 
     Where ONNX Runtime takes no output_padding, as long as the stride, it is less padding at the end, or Pad of the result, and Add.
+    An output_padding that moves is the greatest that torch takes, and Slice.
     """
     axes = weight.rank - 2
+    if isinstance(output_padding, (list, tuple)) and not all(isinstance(further, int) for further in output_padding):
+        return _transposed_to_sizes(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
     strides, begins, further = each(stride, axes), each(padding, axes), each(output_padding, axes)
     ends = begins
     if any(f >= s for f, s in zip(further, strides, strict=True)):
@@ -107,6 +110,20 @@ def conv_transpose(
         made = g.Pad(made, [0] * (axes + 4) + beyond)
         made = made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, axes + 1))))
     return unbatched(g, made, x, weight.rank)
+
+
+def _transposed_to_sizes(
+    g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None,
+    stride: Ints, padding: Ints, output_padding: Sequence[Size], groups: int, dilation: Ints,
+) -> Tensor:  # fmt: skip
+    """What a transposed convolution computes further at the end changes nothing before it, so the rest is cut off."""
+    axes = weight.rank - 2
+    strides, paddings, dilations = each(stride, axes), each(padding, axes), each(dilation, axes)
+    most = [max(s, d) - 1 for s, d in zip(strides, dilations, strict=True)]
+    made = conv_transpose(g, x, weight, bias, strides, paddings, most, groups, dilations)
+    terms = zip(x.sizes[-axes:], weight.sizes[2:], strides, paddings, output_padding, dilations, strict=True)
+    sizes = [(size - 1) * s - 2 * p + d * (k - 1) + further + 1 for size, k, s, p, further, d in terms]
+    return g.Slice(made, [0] * axes, g.ints(sizes), list(range(-axes, 0)))
 
 
 @translates(aten.convolution.default, aten._convolution.default, aten._convolution.deprecated)

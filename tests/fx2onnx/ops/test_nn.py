@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import torch
 import torch.nn.functional as F
 from inputs import OWN, normal
 from operators import check_both
+from torch import nn
+
+from fx2onnx import to_onnx
 
 aten = torch.ops.aten
 OPSETS = (18, 26)
@@ -46,3 +50,30 @@ WEIGHT, MAGNITUDE = normal(6, 4, 3), normal(1, 4, 1)
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions_give_what_eager_gives(name: str) -> None:
     check_both(*CONVOLUTIONS[name], options=OWN)
+
+
+class Unshrunk(nn.Module):
+    """Back to the sizes of another tensor, as the decoder of a U-Net does."""
+
+    def __init__(self, axes: int, kernel: int, stride: int, dilation: int) -> None:
+        super().__init__()
+        kind = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)[axes - 1]
+        self.up = kind(4, 4, kernel, stride=stride, padding=1, dilation=dilation, groups=2)
+
+    def forward(self, x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        return self.up(x, output_size=like.shape[2:])
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), [(3, 2, 1), (4, 3, 1), (2, 2, 3)])
+def test_a_transposed_convolution_follows_the_size_of_another_tensor(axes: int, kernel: int, stride: int, dilation: int) -> None:
+    model = Unshrunk(axes, kernel, stride, dilation).eval()
+
+    def given(size: int, further: int) -> tuple[torch.Tensor, torch.Tensor]:
+        long = (size - 1) * stride - 2 + dilation * (kernel - 1) + 1 + further
+        return normal(2, 4, *[size] * axes), normal(2, 1, *[long] * axes)
+
+    shapes = tuple({i + 2: f"{name}{i}" for i in range(axes)} for name in ("given", "wanted"))
+    program = to_onnx(model, given(5, 0), dynamic_shapes=shapes, capture="torch.export")
+    for size, further in product((2, 4, 7), range(stride)):
+        torch.testing.assert_close(program(*given(size, further))[0], model(*given(size, further)), rtol=1e-4, atol=1e-5)

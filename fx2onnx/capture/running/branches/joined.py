@@ -240,7 +240,10 @@ class Joined:
         for size in dict.fromkeys(sizes.values()):
             if all(_gives(size, sizes[path], self._paths[path].axes) for path in paths):
                 return size
-        return self._unnamed.setdefault((number, axis), sympy.Symbol(f"u{len(self._unnamed)}", integer=True, nonnegative=True))
+        if (number, axis) not in self._unnamed:
+            names = (name for n in count() if (name := f"u{n}") not in {*self._axes.names.values(), *map(str, self._unnamed.values())})
+            self._unnamed[number, axis] = sympy.Symbol(next(names), integer=True, nonnegative=True)
+        return self._unnamed[number, axis]
 
     def _agreed(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
         """Return which of the results of two sides describes both.
