@@ -136,13 +136,13 @@ def test_tests_of_two_axes_are_right_at_all_sizes(name: str, sizes: tuple[int, i
 def test_a_size_that_no_expression_says_has_a_name_that_no_axis_has() -> None:
     model = OfTwo(OF_TWO["equal"]).eval()
     program = to_onnx(model, (torch.rand(5, 3), torch.rand(4, 3)), dynamic_shapes=({0: "u0"}, {0: "u2"}), capture="run")
-    assert [dim.value for dim in program.model.graph.outputs[0].shape] == ["u1", 3]
+    assert str(program.model.graph.outputs[0].shape) == "[u1,3]"
 
 
 def test_the_size_of_both_sides_is_said_where_one_expression_gives_it() -> None:
     model = OfTwo(lambda x, y: x + y if x.shape[0] == y.shape[0] else x * y.mean()).eval()
     program = to_onnx(model, (torch.rand(5, 3), torch.rand(4, 3)), dynamic_shapes=({0: "rows"}, {0: "others"}), capture="run")
-    assert [dim.value for dim in program.model.graph.outputs[0].shape] == ["rows", 3]
+    assert str(program.model.graph.outputs[0].shape) == "[rows,3]"
 
 
 def table_of_77(x: Tensor) -> Tensor:
