@@ -34,5 +34,5 @@ def left_behind(export: Callable[[], Any]) -> float:
 def test_an_export_leaves_what_torch_leaves(shapes: Any) -> None:
     floor = left_behind(lambda: torch.export.export(MODEL, (X,), dynamic_shapes=shapes))
     ours = left_behind(lambda: to_onnx(MODEL, (X,), dynamic_shapes=shapes))
-    assert ours <= floor + NOISE
+    assert ours <= max(floor, 0) + NOISE  # below 0 where what others left is freed meanwhile
     assert shapes is not None or ours < FIXED

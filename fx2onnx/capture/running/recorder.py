@@ -243,13 +243,12 @@ class Recorder(ProxyTorchDispatchMode):
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
 
     def _worked(self, work: Work, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Make the call, and count what it multiplies; or make it without values."""
+        """Make the call where it does not multiply too much; or make it without values."""
         if work.has_values:
-            made = func(*args, **kwargs)
-            if products := products_of(func, args, made):
+            if products := products_of(func, args):
                 with self._ended():
                     work.done(products)
-            return made
+            return func(*args, **kwargs)
         leaves, spec = flattened(args, kwargs)
         if not work.leaves_out(func, leaves):
             return func(*args, **kwargs)

@@ -203,7 +203,8 @@ class Axes:
             for axis in range(leaf.dim()):
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
                     made = _resized(made, axis, int(size.subs(setting)), run)
-            return made * (1 - run / 64) if run and made.is_floating_point() else made.clone()
+            made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
+            return made.mul_(1 - run / 64) if run and made.is_floating_point() else made
 
         return pytree.tree_map_only(torch.Tensor, resized, arguments)
 

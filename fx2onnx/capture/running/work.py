@@ -41,7 +41,7 @@ class Work:
         return self._left is not None
 
     def done(self, products: int) -> None:
-        """Count what was multiplied.
+        """Count what is about to be multiplied.
 
         Raises:
             TooMuchWork: nothing may be, any more.
@@ -87,22 +87,34 @@ def runs_of(left: int | None) -> Iterator[None]:
         WORK.reset(token)
 
 
-def products_of(func: Any, args: tuple[Any, ...], made: Any) -> int:
-    """Return how many products a call of a linear layer, a convolution, or of attention takes; 0 of any other."""
-    each = PRODUCTS.get(func)
-    return made.numel() * each(args) if each is not None else 0
+def products_of(func: Any, args: tuple[Any, ...]) -> int:
+    """Return about how many products a call of a linear layer, a convolution, or of attention will take; 0 of any other."""
+    counted = PRODUCTS.get(func)
+    return counted(*args) if counted is not None else 0
 
 
-def _along_the_last_axis(args: tuple[Any, ...]) -> int:
-    return int(args[0].shape[-1])
+def _of_a_linear_layer(x: torch.Tensor, weight: torch.Tensor, *_: Any) -> int:
+    return x.numel() * (weight.shape[0] if weight.dim() > 1 else 1)
 
 
-def _of_a_window(args: tuple[Any, ...]) -> int:
-    return prod(args[1].shape[1:])
+def _of_matrices(a: torch.Tensor, b: torch.Tensor, *_: Any) -> int:
+    return a.numel() * (b.shape[-1] if b.dim() > 1 else 1)
 
 
-def _of_a_score_and_a_sum(args: tuple[Any, ...]) -> int:
-    return 2 * int(args[1].shape[-2])
+def _of_matrices_and_more(_: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *__: Any) -> int:
+    return _of_matrices(a, b)
+
+
+def _of_windows(x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, *_: Any) -> int:
+    """Each weight once for every window, of which there are about as many as places in a channel, by the strides."""
+    axes = weight.dim() - 2
+    strides = [stride] * axes if isinstance(stride, int) else [*stride] * (axes // len(stride))
+    windows = prod(x.shape[-axes:]) // prod(strides) * (x.shape[0] if x.dim() == weight.dim() else 1)
+    return windows * weight.numel()
+
+
+def _of_scores_and_sums(query: torch.Tensor, key: torch.Tensor, *_: Any) -> int:
+    return 2 * query.numel() * key.shape[-2]
 
 
 def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
@@ -113,11 +125,11 @@ def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str,
 
 
 LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
-PRODUCTS: Mapping[Any, Callable[[tuple[Any, ...]], int]] = {
-    **dict.fromkeys((aten.linear.default, aten.matmul.default, aten.mm.default, aten.bmm.default), _along_the_last_axis),
-    aten.addmm.default: lambda args: _along_the_last_axis(args[1:]),
-    aten.baddbmm.default: lambda args: _along_the_last_axis(args[1:]),
-    **dict.fromkeys((aten.conv1d.default, aten.conv2d.default, aten.conv3d.default), _of_a_window),
-    **dict.fromkeys((aten.conv1d.padding, aten.conv2d.padding, aten.conv3d.padding), _of_a_window),
-    aten.scaled_dot_product_attention.default: _of_a_score_and_a_sum,
+PRODUCTS: Mapping[Any, Callable[..., int]] = {
+    aten.linear.default: _of_a_linear_layer,
+    **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default), _of_matrices),
+    **dict.fromkeys((aten.addmm.default, aten.baddbmm.default), _of_matrices_and_more),
+    **dict.fromkeys((aten.conv1d.default, aten.conv2d.default, aten.conv3d.default), _of_windows),
+    **dict.fromkeys((aten.conv1d.padding, aten.conv2d.padding, aten.conv3d.padding), _of_windows),
+    aten.scaled_dot_product_attention.default: _of_scores_and_sums,
 }
