@@ -98,7 +98,9 @@ def substituted(g: Graph, strict: Tensor, diagonal: Tensor | None, order: Tensor
         known = row(t, x, k)  # (b, r)
         if diagonal is not None:
             known = t.Div(known, t.Gather(diagonal, t.Reshape(k, [1]), axis=1))
-        rest = t.Sub(x, outer(t, column(t, strict, k), known))
+        factors = column(t, strict, k)
+        untouched = t.Unsqueeze(t.Equal(factors, 0), [2])  # what is known stays, also where 0 times infinity is NaN
+        rest = t.Where(untouched, x, t.Sub(x, outer(t, factors, known)))
         return [t.Where(t.Equal(rows, k), t.Unsqueeze(known, [1]), rest)]
 
     return looped(g, turns_of(g, right, n), [right], step)[0]

@@ -100,17 +100,18 @@ def _order(g: Graph, pivots: Tensor, rows: Size) -> Tensor:
 @translates(aten.linalg_lu_solve.default)
 def lu_solve(g: Graph, lu: Tensor, pivots: Tensor, b: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg_lu_solve(LU, pivots, B, left, adjoint) → the rows in their order, and two Loops over columns; the other way round of Aᵀ."""
-    b, turned = (b, adjoint) if left else (_turned(g, b), not adjoint)
+    b, backwards = (b, adjoint) if left else (turned(g, b), not adjoint)
     batch = broadcast(_batch(lu), _batch(b))
     factors, right = (flat(g, spread(g, x, batch)) for x in (lu, b))
     order = _order(g, spread(g, pivots, batch, 1), lu.sizes[-1])
-    solve = routines.lu_solve_transposed if turned else routines.lu_solve
-    solved = called(g, "lu_solve_transposed" if turned else "lu_solve", solve, factors, order, right)[0]
+    solve = routines.lu_solve_transposed if backwards else routines.lu_solve
+    solved = called(g, "lu_solve_transposed" if backwards else "lu_solve", solve, factors, order, right)[0]
     made = unflat(g, solved, (*batch, *b.sizes[-2:]))
-    return made if left else _turned(g, made)
+    return made if left else turned(g, made)
 
 
-def _turned(g: Graph, x: Tensor) -> Tensor:
+def turned(g: Graph, x: Tensor) -> Tensor:
+    """Return the transpose of each matrix."""
     rank = x.rank
     return g.sized(g.Transpose(x, perm=[*range(rank - 2), rank - 1, rank - 2]), (*x.sizes[:-2], x.sizes[-1], x.sizes[-2]))
 
@@ -153,11 +154,11 @@ def solve_ex(g: Graph, a: Tensor, b: Tensor, left: bool = True, check_errors: bo
     factors, pivots, order, info = factored(g, flat(g, a))
     wide = unflat(g, factors, a.sizes), unflat(g, order, a.sizes[:-1])
     spread_factors, spread_order = flat(g, spread(g, wide[0], batch)), flat(g, spread(g, wide[1], batch, 1), 1)
-    right = spread(g, right if left else _turned(g, right), batch)
+    right = spread(g, right if left else turned(g, right), batch)
     solve = routines.lu_solve if left else routines.lu_solve_transposed
     solved = called(g, "lu_solve" if left else "lu_solve_transposed", solve, spread_factors, spread_order, flat(g, right))[0]
     made = unflat(g, solved, right.sizes)
-    made = made if left else _turned(g, made)
+    made = made if left else turned(g, made)
     result = g.reshaped(made, g.sizes)
     pivots = unflat(g, g.cast(pivots, INT32), a.sizes[:-1])
     return [result, wide[0], pivots, unflat(g, info, _batch(a))]

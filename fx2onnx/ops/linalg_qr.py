@@ -1,0 +1,67 @@
+"""QR by Householder's reflections, and products with them."""
+
+from __future__ import annotations
+
+import torch
+
+from ..build import matrix_qr as routines
+from ..build.graph import Graph, Tensor
+from ..build.matrices import flat, unflat
+from ..build.routines import called
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+from .create import filled, identity
+from .linalg_lu import shortest, turned
+
+aten = torch.ops.aten
+
+
+def reflections(g: Graph, x: Tensor) -> list[Tensor]:
+    """Return R and the vectors of the reflections (b, m, n), and their factors (b, min(m, n)), of matrices (b, m, n)."""
+    vectors, taus = called(g, "geqrf", routines.geqrf, x)
+    return [g.sized(vectors, x.sizes), g.sized(taus, (x.sizes[0], shortest(*x.sizes[1:])))]
+
+
+def orthogonal(g: Graph, vectors: Tensor, taus: Tensor, columns: Size) -> Tensor:
+    """Return the first columns of Q (b, m, columns)."""
+    b, m = vectors.sizes[:2]
+    one = g.Expand(identity(g, m, columns, vectors.dtype), [b, m, columns])
+    return g.sized(called(g, "reflected", routines.reflected, vectors, taus, one)[0], (b, m, columns))
+
+
+@translates(aten.linalg_qr.default)
+def qr(g: Graph, x: Tensor, mode: str = "reduced") -> list[Tensor]:
+    """linalg_qr(A, mode) → the functions `geqrf` and `reflected`: a Loop over columns each."""
+    if mode not in ("reduced", "complete", "r"):
+        raise Untranslated(f"mode={mode!r}")
+    *batch, m, n = x.sizes
+    vectors, taus = reflections(g, flat(g, x))
+    rows = m if mode == "complete" else shortest(m, n)
+    upper = g.Trilu(vectors, upper=1)
+    r = upper if rows == m else g.Slice(upper, [0], [rows], [1])
+    q = filled(g, [0], 0, x.dtype) if mode == "r" else unflat(g, orthogonal(g, vectors, taus, rows), (*batch, m, rows))
+    return [q, unflat(g, r, (*batch, rows, n))]
+
+
+@translates(aten.geqrf.default)
+def geqrf(g: Graph, x: Tensor) -> list[Tensor]:
+    """geqrf(A) → the function `geqrf`: a Loop over columns."""
+    vectors, taus = reflections(g, flat(g, x))
+    return [unflat(g, vectors, x.sizes), unflat(g, taus, (*x.sizes[:-2], shortest(*x.sizes[-2:])))]
+
+
+@translates(aten.linalg_householder_product.default, aten.orgqr.default)
+def householder_product(g: Graph, vectors: Tensor, taus: Tensor) -> Tensor:
+    """linalg_householder_product(V, tau) → the function `reflected` of the identity matrix."""
+    return unflat(g, orthogonal(g, flat(g, vectors), flat(g, taus, 1), vectors.sizes[-1]), vectors.sizes)
+
+
+@translates(aten.ormqr.default)
+def ormqr(g: Graph, vectors: Tensor, taus: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """ormqr(V, tau, C, left, transpose) → the function `reflected`, or `reflected_back` for Qᵀ; from the right with Cᵀ."""
+    c, back = (other, transpose) if left else (turned(g, other), not transpose)
+    routine = routines.reflected_back if back else routines.reflected
+    made = called(g, routine.__name__, routine, flat(g, vectors), flat(g, taus, 1), flat(g, c))[0]
+    made = unflat(g, made, c.sizes)
+    return made if left else turned(g, made)
