@@ -11,7 +11,6 @@ NOTEBOOKS ?= gallery benchmarks
 PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 PACKAGES := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
-SPHINX := $(BIN)/sphinx-build -b html -j 1 -d build/doctrees . build/site
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
 site page test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
@@ -26,7 +25,7 @@ $(READY): requirements.txt constraints.txt pyproject.toml setup.sh tools/find_py
 	@PYTHON="$(PYTHON)" sh setup.sh
 
 site: $(READY)  ## execute every recipe and page, render the site to build/site/
-	@$(SPHINX) $(SPHINXOPTS)
+	@$(BIN)/python tools/render_site.py $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
 page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.py; WATCH=1: again at each change, in a preview that reloads)
