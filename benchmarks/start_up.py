@@ -3,7 +3,8 @@ How long does the first answer take?
 ====================================
 
 Two models are exported for seven ways to run them. Then a new process, which has only the file, imports what it needs, loads, and answers.
-You see what that costs beside ONNX Runtime with a file of ``to_onnx``: in a new process, in one that has loaded before, and for later calls.
+You see what that costs compared with ONNX Runtime and a file of ``to_onnx``: in a new process, in one that has loaded before, and for later
+calls.
 """
 
 # sphinx_gallery_parallel = False

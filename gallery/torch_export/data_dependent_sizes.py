@@ -2,9 +2,9 @@
 How do I export sizes that depend on the data?
 ==============================================
 
-How many rows a mask selects, or what ``item()`` returns, is known when the model runs and not before. Such sizes can be exported, as long
-as nobody asks about them in an ``if``. You will see which questions stop the export, say ``torch._check`` instead, and get ONNX files that
-are right for other counts, none included.
+How many rows a mask selects, or what ``item()`` returns, is known when the model runs, not before. Such sizes can be exported, as long as
+nobody asks about them in an ``if``. You will see which questions stop the export, say ``torch._check`` instead, and get ONNX files that are
+right for other counts, zero among them.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

@@ -3,8 +3,8 @@ How do I see all the lines that torch.export refuses, at once?
 ==============================================================
 
 ``torch.export.export`` stops at the first line that it cannot capture. ``torch.export.draft_export`` goes on, with the values of your
-example, and lists them all. You will read such a list, see why the program that comes with it is not for use, and make the smallest change
-for each entry, until the real export passes.
+example, and lists them all. You will read such a list, see why you should not use the program that comes with it, and make the smallest
+change for each entry, until the real export passes.
 """
 
 import os

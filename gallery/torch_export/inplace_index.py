@@ -2,9 +2,10 @@
 Can ``x[..., index] = update`` be exported?
 ===========================================
 
-Yes: it is captured strict or not, static or dynamic, and becomes one ``ScatterND`` that is right at every size tried below. You will see
-what the assignment turns into on its way, and two things close to it that do go wrong: an ``int32`` index, which gives a file that does
-not load, and a write into an input, which is lost without a word. ``to_onnx`` takes the first and warns of the second.
+Yes: ``torch.export`` captures it in both modes, with fixed and with moving sizes, and it becomes one ``ScatterND`` that is right at every
+size tried below. You will see what the assignment turns into on its way, and two things close to it that do go wrong: an ``int32`` index,
+which gives a file that does not load, and a write into an input, which is lost without a word. ``to_onnx`` takes the first and warns of the
+second.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

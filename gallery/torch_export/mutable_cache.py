@@ -2,7 +2,7 @@
 My model writes into a cache: what does an export keep?
 =======================================================
 
-A captured program keeps a buffer that the model writes into, and shares it with everything that is made of it. An ONNX file keeps nothing
+A captured program keeps a buffer that the model writes into, and shares it with everything that is made from it. An ONNX file keeps nothing
 between calls, and the official exporter does not say so. You will find out what a program changes, see the first answer that is wrong, and
 get files that take the cache and give it back, from either exporter.
 

@@ -3,7 +3,7 @@ What is in a .pt2 file, and what does it need to run?
 =====================================================
 
 ``torch.export.save`` writes a program that another process runs without your code. You will look into the file, see that it still refuses
-what it refused before, find what stayed behind and what came along uninvited, and meet the one thing that the other side has to import.
+what it refused before, find out what is missing and what should not be there, and see the one thing that the other side imports.
 """
 
 import subprocess

@@ -2,8 +2,8 @@
 Does a trained model give the same answers in ONNX?
 ===================================================
 
-A linear regression is trained with torch, held against scikit-learn, and exported. You will see how far apart the answers are, that
-the dtype decides it, and which tolerance is fair.
+A linear regression is trained with torch, compared with scikit-learn, and exported. You will see how far apart the answers are, that this
+depends on the dtype, and which tolerance is fair.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

@@ -2,9 +2,9 @@
 How do I rewrite a pattern in an ONNX graph?
 ============================================
 
-A layer norm written by hand becomes ten ONNX nodes, and the exporter leaves it at that. Here you write a rule that makes them one:
-the pattern, the condition under which it may be replaced, and the node that takes its place. You will see what the condition saves
-you from, what the rule is worth in time, and that it serves the file of ``to_onnx`` too.
+A layer norm written by hand becomes ten ONNX nodes, and the exporter leaves it at that. Here you write a rule that makes them one: the
+pattern, the condition under which it may be replaced, and the node that takes its place. You will see what the condition saves you from,
+what the rule does to the running time, and that it works on the file of ``to_onnx`` too.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

@@ -2,9 +2,9 @@
 Can the file compute the spectrogram, too?
 ==========================================
 
-A speech model takes log-mel features: frames of 400 samples, their Fourier transform, a filter bank. Usually a library outside of the model
-makes them. You will see which exporters put them into the file, how exact and how fast each file is, why a Fourier transform can be slow and
-off in ONNX Runtime, and one way to write it that suits every exporter.
+A speech model takes log-mel features: frames of 400 samples, their Fourier transform, a filter bank. Usually a library outside the model
+computes them. You will see which exporters put them into the file, how exact and how fast each file is, why a Fourier transform can be slow
+and inaccurate in ONNX Runtime, and one way to write it that suits every exporter.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """

@@ -2,9 +2,9 @@
 Two exporters, one model: what differs?
 =======================================
 
-The same transformer layer goes through ``torch.onnx.export`` and through ``to_onnx``, with a dynamic batch and a dynamic sequence. You
-see what each writes, how far the answers are apart, and what the ratios of time are, measured while this page was made. After it you
-can decide which one to take, and compare them on a model of your own.
+The same transformer layer goes through ``torch.onnx.export`` and through ``to_onnx``, with a dynamic batch and a dynamic sequence. You see
+what each writes, how far apart the answers are, and how the times compare, measured while this page was made. At the end you can decide
+which one to take, and compare them on a model of your own.
 
 ``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
 """
