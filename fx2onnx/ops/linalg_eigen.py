@@ -1,0 +1,59 @@
+"""Eigenvalues of symmetric matrices, singular values, and what follows from them."""
+
+from __future__ import annotations
+
+import torch
+
+from ..build import matrix_jacobi as routines
+from ..build.dtypes import DOUBLE
+from ..build.graph import Graph, Tensor
+from ..build.matrices import diagonal_of, flat, unflat
+from ..build.routines import called
+from ..errors import Untranslated
+from ..translate.registry import translates
+from .linalg_lu import turned
+from .linalg_qr import orthogonal, reflections
+
+aten = torch.ops.aten
+
+
+@translates(aten.linalg_eigh.default)
+def eigh(g: Graph, x: Tensor, UPLO: str = "L") -> list[Tensor]:
+    """linalg_eigh(A, UPLO) → the function `eigh`: Jacobi's rotations in two Loops."""
+    values, vectors = called(g, "eigh", routines.eigh, flat(g, _double(g, turned(g, x) if UPLO.upper() == "U" else x)))
+    return [unflat(g, values, x.sizes[:-1]), unflat(g, vectors, x.sizes)]
+
+
+def _double(g: Graph, x: Tensor) -> Tensor:
+    """In float64, since some thousand rotations of float32 leave 1e-3 at 64 columns."""
+    return g.sized(g.cast(x, DOUBLE), x.sizes)
+
+
+@translates(aten.linalg_svd.default)
+def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> list[Tensor]:
+    """linalg_svd(A, full_matrices) → the function `svd`, Jacobi's rotations in two Loops; U by `geqrf` and `reflected`."""
+    *batch, m, n = x.sizes
+    if not (isinstance(m, int) and isinstance(n, int)) and m != n:
+        raise Untranslated("which of two moving axes is longer is not known: give the two sizes, or one name")
+    wide = m != n and m < n
+    tall = turned(g, x) if wide else x
+    made = _tall(g, flat(g, _double(g, tall)), full_matrices)
+    left, values, right = (unflat(g, part, (*batch, *part.sizes[1:])) for part in made)
+    if wide:
+        left, right = right, left
+    return [left, values, turned(g, right)]
+
+
+def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """U (b, m, m or n), S (b, n) and V (b, n, n) of matrices (b, m, n) that are not wide.
+
+    U is Q of a QR of U·S, whose R is diagonal: it is orthogonal also where a singular value is 0.
+    """
+    b, m, n = x.sizes
+    columns, values, right = called(g, "svd", routines.svd, x)
+    vectors, taus = reflections(g, g.sized(columns, x.sizes))
+    q = orthogonal(g, vectors, taus, m if full else n)
+    signs = g.Where(g.Less(diagonal_of(g, g.Slice(vectors, [0], [n], [1])), 0), g.scalar(-1, x.dtype), g.scalar(1, x.dtype))
+    if full:
+        signs = g.Concat(signs, g.Expand(g.const(1, x.dtype), [b, m - n]), axis=1)
+    return g.sized(g.Mul(q, g.Unsqueeze(signs, [1])), q.sizes), g.sized(values, (b, n)), g.sized(right, (b, n, n))
