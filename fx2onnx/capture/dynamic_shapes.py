@@ -340,8 +340,8 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
     from torch.utils._sympy.printers import PythonPrinter
 
     names = {symbol: sympy.Symbol(dim.name, integer=True, nonnegative=True) for symbol, dim in dims.items()}
-    text = PythonPrinter().doprint(test.subs(names))
-    return "only " + re.sub(r"(\.\d*?)0+\b", r"\1", text.replace("torch.sym_float", "float"))
+    text = PythonPrinter().doprint(test.subs(names)).replace("torch.sym_float", "float")
+    return "only " + re.sub(r"\d+\.\d*", lambda number: f"{float(number[0]):.15g}", text)
 
 
 def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:

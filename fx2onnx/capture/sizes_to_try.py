@@ -48,6 +48,8 @@ def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
     """
     numbers = {abs(int(n)) for n in test.atoms(sympy.Integer)} - {0}
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
+    factors = {abs(float(n)) for n in test.atoms(sympy.Float, sympy.Rational) if not n.is_Integer} - {0.0}
+    products |= {int(made) for a in numbers for b in factors for made in (a * b, a / b) if made < PROBES[-1]}
     near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(crossings(test)) for more in (-1, 0, 1)}
     return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in besides)
 

@@ -36,7 +36,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
 from .trace import Watch, trace
@@ -202,8 +202,20 @@ class Runs:
             self._followed()
 
     def _followed(self) -> tuple[RunProgram, Exception | None]:
+        modules: list[dict[str, Any]] = []
+        while True:
+            try:
+                return self._followed_with(modules)
+            except PlainNumber as error:
+                if any(error.names is names for names in modules):
+                    raise
+                modules.append(error.names)
+
+    def _followed_with(self, modules: Sequence[dict[str, Any]]) -> tuple[RunProgram, Exception | None]:
+        """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
+        writer.keep_numbers = modules
         try:
             watch = self._watch(self.axes.environment)
             found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)

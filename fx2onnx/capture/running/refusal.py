@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...errors import CaptureError
 
 
@@ -23,6 +25,16 @@ class NeverRuns(CannotRun):
 
 class ValueRead(CannotRun):
     """Python reads a number that values decide; what it does with that may be a test."""
+
+
+class PlainNumber(CannotRun):
+    """Python's `int` or `float` makes a plain number of a moving size; a further run can keep its expression.
+
+    Attributes:
+        names: of the module that calls it.
+    """
+
+    names: dict[str, Any]
 
 
 class LeftOut(CannotRun):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
-import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache, partial
 from types import FunctionType
 from typing import Any
-from unittest.mock import patch
 
 import sympy
 import torch
@@ -162,17 +158,6 @@ class Tracked(TorchFunctionMode):
         if not all(isinstance(size, int) for size in self._recorder.sizes(tensor)):
             raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
         return found
-
-
-@contextmanager
-def kept_by_functions_of_python() -> Iterator[None]:
-    """Let `math.sqrt` of a size and `len` of a tensor keep the expression, while it lasts; Python's own give plain numbers."""
-    root, length = math.sqrt, len
-    with (
-        patch.object(math, "sqrt", lambda x: x**0.5 if isinstance(x, SYMBOLS) else root(x)),
-        patch.object(builtins, "len", lambda x, /: x.shape[0] if isinstance(x, torch.Tensor) and x.shape else length(x)),
-    ):
-        yield
 
 
 def _asks(func: Any) -> bool:

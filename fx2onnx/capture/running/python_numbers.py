@@ -1,0 +1,152 @@
+"""What Python's own functions make of sizes: while a run is followed they keep the expression, where they would give a plain number."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import sympy
+import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, OpaqueUnaryFn_log, ToFloat
+
+from ...build.values import expression
+from .recorder import Recorder
+from .refusal import PlainNumber
+
+SYMBOLS = (torch.SymInt, torch.SymFloat)
+PLAIN = ((torch.SymInt, "__int__"), (torch.SymInt, "__float__"), (torch.SymFloat, "__int__"), (torch.SymFloat, "__float__"))
+TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # what asks a symbol for a number there means to
+WITH_FLOATS = ("mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv")
+
+
+@contextmanager
+def expressions_kept(recorder: Recorder, environment: ShapeEnv, modules: Sequence[dict[str, Any]]) -> Iterator[None]:
+    """Let `len`, `divmod` and functions of `math` keep the expression of a size, while it lasts.
+
+    Args:
+        modules: the names of modules in which `int` and `float` do as well; elsewhere the first of them ends the run.
+    """
+    with ExitStack() as stack:
+        for module, name, function in _functions(environment):
+            stack.enter_context(patch.object(module, name, function))
+        for name in WITH_FLOATS:
+            stack.enter_context(patch.object(torch.SymFloat, f"__{name}__", _in_python_s_order(name, environment)))
+        for kind, name in PLAIN:
+            stack.enter_context(patch.object(kind, name, _ending(recorder, kind, name), create=True))
+        for names in modules:
+            stack.enter_context(_named(names, int=Int, float=Float))
+        yield
+
+
+@contextmanager
+def _named(names: dict[str, Any], **others: Any) -> Iterator[None]:
+    """Let names of a module be others, while it lasts; what else the module sets stays."""
+    before = {name: names[name] for name in others if name in names}
+    names.update(others)
+    try:
+        yield
+    finally:
+        for name in others:
+            del names[name]
+        names.update(before)
+
+
+def _functions(environment: ShapeEnv) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    length, divided = len, divmod
+    yield builtins, "len", lambda x, /: x.shape[0] if isinstance(x, torch.Tensor) and x.shape else length(x)
+    yield builtins, "divmod", lambda a, b, /: (a // b, a % b) if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS) else divided(a, b)
+    yield math, "sqrt", _of_sizes(math.sqrt, lambda x: x**0.5)
+    yield math, "log", _of_sizes(math.log, lambda x: _opaque(environment, OpaqueUnaryFn_log, math.log, x))
+    yield math, "exp", _of_sizes(math.exp, lambda x: _opaque(environment, OpaqueUnaryFn_exp, math.exp, x))
+
+
+def _of_sizes(plain: Callable[..., Any], of_size: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *args: of_size(args[0]) if len(args) == 1 and isinstance(args[0], SYMBOLS) else plain(*args)
+
+
+def _opaque(environment: ShapeEnv, function: Any, plain: Callable[[float], float], size: Any) -> Any:
+    told = expression(size)
+    real = ToFloat(told) if isinstance(size, torch.SymInt) else told
+    return environment.create_symfloatnode(function(real), hint=plain(size.node.hint))
+
+
+def _ending(recorder: Recorder, kind: type, name: str) -> Callable[[Any], Any]:
+    plain = getattr(kind, name, None)
+
+    def end(self: Any) -> Any:
+        names = sys._getframe(1).f_globals
+        if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
+            return plain(self)
+        error = recorder.refusal(f"{name.strip('_')}() makes a plain number of a size that moves", PlainNumber)
+        if isinstance(error, PlainNumber):
+            error.names = names
+        raise error
+
+    return end
+
+
+def _in_python_s_order(name: str, environment: ShapeEnv) -> Callable[[Any, Any], Any]:
+    """Return an operation on floats that are computed one after the other: sympy would merge two factors, which rounds in another way."""
+    plain = getattr(torch.SymFloat, f"__{name}__")
+
+    def operation(self: torch.SymFloat, other: Any) -> Any:
+        return plain(_computed(self, environment), _computed(other, environment) if isinstance(other, torch.SymFloat) else other)
+
+    return operation
+
+
+def _computed(number: torch.SymFloat, environment: ShapeEnv) -> torch.SymFloat:
+    told = expression(number)
+    if not isinstance(told, (sympy.Add, sympy.Mul)) or not told.atoms(sympy.Float):
+        return number
+    made: Any = environment.create_symfloatnode(FloatTrueDiv(told, sympy.Float(1.0)), hint=number.node.hint)
+    return made
+
+
+class _Kept(type):
+    """A class that passes for the one that Python has, of which sizes are in eager."""
+
+    symbol: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, (*cls.__bases__, cls.symbol))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__bases__)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other in cls.__bases__
+
+    def __hash__(cls) -> int:
+        return hash(cls.__bases__[0])
+
+
+class Int(int, metaclass=_Kept):
+    """`int`, of which a size stays an expression."""
+
+    symbol = torch.SymInt
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return what `int` does, or an expression."""
+        if len(args) == 1 and isinstance(args[0], SYMBOLS):
+            return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
+        return int(*args, **kwargs)
+
+
+class Float(float, metaclass=_Kept):
+    """`float`, of which a size stays an expression."""
+
+    symbol = torch.SymFloat
+
+    def __new__(cls, *args: Any) -> Any:
+        """Return what `float` does, or an expression."""
+        if args and isinstance(args[0], SYMBOLS):
+            return torch.sym_float(args[0])
+        return float(*args)
