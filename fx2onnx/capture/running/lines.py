@@ -55,6 +55,8 @@ class Environment(ShapeEnv):
         frame = noted
         while frame is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
             frame = frame.f_back
+            while frame is not None and frame.f_code.co_filename in uninteresting_files():
+                frame = frame.f_back
         return noted if frame is None or "/torch/" in frame.f_code.co_filename else frame
 
 
