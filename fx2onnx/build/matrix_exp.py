@@ -20,8 +20,9 @@ def matrix_exp(g: Graph, x: Tensor) -> list[Tensor]:
     sums = g.ReduceSum(g.Abs(x), [1], keepdims=0)  # (b, n)
     norm = g.ReduceMax(g.Concat(sums, zeros_of(g, x.dtype, b, g.const([1], INT64)), axis=1), [1], keepdims=0)  # (b,)
     times = g.Ceil(g.Div(g.Log(g.Max(g.Div(norm, SMALL), 1)), math.log(2)))
-    times = g.Where(g.Less(times, MOST), times, g.scalar(0, x.dtype))  # of infinities and NaN, which stay what they are
-    scale = g.Pow(g.scalar(0.5, x.dtype), times)
+    times = g.Where(g.Less(times, MOST), times, g.scalar(0, x.dtype))  # infinities and NaN have no count
+    halves = g.Pow(g.scalar(0.5, x.dtype), times)
+    scale = g.Where(g.Less(norm, float("inf")), halves, g.scalar(float("nan"), x.dtype))  # torch gives a matrix of NaN
     power = _polynomial(g, g.Mul(x, g.Unsqueeze(scale, [1, 2])), n)
     halvings = g.cast(times, INT64)
     turns = g.ReduceMax(g.Concat(halvings, g.const([0], INT64), axis=0), [0], keepdims=0)

@@ -39,3 +39,9 @@ def test_of_matrices_of_many_sizes_in_one_batch() -> None:
     x = random(4, 3, 3, dtype=torch.float64)
     scaled = (x - 3 * torch.eye(3)) * torch.tensor([1e-6, 1.0, 30.0, 0.0])[:, None, None]
     check_further(torch.matrix_exp, (x,), (scaled,), ({},), rtol=1e-9, atol=1e-12)
+
+
+def test_of_infinities_and_nan_there_are_no_numbers_in_that_matrix_alone() -> None:
+    x = random(3, 3, 3)
+    x[1, 0, 0], x[2, 1, 2] = float("inf"), float("nan")
+    check_further(torch.matrix_exp, (random(3, 3, 3),), (x,), ({},), **CLOSE)
