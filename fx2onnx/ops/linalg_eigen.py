@@ -11,7 +11,7 @@ from ..build.matrices import diagonal_of, flat, unflat
 from ..build.routines import called
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .linalg_lu import turned
+from .linalg_lu import shortest, turned
 from .linalg_qr import orthogonal, reflections
 
 aten = torch.ops.aten
@@ -57,3 +57,21 @@ def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
     if full:
         signs = g.Concat(signs, g.Expand(g.const(1, x.dtype), [b, m - n]), axis=1)
     return g.sized(g.Mul(q, g.Unsqueeze(signs, [1])), q.sizes), g.sized(values, (b, n)), g.sized(right, (b, n, n))
+
+
+def singular_values(g: Graph, x: Tensor) -> Tensor:
+    """Return the singular values (…, min(m, n)) of matrices (…, m, n) in float64, descending; either axis may move."""
+    *batch, m, n = x.sizes
+    values = called(g, "svd", routines.svd, flat(g, _double(g, x)))[1]
+    count = shortest(m, n)
+    return unflat(g, values if count == n else g.Slice(values, [0], [count], [1]), (*batch, count))
+
+
+@translates(aten.linalg_cond.default)
+def cond(g: Graph, x: Tensor, p: float | None = None) -> Tensor:
+    """linalg_cond(A, p) → the largest singular value by the smallest, for p of None and 2, or the other way round for −2."""
+    if p not in (None, 2, -2):
+        raise Untranslated("a condition number by another norm than 2")
+    values = singular_values(g, x)
+    ends = [g.Squeeze(g.Slice(values, [at], [stop], [-1]), [-1]) for at, stop in ((0, 1), (-1, 2**63 - 1))]
+    return g.Div(*(ends if p != -2 else ends[::-1]))

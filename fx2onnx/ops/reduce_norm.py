@@ -11,8 +11,10 @@ from ..build.dtypes import BOOL
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
+from .linalg_eigen import singular_values
 from .reduce import Dims, axes_of, precise, reduced
 from .reduce_extreme import extreme
+from .shape import permuted
 
 aten = torch.ops.aten
 DIRECT: dict[float, str] = {1: "ReduceL1", 2: "ReduceL2"}
@@ -52,12 +54,24 @@ def matrix_norm(
     x, (rows, columns) = g.cast(x, g.dtype), (d % x.rank for d in dim)
     if ord == "fro":
         return reduced(g, "ReduceL2", x, sorted((rows, columns)), keepdim)
+    if ord in ("nuc", 2, -2):
+        return _by_singular_values(g, x, ord, (rows, columns), keepdim)
     if ord not in (1, -1, math.inf, -math.inf):
-        raise Untranslated(f"the matrix norm {ord} needs singular values")
+        raise Untranslated(f"the matrix norm {ord}")
     summed, found = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = reduced(g, "ReduceL1", x, [summed], True)
     largest = extreme(g, "ReduceMax" if ord > 0 else "ReduceMin", sums, [found], True)
     return largest if keepdim else g.Squeeze(largest, sorted((rows, columns)))
+
+
+def _by_singular_values(g: Graph, x: Tensor, ord: float | str, dim: tuple[int, int], keepdim: bool) -> Tensor:
+    """The sum of the singular values, the largest or the smallest."""
+    order = [*[i for i in range(x.rank) if i not in dim], *dim]
+    values = singular_values(g, permuted(g, x, order))
+    last = [values.rank - 1]
+    kind = {"nuc": "ReduceSum", 2: "ReduceMax", -2: "ReduceMin"}[ord]
+    made = reduced(g, kind, values, last, False)
+    return g.Unsqueeze(made, sorted(dim)) if keepdim else made
 
 
 @translates(aten.linalg_norm.default, aten.linalg_norm.ord_str)

@@ -93,3 +93,24 @@ def test_of_two_moving_axes_it_has_to_be_known_which_is_longer() -> None:
     x = made("svd", 5, 3)
     with pytest.raises(UnsupportedOps, match="which of two moving axes is longer is not known"):
         to_onnx(Call(singular(False), (x,), {}), (x,), dynamic_shapes=(({0: Dim("m"), 1: Dim("n")},),))
+
+
+OF_VALUES: dict[str, Callable[..., Any]] = {
+    "nuclear norm": lambda a: linalg.matrix_norm(a, "nuc"),
+    "norm 2": lambda a: linalg.matrix_norm(a, 2, keepdim=True),
+    "norm -2": lambda a: linalg.matrix_norm(a, -2, dim=(1, 0)),
+    "torch.norm": lambda a: torch.norm(a, "nuc", dim=(0, 2)),
+    "cond": linalg.cond,
+    "cond -2": lambda a: linalg.cond(a, -2),
+}
+
+
+@pytest.mark.parametrize("name", OF_VALUES)
+def test_what_follows_from_singular_values(name: str) -> None:
+    for dtype in FLOATS:
+        example = made("svd", 3, 6, 4, dtype=dtype)
+        axes = dict.fromkeys(range(3), Dim.DYNAMIC)
+        program = to_onnx(Call(OF_VALUES[name], (example,), {}), (example,), dynamic_shapes=((axes,),))
+        for sizes in ((3, 6, 4), (2, 4, 7), (4, 3, 3), (1, 20, 5)):
+            x = made("svd", *sizes, dtype=dtype)
+            torch.testing.assert_close(program(x)[0], OF_VALUES[name](x), **CLOSE)
