@@ -144,8 +144,12 @@ class Axes:
         yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
-        """Return whether conditions that leave one size that can be tried leave no other: each holds a line in it against a number."""
-        return all(crossings(test) for test in self.conditions if symbol in test.free_symbols)
+        """Return whether the one size that can be tried is the only one: of those up to the longest no other meets the conditions."""
+        least, most = self.ranges[symbol]
+        lines = [test for test in self.conditions if symbol in test.free_symbols and crossings(test)]
+        if len(replace(self, conditions=tuple(lines)).allowed(symbol)) == 1:
+            return True
+        return sum(self._allows(symbol, size) for size in range(least, min(most, LONGEST) + 1)) == 1
 
     def count(self) -> int:
         """Return how many settings there are, if they are few."""

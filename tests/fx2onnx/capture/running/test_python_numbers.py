@@ -28,6 +28,8 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "a share": lambda x: x[: int(x.shape[0] * 0.7)] * 2,
     "at least one": lambda x: x[: max(1, int(x.shape[0] * 0.1))],
     "the greatest": lambda x: x.topk(max(1, int(x.shape[0] * 0.5)), dim=0)[0],
+    "the better half": lambda x: x.topk(max(1, min(x.shape[0], math.ceil(x.shape[0] / 2))), dim=0)[0],
+    "the best tenth": lambda x: x.topk(max(1, int(x.shape[0] * 0.1)), dim=0)[0],
     "rounded up": lambda x: x[: int(math.ceil(x.shape[0] / 3))],  # noqa: RUF046 - in Python 2 it was not, and models still say it
     "to a multiple": lambda x: torch.nn.functional.pad(x, (0, 0, 0, int(math.ceil(x.shape[0] / 4) * 4 - x.shape[0]))),
     "two factors": lambda x: x[: int(x.shape[0] * 0.1 * 0.3)] * 2,
