@@ -183,7 +183,7 @@ def _function(interpreter: Interpreter, name: str, body: Body, nodes: list[ir.No
     graph = ir.Graph(body.formals, outputs, nodes=nodes, opset_imports=dict(interpreter.g.shared.domains))
     key = (name, structure(graph))
     if key not in functions:
-        variants = sum(other == name for other, _ in functions)
+        variants = sum(other[0] == name for other in functions)  # others are of the caller and of ours, by other keys
         title = name if not variants else f"{name}_{variants + 1}"
         functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
     return functions[key]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import onnx
 import onnxruntime
+import onnxscript
 import torch
 from onnx import inliner
+from onnxscript import opset18
 from stacks import LONGER, Block, Stack, X, exported, stack
 from torch import nn
 
@@ -24,6 +26,22 @@ def test_equal_blocks_are_one_function_captured_once() -> None:
     assert program.report.functions == {"Block": 4}
     assert program.report.shared == {f"blocks.{i}": "blocks.0" for i in (1, 2, 3)}
     assert program.report.not_shared == {}
+
+
+custom_domain = onnxscript.values.Opset("exportlab.test", 1)
+
+
+@onnxscript.script(custom_domain)
+def from_above(x):  # noqa: ANN001, ANN201 - onnxscript reads it
+    """max(x, 0), as a function of its own."""
+    return opset18.Relu(x)
+
+
+def test_a_function_of_onnxscript_before_a_block_is_one_of_the_file_too() -> None:
+    model = nn.Sequential(nn.ReLU(), Block()).eval()
+    table = {torch.ops.aten.relu.default: from_above}
+    program = to_onnx(model, (X,), functions=(Block,), custom_translation_table=table)
+    assert {"from_above", "Block"} == set(functions_of(program))
 
 
 def test_it_gives_what_the_plain_export_gives() -> None:
