@@ -34,6 +34,7 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "to a multiple": lambda x: torch.nn.functional.pad(x, (0, 0, 0, int(math.ceil(x.shape[0] / 4) * 4 - x.shape[0]))),
     "two factors": lambda x: x[: int(x.shape[0] * 0.1 * 0.3)] * 2,
     "a factor and a number": lambda x: x[: int(x.shape[0] * 0.1 * 3)] * 2,
+    "a product of sizes": lambda x: x * int(x.shape[0] * ((x.shape[0] + 1) * 0.3)),
     "a quotient of floats": lambda x: x[: int(x.shape[0] * 0.3 / 0.9)] * 2,
     "a sum of floats": lambda x: x[: int(x.shape[0] * 0.3 + 0.1 + 0.7)] * 2,
     "float of a size": lambda x: x / float(x.shape[0]),
