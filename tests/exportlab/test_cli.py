@@ -144,7 +144,7 @@ from exportlab import case, tensor
 def longer():
     class Longer(nn.Module):
         def forward(self, x, y):
-            return x * 2 if x.shape[0] > y.shape[0] else x * 3
+            return x * [*range(9)][x.shape[0]] + y.sum()
     return Longer(), (tensor("n", 3), tensor("m", 3))
 """
 
@@ -156,7 +156,7 @@ def test_another_exporter_may_refuse_what_would_be_frozen(
     assert run(monkeypatch, "export", "models.py:frozen", "-o", "both.onnx", "--exporter", "to_onnx") == 0
     assert run(monkeypatch, "export", "longer.py:longer", "-o", "out.onnx", "--exporter", "to_onnx") == 1
     error = capsys.readouterr().err.strip()
-    line = next(i for i, text in enumerate(LONGER.splitlines(), 1) if "x.shape[0] > y.shape[0]" in text)
+    line = next(i for i, text in enumerate(LONGER.splitlines(), 1) if "[x.shape[0]]" in text)
     assert f"longer.py:{line} in forward" in error
     assert len(error.splitlines()) == 1
     assert files(folder) == ["both.onnx"]

@@ -17,7 +17,6 @@ REFUSED = {  # by name: the outcome, and what its message holds
     "rwkv": ("capture", '"seq" was asked to be dynamic but is the constant 7'),
     "encodec": ("capture", "data-dependent"),
     "llava": ("capture", '"batch" was asked to be dynamic but is the constant 2'),
-    "gemma3_with_window": ("capture", "only past >= 4 is exported"),
     "llama_static_buffers": ("convert", 'mutations="outputs"'),
 }
 OPTIONS: dict[str, dict[str, Any]] = {"clip": {"accept_ranges": ("seq",)}}  # texts up to the length that it has positions for

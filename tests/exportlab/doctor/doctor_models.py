@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def branch_fixed() -> Made:
 
 class InASquare(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        side = int(x.shape[0] ** 0.5)
+        side = math.isqrt(x.shape[0])
         return x[: side * side].reshape(side, side, -1).sum(0)
 
 
