@@ -150,8 +150,12 @@ def remainder(g: Graph, a: Operand, b: Operand) -> Tensor:
 
 @translates(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """fmod(a, b), of the sign of a → Mod(fmod=1)."""
-    return g.Mod(*g.promote(a, b), fmod=1)
+    """fmod(a, b), of the sign of a → Mod(fmod=1); of int64, for which that is a float64, a less the whole part times b."""
+    x, y = g.promote(a, b)
+    if x.dtype != INT64:
+        return g.Mod(x, y, fmod=1)
+    divisor = g.Where(g.Equal(y, 0), g.const(1, INT64), y)  # eager raises at 0, where Div would end the process
+    return g.Sub(x, g.Mul(g.Div(x, divisor), divisor))
 
 
 @translates(aten.square.default)

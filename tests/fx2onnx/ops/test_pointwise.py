@@ -130,6 +130,11 @@ def test_floats_are_divided_by_numbers_with_the_signs_of_torch(divisor: float) -
     check_both(lambda x: (x // divisor, x % divisor, torch.fmod(x, divisor), torch.div(x, divisor, rounding_mode="trunc")), x)
 
 
+def test_the_rest_of_a_division_is_exact_beyond_what_a_float64_holds() -> None:
+    large = torch.tensor([2**62 + 1, -(2**62) - 3, 2**53 + 1, 7, -7, 0])
+    check_both(lambda x, y: (torch.fmod(x, y), torch.fmod(x, 10), torch.remainder(x, y)), large, torch.tensor([3, 7, -5, 2, 2, 9]))
+
+
 def test_integers_of_more_than_31_bits_are_compared_as_they_are() -> None:
     """ONNX Runtime's Max takes 5 for larger than 2^31, in vectors of some lengths."""
     x = torch.tensor([0, 5, 1 << 31, (1 << 31) + 7, -(1 << 31), 3 << 31, (3 << 31) - 9] * 5)
