@@ -13,6 +13,7 @@ from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .nn import Ints, batched, each, unbatched
+from .scatter import written
 
 aten = torch.ops.aten
 SUM, MEAN, MAX = 0, 1, 2
@@ -129,4 +130,4 @@ def _bag_of_each(g: Graph, indices: Tensor, offsets: Tensor) -> Tensor:
 
 def _scattered(g: Graph, bag: Tensor, rows: Tensor, mode: int) -> Tensor:
     empty = g.Expand(g.scalar(-torch.inf if mode == MAX else 0, rows.dtype), list(g.sizes))
-    return g.ScatterElements(empty, g.Expand(bag, g.Shape(rows)), rows, axis=0, reduction="max" if mode == MAX else "add")
+    return written(g, "ScatterElements", empty, g.Expand(bag, g.Shape(rows)), rows, "max" if mode == MAX else "add", axis=0)

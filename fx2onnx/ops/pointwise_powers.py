@@ -60,7 +60,7 @@ def _of_integers(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
     negative = g.Less(exponent, 0)
     vanishes = g.And(negative, g.Not(g.Equal(g.Abs(base), 1)))
     states = [g.sized(g.Expand(g.const(1, INT64), list(sizes)), sizes), base, where(g, negative, g.Mod(exponent, 2), exponent)]
-    made = g.Loop(None, _goes_on(g, states[2]), *states, outputs=3, body=_turn(g, sizes))[0]
+    made = g.Loop(None, any_above_zero(g, states[2]), *states, outputs=3, body=_turn(g, sizes))[0]
     made.dtype = INT64
     return g.cast(where(g, vanishes, 0, made), dtype)
 
@@ -71,13 +71,13 @@ def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
     result, square, rest = inputs = [input_named(g, "state", sizes, INT64) for _ in range(3)]
     result = inner.Where(inner.Equal(inner.Mod(rest, 2), 1), inner.Mul(result, square), result)
     rest = inner.Div(rest, 2)
-    results = [_goes_on(inner, rest), result, inner.Mul(square, square), rest]
+    results = [any_above_zero(inner, rest), result, inner.Mul(square, square), rest]
     return closed(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64, INT64])
 
 
-def _goes_on(g: Graph, exponent: Tensor) -> Tensor:
-    """Return whether there is an exponent above 0 left, of none at all as well."""
-    positive = g.cast(g.Greater(g.Reshape(exponent, [-1]), 0), FLOAT)
+def any_above_zero(g: Graph, x: Tensor) -> Tensor:
+    """Return whether there is a number above 0, of none at all as well."""
+    positive = g.cast(g.Greater(g.Reshape(x, [-1]), 0), FLOAT)
     return g.cast(g.ReduceMax(g.Concat(g.const([0], FLOAT), positive, axis=0), keepdims=0), BOOL)
 
 

@@ -34,7 +34,8 @@ def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduc
     if x.dtype == BOOL and reduction not in (None, "add"):
         raise Untranslated(f"booleans with the reduction {reduction}")
     made = g.op(op_type, g.cast(x, wide), at, g.cast(values, wide), reduction=reduction, **attributes)
-    return g.sized(g.cast(made, x.dtype), x.sizes)
+    made = g.cast(made, x.dtype)
+    return made if x.known_sizes is None else g.sized(made, x.known_sizes)
 
 
 @translates(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)

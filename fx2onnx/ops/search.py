@@ -12,6 +12,7 @@ from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import filled
 from .index import numel
+from .scatter import written
 
 aten = torch.ops.aten
 
@@ -98,4 +99,4 @@ def bincount(g: Graph, x: Tensor, weights: Tensor | None = None, minlength: Size
 
 def _counted_at(g: Graph, at: Tensor, values: Tensor, size: Tensor) -> Tensor:
     zeros = g.Expand(g.const(0, values.dtype), size)
-    return g.ScatterElements(zeros, at, values, axis=0, reduction="add")
+    return written(g, "ScatterElements", zeros, at, values, "add", axis=0)

@@ -246,7 +246,7 @@ def _ladder(g: Graph, x: Tensor) -> Tensor:
     return g.Add(g.Unsqueeze(x, [-1]), g.const(list(map(float, range(SHIFT))), DOUBLE))
 
 
-def _lgamma(g: Graph, x: Tensor) -> Tensor:
+def log_gamma(g: Graph, x: Tensor) -> Tensor:
     """Return Stirling's series, moved out; log(π/|sin πx|) less that of 1 - x for negative x."""
     below = g.Less(x, 0)
     z = g.Where(below, g.Sub(1, x), x)
@@ -355,7 +355,7 @@ def kaiser_window(g: Graph, length: Size, periodic: bool = True, beta: float = 1
     return g.const(torch.kaiser_window(length, periodic, beta, dtype=torch.float32), g.dtype)
 
 
-lgamma = in_double(_lgamma, aten.lgamma.default, aten.special_gammaln.default)
+lgamma = in_double(log_gamma, aten.lgamma.default, aten.special_gammaln.default)
 digamma = in_double(_digamma, aten.digamma.default, aten.special_digamma.default, aten.special_psi.default)
 i0 = in_double(_i0, aten.i0.default, aten.special_i0.default, aten.special_modified_bessel_i0.default)
 i0e = in_double(_i0e, aten.special_i0e.default)

@@ -27,7 +27,13 @@ from exportlab.verification.report import Report
 from fx2onnx.errors import FrozenDimension, ToOnnxError
 
 STORED = Path(__file__).with_suffix(".json")
-DTYPES = {"float32": torch.float32, "int64": torch.int64}
+DTYPES = {
+    "float32": torch.float32,
+    "int64": torch.int64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "bool": torch.bool,
+}
 MODES = ("static", "dynamic")
 LEFT_OUT = "left out"
 SERIOUS = (*Outcome, LEFT_OUT)
@@ -45,6 +51,8 @@ UNDEFINED = {  # checks that give an operator what it has no defined result for
     "nn.functional.embedding_bag": {"unseen size"},  # offsets that do not ascend: eager returns what memory holds
     "masked.argmax": {"other values"},  # the mask moved along, so that it lets NaN through: any position
     "masked.argmin": {"other values"},  # the same
+    # Segments that end behind the axis: eager returns what memory holds.
+    **{f"_segment_reduce.{given}": {"other values", "unseen size"} for given in ("lengths", "offsets")},
     # Singular matrices, of which info says that the result is none.
     **{f"linalg.{name}_ex": {"other values", "unseen size"} for name in ("inv", "solve", "cholesky")},
     "linalg.cond": {"unseen size"},  # rows that are repeated: the condition number of a singular matrix is what rounding leaves

@@ -1,0 +1,44 @@
+"""Indices that count only where a mask is true, as torch's own decompositions write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..build.dtypes import BOOL, INT64
+from ..build.graph import Graph, Tensor
+from ..build.tensor import Operand
+from ..translate.registry import translates
+from .create import filled
+from .index import index
+from .pointwise import where
+from .scatter import index_put
+
+aten = torch.ops.aten
+
+
+@translates(aten._unsafe_masked_index.default)
+def unsafe_masked_index(g: Graph, x: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: Operand) -> Tensor:
+    """_unsafe_masked_index(x, mask, indices, fill) → Min and Max of the positions, index, Where."""
+    if 0 in x.sizes:
+        return filled(g, g.sizes, fill, x.dtype)
+    return where(g, g.cast(mask, BOOL), index(g, x, _inside(g, x, indices)), fill)
+
+
+@translates(aten._unsafe_masked_index_put_accumulate.default)
+def unsafe_masked_index_put(g: Graph, x: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Tensor:
+    """_unsafe_masked_index_put_accumulate(x, mask, indices, values) → Min and Max of the positions, Where, index_put that adds."""
+    if 0 in x.sizes:
+        return x
+    kept = where(g, g.cast(mask, BOOL), values, 0)
+    return index_put(g, x, _inside(g, x, indices), g.sized(kept, values.sizes), accumulate=True)
+
+
+def _inside(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Return the positions, cut to what each axis has."""
+    return [None if at is None else _cut(g, at, g.scalar(x.sizes[axis], INT64)) for axis, at in enumerate(indices)]
+
+
+def _cut(g: Graph, at: Tensor, size: Tensor) -> Tensor:
+    return g.sized(g.Min(g.Max(g.cast(at, INT64), g.Neg(size)), g.Sub(size, 1)), at.sizes)
