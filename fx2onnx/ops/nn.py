@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
+from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
+from .index import numel
+from .shape import END
+from .windows import KERNELS, Geometry, product, spread_out
 
 aten = torch.ops.aten
 
@@ -51,29 +56,45 @@ def conv(
     dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
-    """conv(x, w, b?, stride, padding, dilation, groups) → Conv; without a batch axis, Unsqueeze and Squeeze around it."""
+    """conv(x, w, b?, stride, padding, dilation, groups) → Conv, without a batch axis Unsqueeze and Squeeze around it.
+
+    Of float64 and integers, for which ONNX Runtime has no kernel, it is a MatMul with the windows that Gather makes.
+    """
     axes = weight.rank - 2
-    dilations = each(dilation, axes)
-    made = g.Conv(
-        batched(g, x, weight.rank),
-        weight,
-        bias,
-        strides=each(stride, axes),
-        pads=_pads(padding, weight, dilations),
-        dilations=dilations,
-        group=each(groups, 1)[0],
-    )
+    strides, dilations, groups = each(stride, axes), each(dilation, axes), each(groups, 1)[0]
+    pads, image = _pads(padding, weight, dilations), batched(g, x, weight.rank)
+    if x.dtype in KERNELS:
+        if not all(isinstance(pad, int) for pad in pads):
+            image, pads = g.Pad(image, [0, 0, *pads[:axes], 0, 0, *pads[axes:]]), [0] * (2 * axes)
+        made = g.Conv(image, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups)
+    else:
+        results, inner, *kernels = weight.sizes
+        sizes = (groups, parted(results, groups), inner * numel(kernels))
+        flat = g.sized(g.reshaped(weight, sizes), sizes)
+        made = _product(g, image, flat, bias, Geometry(kernels, strides, pads[:axes], pads[axes:], dilations, g.sizes[-axes:]))
     return unbatched(g, made, x, weight.rank)
 
 
-def _pads(padding: Ints | str, weight: Tensor, dilations: Sequence[int]) -> list[int]:
+def parted(size: Size, count: int) -> Size:
+    """Return how many elements of an axis are in each of its equal parts."""
+    return size // count if isinstance(size, int) else FloorDiv(size, count)
+
+
+def _product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
+    """Return a convolution as a product, of integers in int64."""
+    wide = x.dtype if x.dtype in FLOATS else INT64
+    x, weight = (g.sized(g.cast(part, wide), part.sizes) for part in (x, weight))
+    return product(g, x, weight, None if bias is None else g.cast(bias, wide), at)
+
+
+def _pads(padding: Ints | str, weight: Tensor, dilations: Sequence[int]) -> list[Size]:
     """Return what ONNX wants: all the beginnings, then all the ends. For "same" torch puts the odd one at the end."""
     if padding == "valid":
         padding = 0
-    if padding != "same":
-        return each(padding, len(dilations)) * 2
-    total = [d * (k - 1) for d, k in zip(dilations, each(list(weight.sizes[2:]), len(dilations)), strict=True)]
-    return [t // 2 for t in total] + [t - t // 2 for t in total]
+    if isinstance(padding, str):
+        total = [d * (k - 1) for d, k in zip(dilations, weight.sizes[2:], strict=True)]
+        return [parted(t, 2) for t in total] + [t - parted(t, 2) for t in total]
+    return list(each(padding, len(dilations)) * 2)
 
 
 @translates(aten.conv_transpose1d.default, aten.conv_transpose2d.input, aten.conv_transpose3d.input)
@@ -91,11 +112,13 @@ def conv_transpose(
     """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
 
     Where ONNX Runtime takes no output_padding, as long as the stride, it is less padding at the end, or Pad of the result, and Add.
-    An output_padding that moves is the greatest that torch takes, and Slice.
+    An output_padding that moves is the greatest that torch takes, and Slice. Of float64 and integers it is a MatMul with windows.
     """
     axes = weight.rank - 2
     if isinstance(output_padding, (list, tuple)) and not all(isinstance(further, int) for further in output_padding):
         return _transposed_to_sizes(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    if x.dtype not in KERNELS:
+        return _transposed_product(g, x, weight, bias, stride, padding, output_padding, groups, dilation)
     strides, begins, further = each(stride, axes), each(padding, axes), each(output_padding, axes)
     ends = begins
     if any(f >= s for f, s in zip(further, strides, strict=True)):
@@ -109,6 +132,28 @@ def conv_transpose(
     if any(beyond):
         made = g.Pad(made, [0] * (axes + 4) + beyond)
         made = made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, axes + 1))))
+    return unbatched(g, made, x, weight.rank)
+
+
+def _transposed_product(
+    g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None,
+    stride: Ints, padding: Ints, output_padding: Ints, groups: int, dilation: Ints,
+) -> Tensor:  # fmt: skip
+    """A convolution of the image with zeros between its elements, by the weight the other way round."""
+    axes = weight.rank - 2
+    strides, paddings, dilations, further = (each(given, axes) for given in (stride, padding, dilation, output_padding))
+    channels, results, *kernels = weight.sizes
+    reach = [d * (k - 1) for d, k in zip(dilations, kernels, strict=True)]
+    image = batched(g, x, weight.rank)
+    terms = zip(image.sizes[2:], strides, paddings, reach, further, strict=True)
+    counts = [(size - 1) * s - 2 * p + r + f + 1 for size, s, p, r, f in terms]
+    begins = [r - p for r, p in zip(reach, paddings, strict=True)]
+    ends = [r - p + f + 1 - s for r, p, f, s in zip(reach, paddings, further, strides, strict=True)]
+    turned = g.Slice(weight, [-1] * axes, [-END] * axes, list(range(2, axes + 2)), [-1] * axes)
+    apart = g.reshaped(turned, [groups, parted(channels, groups), results, numel(kernels)])
+    sizes = (groups, results, parted(channels, groups) * numel(kernels))
+    flat = g.sized(g.reshaped(g.Transpose(apart, perm=[0, 2, 1, 3]), sizes), sizes)
+    made = _product(g, spread_out(g, image, strides), flat, bias, Geometry(kernels, [1] * axes, begins, ends, dilations, counts))
     return unbatched(g, made, x, weight.rank)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import INT64
+from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
 from .nn import Ints, batched, each, unbatched
+from .windows import KERNELS, Geometry, greatest, summed
 
 aten = torch.ops.aten
 AXES = {"1d": 1, "2d": 2, "3d": 3}
@@ -27,14 +28,18 @@ def axes_of(g: Graph) -> int:
 def max_pooled(
     g: Graph, x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, outputs: int
 ) -> list[Tensor]:
-    """Append MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod.
+    """Append MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod. Of int64 by windows.
 
     x: (batch, channels, *image) or (channels, *image); both outputs have the same axes.
     """
     axes = axes_of(g)
     kernels, dilations = each(kernel, axes), each(dilation, axes)
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernels, strict=True)]
-    attributes = _geometry(g, x, kernels, reach, each(stride, axes) if stride else kernels, each(padding, axes), ceil_mode)
+    strides, pads = each(stride, axes) if stride else kernels, each(padding, axes)
+    if x.dtype == INT64:  # ONNX Runtime has no kernel for it
+        at = Geometry(kernels, strides, pads, [max(r, p) for r, p in zip(reach, pads, strict=True)], dilations, g.sizes[-axes:])
+        return [unbatched(g, value, x, axes + 2) for value in greatest(g, batched(g, x, axes + 2), at)[:outputs]]
+    attributes = _geometry(g, x, kernels, reach, strides, pads, ceil_mode)
     made = g.MaxPool(batched(g, x, axes + 2), outputs=outputs, dilations=dilations, **attributes)
     if outputs == 1:
         return [unbatched(g, made, x, axes + 2)]
@@ -92,10 +97,13 @@ def avg_pool(
     """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool.
 
     With ceil_mode the windows that reach over the end are counted as torch does: the mean of what is inside, Mul by how many that are, Div.
+    Of float64 and integers it is the sum of the windows that Gather makes.
     """
     axes = axes_of(g)
     kernels, pads = each(kernel, axes), each(padding, axes)
     strides = each(stride, axes) if stride else kernels
+    if x.dtype not in KERNELS:
+        return _mean_of_windows(g, x, kernels, strides, pads, count_include_pad, divisor_override)
     whole = not ceil_mode and (count_include_pad or bool(divisor_override))
     attributes = _geometry(g, x, kernels, kernels, strides, pads, ceil_mode)
     made = g.AveragePool(batched(g, x, axes + 2), **attributes, count_include_pad=whole or None)
@@ -106,6 +114,19 @@ def avg_pool(
     elif divisor_override:
         made = g.Mul(made, prod(kernels) / divisor_override)
     return unbatched(g, made, x, axes + 2)
+
+
+def _mean_of_windows(
+    g: Graph, x: Tensor, kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], with_padding: bool, divisor: int | None
+) -> Tensor:
+    """The sum of each window by how many elements torch counts there, of integers without the fraction."""
+    axes = len(kernels)
+    wide = x.dtype if x.dtype in FLOATS else INT64
+    image = batched(g, g.sized(g.cast(x, wide), x.sizes), axes + 2)
+    ends = [max(k, p) for k, p in zip(kernels, pads, strict=True)]
+    total = summed(g, image, Geometry(kernels, strides, pads, ends, [1] * axes, g.sizes[-axes:]))
+    divided = divisor or g.cast(_counts(g, x.sizes[-axes:], kernels, strides, pads, included=with_padding), wide)
+    return unbatched(g, g.Div(total, divided), x, axes + 2)
 
 
 def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], included: bool) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from inputs import INF, NAN, OWN, normal
@@ -22,11 +25,11 @@ def floats(dtype: torch.dtype) -> torch.Tensor:
     return torch.cat([odd, -odd, powers, -powers, powers * (1 + normal(len(powers)).double().abs() % 1)]).to(dtype)
 
 
-def exactly(function: object, *given: torch.Tensor) -> None:
+def exactly(function: Callable[..., Any], *given: torch.Tensor) -> None:
     """Compare all results bit by bit, but for the sign of 0, by one export."""
-    wanted = function(*given)  # type: ignore[operator]
+    wanted = function(*given)
     wanted = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
-    for actual, expected in zip(to_onnx(Call(function, given, {}), given)(*given), wanted, strict=True):  # type: ignore[arg-type]
+    for actual, expected in zip(to_onnx(Call(function, given, {}), given)(*given), wanted, strict=True):
         torch.testing.assert_close(torch.as_tensor(actual), expected, rtol=0, atol=0, equal_nan=True)
 
 

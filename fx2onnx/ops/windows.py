@@ -1,0 +1,99 @@
+"""Convolutions and pooling by their windows, in types of which ONNX Runtime has no kernels for them: float64 and integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sympy
+import torch
+
+from ..build.dtypes import FLOAT, HALVES
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from .create import counted
+from .index import numel
+
+KERNELS = (FLOAT, *HALVES)  # types that ONNX Runtime convolves and averages in
+
+
+class Geometry(NamedTuple):
+    """One number for each spatial axis: what a window holds, how far it moves, what is put before and behind, how many there are."""
+
+    kernels: Sequence[Size]
+    strides: Sequence[int]
+    begins: Sequence[Size]  # negative where elements are left out
+    ends: Sequence[Size]
+    dilations: Sequence[int]
+    counts: Sequence[Size]
+
+
+def windows(g: Graph, x: Tensor, at: Geometry, fill: float = 0) -> Tensor:
+    """Return the elements of each window, (batch, channels, elements of a window, windows), by a Gather for each axis."""
+    axes = len(at.kernels)
+    pads = [0, 0, *map(_positive, at.begins), 0, 0, *map(_positive, at.ends)]
+    image = g.Pad(x, pads, g.const(fill, x.dtype)) if any(pads) else x
+    for i in reversed(range(axes)):
+        image = g.Gather(image, _positions(g, at, i), axis=2 + i)
+    order = [0, 1, *range(2, 2 + 2 * axes, 2), *range(3, 3 + 2 * axes, 2)]
+    apart = g.sized(g.Transpose(image, perm=order), [*x.sizes[:2], *at.kernels, *at.counts])
+    sizes = [*x.sizes[:2], numel(at.kernels), numel(at.counts)]
+    return g.sized(g.reshaped(apart, sizes), sizes)
+
+
+def _positive(number: Size) -> Size:
+    return max(number, 0) if isinstance(number, int) else sympy.Max(number, 0)
+
+
+def _positions(g: Graph, at: Geometry, axis: int) -> Tensor:
+    """Where the elements of each window lie along an axis, (kernel, windows)."""
+    inner = counted(g, at.kernels[axis], _positive(-at.begins[axis]), at.dilations[axis])
+    return g.Add(g.Unsqueeze(inner, [1]), counted(g, at.counts[axis], 0, at.strides[axis]))
+
+
+def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
+    """Return a convolution as a MatMul of each group with its windows.
+
+    Args:
+        x: (batch, channels, *image).
+        weight: (groups, results of a group, channels of a group · elements of a window), of the same dtype.
+        bias: (results,).
+    """
+    groups, of_each, inner = weight.sizes
+    apart = g.reshaped(windows(g, x, at), [x.sizes[0], groups, inner, numel(at.counts)])
+    columns = [groups, inner, x.sizes[0] * numel(at.counts)]  # the batch among them: of none MatMul makes an error
+    seen = g.Reshape(g.Transpose(apart, perm=[1, 2, 0, 3]), columns, allowzero=1)
+    made = g.Reshape(g.MatMul(weight, seen), [groups, of_each, x.sizes[0], numel(at.counts)], allowzero=1)
+    made = g.reshaped(g.Transpose(made, perm=[2, 0, 1, 3]), [x.sizes[0], groups * of_each, *at.counts])
+    return made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, len(at.counts) + 1))))
+
+
+def spread_out(g: Graph, x: Tensor, strides: Sequence[int]) -> Tensor:
+    """Return an image with so many less one zeros behind each of its elements, along each axis."""
+    for axis, stride in enumerate(strides, 2):
+        if stride > 1:
+            sizes = [*x.sizes[:axis], x.sizes[axis] * stride, *x.sizes[axis + 1 :]]
+            apart = g.Unsqueeze(x, [axis + 1])
+            pads = [0] * (x.rank + 1 + axis + 1) + [stride - 1] + [0] * (x.rank - axis - 1)
+            x = g.sized(g.reshaped(g.Pad(apart, pads), sizes), sizes)
+    return x
+
+
+def greatest(g: Graph, x: Tensor, at: Geometry) -> list[Tensor]:
+    """Return the greatest element of each window of integers and its position among all of its channel, by ArgMax.
+
+    ONNX Runtime's ReduceMax of int64 is wrong where the greatest two differ in their lower 32 bits alone.
+    """
+    seen = windows(g, x, at, torch.iinfo(torch.int64).min)
+    image = x.sizes[2:]
+    places = windows(g, g.sized(g.reshaped(counted(g, numel(image)), [1, 1, *image]), (1, 1, *image)), at)
+    first = g.ArgMax(seen, axis=2, keepdims=1)
+    spread = g.Expand(places, g.Shape(seen))
+    sizes = [*x.sizes[:2], *at.counts]
+    made = [g.Squeeze(g.GatherElements(part, first, axis=2), [2]) for part in (seen, spread)]
+    return [g.sized(g.reshaped(part, sizes), sizes) for part in made]
+
+
+def summed(g: Graph, x: Tensor, at: Geometry) -> Tensor:
+    """Return the sum of each window, (batch, channels, *windows)."""
+    return g.reshaped(g.ReduceSum(windows(g, x, at), [2], keepdims=0), [*x.sizes[:2], *at.counts])
