@@ -5,6 +5,8 @@ them. In pyproject.toml:
 
     [project.entry-points."exportlab.cases"]
     mine = "mine.cases:all_of_them"
+
+Under `exportlab.atlas` stand families that are run only where they are named: many cases, of a library that may not be installed.
 """
 
 from __future__ import annotations
@@ -12,19 +14,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.metadata import entry_points
 from types import FunctionType
 
 import torch
 from torch import nn
 
 from .checks import kind_of, must_be, must_be_names, must_be_whole
-from .entry_points import listed
+from .entry_points import listed, loaded
 from .moving import DynamicShapes, dynamic_shapes_of, sizes_of
 from .samples import Declaration, Inputs, NotDeclared, Sample, bound, declared
 from .specs import Maker
 
-__all__ = ["Built", "Case", "Declaration", "DynamicShapes", "Inputs", "Sample", "bound", "case", "registered", "registered_case"]
+__all__ = [
+    "Built", "Case", "Declaration", "DynamicShapes", "Inputs", "NotInstalled", "Sample", "atlas", "atlas_families", "bound", "case",
+    "registered", "registered_case",
+]  # fmt: skip
 GROUP = "exportlab.cases"
+ATLAS = "exportlab.atlas"  # each entry point is a family, and its cases are named `family.model`
 OF_USER = "exportlab_user_"  # what the module of a file of the user's own is called, before the name of the file
 
 
@@ -165,13 +172,37 @@ def registered() -> Mapping[str, Case]:
     return listed(GROUP, Case)
 
 
-def registered_case(name: str) -> Case:
-    """Return the registered case of this name.
+class NotInstalled(ImportError):
+    """The library whose models a family of the atlas lists is not there; the message says how to get it."""
+
+
+def atlas_families() -> tuple[str, ...]:
+    """Return the names of the families of the atlas, none of them imported."""
+    return tuple(sorted(entry.name for entry in entry_points(group=ATLAS)))
+
+
+@cache
+def atlas(family: str) -> Mapping[str, Case]:
+    """Return by name the cases of one family of the atlas.
 
     Raises:
-        KeyError: there is none. TypeError: it is no name.
+        KeyError: there is no such family. NotInstalled: its library is not there. BrokenEntryPoint: it cannot be imported.
+    """
+    if family not in atlas_families():
+        raise KeyError(f"the atlas has no family {family!r}; there are {', '.join(atlas_families()) or 'none'}")
+    function = next(function for entry, function in loaded(ATLAS) if entry.name == family)
+    return {case.name: case for case in function()}
+
+
+def registered_case(name: str) -> Case:
+    """Return the registered case of this name, those of the atlas among them.
+
+    Raises:
+        KeyError: there is none. TypeError: it is no name. NotInstalled: it is of the atlas, and its library is not there.
     """
     must_be(str, name=name)
-    if name not in registered():
+    family, dot, _ = name.partition(".")
+    cases = atlas(family) if dot and family in atlas_families() else registered()
+    if name not in cases:
         raise KeyError(f"no case {name!r}: exportlab.cases.registered() lists them")
-    return registered()[name]
+    return cases[name]

@@ -30,7 +30,7 @@ from .endings import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
 from .names import file_of, listed
 
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
-CASES = "A file of your own @cases; such functions in it, by name; or names or families of the zoo."
+CASES = "A file of your own @cases; such functions in it, by name; names or families of the zoo; or atlas, atlas:timm."
 
 app = typer.Typer(
     help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None

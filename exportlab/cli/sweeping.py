@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from ..cases import Case, registered
+from ..cases import Case, NotInstalled, atlas, atlas_families, registered, registered_case
 from ..exporters.session import CPU
 from ..exporters.to_onnx import SAID
 from ..isolation import apart
@@ -167,13 +167,44 @@ def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Ca
 
 
 def _registered(name: str) -> list[Case]:
-    """A family, or one case."""
+    """A family, or one case; `atlas` and `atlas:family` for those that are run only where they are named."""
+    collection, _, family = name.partition(":")
+    if collection == "atlas":
+        return _of_atlas((family,)) if family else _of_atlas(atlas_families(), leave_out=True)
+    if name.partition(".")[0] in atlas_families():
+        return [_one_of_atlas(name)]
     families: dict[str, list[Case]] = {}
     for case in registered().values():
         families.setdefault(case.family, []).append(case)
     if name not in families and name not in registered():
-        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(families)}")
+        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(families)}; and atlas")
     return families[name] if name in families else [registered()[name]]
+
+
+def _of_atlas(families: Sequence[str], leave_out: bool = False) -> list[Case]:
+    """The cases of these families; one whose library is not installed is left out aloud, or refused."""
+    found: list[Case] = []
+    for family in families:
+        try:
+            found += atlas(family).values()
+        except NotInstalled as error:
+            if not leave_out:
+                raise BadInput(str(error)) from error
+            print(f"{error}; its models are left out", file=sys.stderr)
+        except KeyError as error:
+            raise BadInput(str(error.args[0])) from error
+    if not found:
+        raise BadInput("no library of the atlas is installed: pip install 'exportlab[atlas]'")
+    return found
+
+
+def _one_of_atlas(name: str) -> Case:
+    try:
+        return registered_case(name)
+    except NotInstalled as error:
+        raise BadInput(str(error)) from error
+    except KeyError as error:
+        raise BadInput(f"the atlas has no model {name!r}") from error
 
 
 @contextmanager

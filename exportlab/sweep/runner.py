@@ -145,8 +145,10 @@ def given_up() -> Iterator[Callable[[Future[Record]], Future[Record]]]:
 
 def needs_transformers(task: Task) -> bool:
     """Return whether the case of a task says that it is of that library; cases of the user's own file are not looked into."""
-    case = None if task.file else registered().get(task.case)
-    return case is not None and "transformers" in case.topics
+    if task.file:
+        return False
+    case = registered().get(task.case)
+    return task.case.startswith("transformers.") if case is None else "transformers" in case.topics
 
 
 def run_on_cluster(task: Task, setup: Setup) -> Record:

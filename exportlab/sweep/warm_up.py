@@ -9,6 +9,7 @@ from torch import nn
 from ..cases import Declaration, case
 from ..exporters import get
 from ..specs import integers, tensor
+from ..torchvisions import import_torchvision
 from ..verification.comparison import exported
 
 FORK_AFTER = {  # exports by these start no threads, so the process can fork after them
@@ -39,7 +40,8 @@ def perceptron() -> Declaration:
 
 @case(dims={"batch": (2,), "seq": (3,)})
 def encoder() -> Declaration:
-    """A model of transformers."""
+    """A model of transformers, which imports torchvision where that is installed."""
+    import_torchvision()
     from transformers import BertConfig, BertModel
 
     config = BertConfig(vocab_size=16, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)

@@ -40,6 +40,8 @@ def weighted(made: nn.Module) -> nn.Module:
     """The module with such weights."""
     with torch.no_grad():
         for weight in made.parameters():
+            if not weight.numel():
+                continue
             spread = weight[0].numel() ** -0.5 if weight.dim() > 1 else 0.1
             weight.copy_(torch.randn_like(weight) * spread + (weight.mean() if weight.dim() == 1 else 0))
     return made

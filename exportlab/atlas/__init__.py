@@ -1,0 +1,1 @@
+"""The atlas: architectures as libraries list them, a module for each library, built from their configurations with random weights."""
