@@ -34,6 +34,7 @@ SMALL = {
     }.items()
 }
 SIZE_OF = {name: size for size, names in SMALL.items() for name in names}
+HEAD = 8  # the width of a head
 TOKENS = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")  # set, even where they were smaller or None
 OF_STAGES = ("embed_dim", "hidden_size", "num_heads", "window_size")  # of a model in stages these depend on each other
 LISTS = ("layer_types", "layers_block_type", "mlp_layer_types", "attention_types")  # one entry for each layer
@@ -90,7 +91,24 @@ def shrunk(config: Any) -> Any:
             setattr(config, name, min(SIZE_OF[name], value))
         elif name in LISTS and isinstance(value, list):
             setattr(config, name, two_of(value))
-    return uncached(config)
+    return uncached(fitted(config))
+
+
+def fitted(config: Any) -> Any:
+    """Return the configuration with the sizes that others decide: heads of latent attention, of a state space, parts of a rotation."""
+    heads, inner = getattr(config, "num_attention_heads", None), getattr(config, "hidden_size", None)
+    if hasattr(config, "qk_rope_head_dim"):
+        config.num_key_value_heads = heads
+    if isinstance(expand := getattr(config, "mamba_expand", None), int) and inner:
+        config.mamba_d_head = HEAD
+        config.mamba_n_heads = expand * inner // HEAD
+    if isinstance(expand := getattr(config, "expand", None), int) and hasattr(config, "num_heads") and inner:
+        config.num_heads = expand * inner // config.head_dim
+    rotation = getattr(config, "rope_parameters", None)
+    if isinstance(rotation, dict):  # a section stands in the code, where the configuration has none
+        turned = int(HEAD * rotation.get("partial_rotary_factor", 1)) // 2
+        rotation["mrope_section"] = [turned - 2 * (turned // 3), turned // 3, turned // 3]
+    return config
 
 
 def two_of(kinds: list[Any]) -> list[Any]:

@@ -127,7 +127,7 @@ class Classifier:
         from ..zoo.tiny import weighted
 
         made: Any = timm.create_model(self.model, pretrained=False)
-        return weighted(made), (tensor("batch", *made.pretrained_cfg["input_size"]),)
+        return weighted(made).eval(), (tensor("batch", *made.pretrained_cfg["input_size"]),)
 
 
 def cases() -> list[Case]:

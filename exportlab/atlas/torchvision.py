@@ -77,7 +77,7 @@ class Model:
         if self.model in ("googlenet", "inception_v3"):
             options["init_weights"] = False
         sample: Any = Sample(self.inputs)
-        return weighted(models.get_model(self.model, **options)), [sample]
+        return weighted(models.get_model(self.model, **options)).eval(), [sample]
 
 
 def cases() -> list[Case]:

@@ -11,18 +11,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
-from ..cases import registered
+from ..cases import atlas_families, registered
 from ..checks import kind_of, must_be, must_be_all, must_be_path, must_be_whole
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
 from .journal import Journal
 from .queue import Queue, unsettled
-from .records import Record, environment, latest
+from .records import PACKAGES, Record, environment, latest
 from .task import Task
 
 Tell = Callable[[Counter[Outcome], int], None]
 Submit = Callable[[Task], "Future[Record]"]
+LIBRARIES = {"segmentation_models": "segmentation-models-pytorch"}  # families of the atlas that are not called like their package
 _crews = threading.local()  # of the threads of a cluster's workers, which know nothing of the sweep
 
 
@@ -61,13 +62,19 @@ def sweep(
     if not callable(tell):
         raise TypeError(f"tell must be a function, not {kind_of(tell)}")
     chosen = limits or Limits()
-    journal = Journal(path, environment(chosen.threads, providers=chosen.providers))
+    journal = Journal(path, environment(chosen.threads, packages_of(tasks), chosen.providers))
     try:
         _sweep(tasks, journal, chosen, processes, executor, tell)
     finally:
         journal.close()
     wanted = {task.key for task in tasks}
     return [record for record in latest(journal.records) if record.key in wanted]
+
+
+def packages_of(tasks: Sequence[Task]) -> tuple[str, ...]:
+    """Return the packages whose versions belong to the records: those of every sweep, and the libraries of the atlas that are asked."""
+    families = {task.case.partition(".")[0] for task in tasks if not task.file}.intersection(atlas_families())
+    return tuple(dict.fromkeys([*PACKAGES, *sorted(LIBRARIES.get(family, family) for family in families)]))
 
 
 def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: int, executor: Executor | None, tell: Tell) -> None:

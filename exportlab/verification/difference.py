@@ -13,6 +13,7 @@ from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
 from ..checks import must_be
+from .paths import leaves_with_path
 
 #: ``(rtol, atol)`` by dtype, since runtimes sum in another order: 800 roundings of float32, 10 of float16, 4 of bfloat16; and
 #: ``atol`` is multiplied by the scale of the output. Integers and booleans are exact.
@@ -73,7 +74,7 @@ def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = No
         tolerances: `(rtol, atol)` by dtype of the expected tensor; they agree where |actual - expected| <= atol + rtol * |expected|.
             Without it, those of `TOLERANCES`, and `atol` is multiplied by the scale of the output.
     """
-    (wanted, wanted_spec), (given, given_spec) = (pytree.tree_flatten_with_path(tree) for tree in (expected, actual))
+    (wanted, wanted_spec), (given, given_spec) = (leaves_with_path(tree) for tree in (expected, actual))
     if wanted_spec != given_spec:
         return _in_kind(f"structure differs: expected {_outline(expected)}, got {_outline(actual)}")
     found = [_leaves(pytree.keystr(path), a, b, tolerances) for (path, a), (_, b) in zip(wanted, given, strict=True)]

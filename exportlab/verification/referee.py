@@ -82,8 +82,9 @@ def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = 
         Whatever the module raises when its types are others.
     """
     mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
+    double = copy.deepcopy(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
     with torch.compiler.set_stance("force_eager"), mode:
-        return last_returned(copy.deepcopy(module).double(), [mapped(call, _widened) for call in calls])
+        return last_returned(double, [mapped(call, _widened) for call in calls])
 
 
 def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:

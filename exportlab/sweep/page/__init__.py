@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cases import Case, registered
-from ...defaults import MODES
 from ...outcomes import Outcome
 from ...show.templates import environment
 from ..changes import worst
@@ -84,25 +83,25 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB)
         loaded: where the script finds the texts of the panel, if the page does not hold them.
         whose: of whom it is said that `OWN` is their exporter.
     """
-    names = counts.exporters_of(runs)
+    names, modes = counts.exporters_of(runs), counts.modes_of(runs)
     families = dict.fromkeys(case.family for case in cases)
     return rendered(
         "table.html",
         exporters=names,
-        modes=MODES,
+        modes=modes,
         outcomes=counts.OUTCOMES,
         choices=counts.choices(),
         topics=sorted({topic for case in cases for topic in case.topics}),
-        families={family: [(case, row_of(case, names, runs)) for case in cases if case.family == family] for family in families},
+        families={family: [(case, row_of(case, names, modes, runs)) for case in cases if case.family == family] for family in families},
         own=OWN if OWN in names else "",
         whose=whose,
         loaded=loaded,
     )
 
 
-def row_of(case: Case, names: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
+def row_of(case: Case, names: Sequence[str], modes: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
     """Return the row of a case: the number of the exporter, the mode, and the record where there is one."""
-    found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in MODES]
+    found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in modes]
     return [(number, mode, worst(rounds) if rounds else None) for number, mode, rounds in found]
 
 

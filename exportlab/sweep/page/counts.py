@@ -106,6 +106,12 @@ def exporters_of(runs: Runs) -> list[str]:
     return known + sorted(seen.difference(known))
 
 
+def modes_of(runs: Runs) -> list[str]:
+    """Return the modes that were run, `static` first."""
+    seen = {mode for _, _, mode in runs}
+    return [mode for mode in MODES if mode in seen]
+
+
 def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
     """Return how often each kind of outcome was seen, by exporter and mode; those without a run are left out."""
     found = {(exporter, mode): Counter[str]() for exporter in exporters_of(runs) for mode in MODES}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.utils import _pytree as pytree
 
 from exportlab.verification.difference import TOLERANCES, difference_of, distances, scale_of
 
@@ -55,3 +56,17 @@ def test_distances_know_what_is_not_finite_and_what_no_float_holds() -> None:
     assert distances(torch.tensor([2**60, 7]), torch.tensor([2**60 + 1, 7])).tolist() == [1.0, 0.0]
     assert distances(torch.tensor([3 + 4j]), torch.tensor([0j])).tolist() == [5.0]
     assert distances(torch.tensor([0.1], dtype=torch.float64), torch.tensor([0.1])).item() == pytest.approx(1.5e-9, rel=0.01)
+
+
+class Keyless(dict[str, torch.Tensor]):
+    """What some libraries return: a class that torch was told how to take apart, without a name for each part."""
+
+
+def test_a_container_without_keys_is_compared_leaf_by_leaf() -> None:
+    pytree.register_pytree_node(Keyless, pytree._dict_flatten, lambda values, names: Keyless(zip(names, values, strict=True)))
+    try:
+        expected, actual = (Keyless(kept=torch.ones(2), other=torch.full((3,), value)) for value in (1.0, 2.0))
+        assert not difference_of(expected, expected).problem
+        assert difference_of((expected,), (actual,)).problem.startswith("output[0]['other'][0]: 2 where eager has 1")
+    finally:
+        pytree._deregister_pytree_node(Keyless)

@@ -64,3 +64,9 @@ def test_half_precision_is_found_in_arguments_weights_and_outputs() -> None:
     assert is_half(MODULE, (Sample((x.half(),)),), EAGER)
     assert is_half(MODULE, CALLS, {"y": x.bfloat16()})
     assert is_half(nn.Linear(2, 2).half(), (), x)
+
+
+def test_a_module_with_buffers_is_computed_in_float64() -> None:
+    module = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()
+    assert in_float64(module, [Sample((torch.randn(2, 3),))]).dtype is torch.float64
+    assert module[1].running_mean.dtype is torch.float32

@@ -13,6 +13,7 @@
     return { place, mode, exporter: table.tHead.rows[0].querySelector("." + place).dataset.exporter };
   });
   const boxes = [...form.querySelectorAll("[name=exporter]")];
+  const modes = new Set(columns.map((column) => column.mode)).size;
   const FIELDS = ["search", "outcome", "family", "topic", "mode"];
   let open = null; // the cell that the panel shows
 
@@ -98,10 +99,10 @@
     const kept = columns.filter((column) => (!only.length || only.includes(column.exporter)) && (!mode || column.mode === mode));
     const gone = [...new Set(columns.filter((column) => only.length && !only.includes(column.exporter)).map((column) => "." + column.place))];
     if (mode) gone.push(mode === "static" ? ".dynamic" : ".static");
-    table.style = `--columns: ${kept.length}${mode ? "; --width: 7.5em" : ""}`;
+    table.style = `--columns: ${kept.length}${mode || modes === 1 ? "; --width: 7.5em" : ""}`;
     const words = form.elements.outcome.selectedOptions[0].dataset.cells;
     rule.textContent = (gone.length ? `#matrix :is(${gone}) { display: none }\n` : "") + (words ? `#matrix td:not(${words}) { opacity: 0.2 }` : "");
-    for (const head of table.querySelectorAll("[scope=colgroup]")) head.colSpan = mode ? 1 : 2;
+    for (const head of table.querySelectorAll("[scope=colgroup]")) head.colSpan = mode ? 1 : modes;
     for (const head of table.querySelectorAll("[scope=rowgroup]")) head.colSpan = 1 + kept.length;
     const cells = words || gone.length ? `td:is(${words || "*"}):not(:empty${gone.map((place) => "," + place).join("")})` : "";
     let shown = 0;

@@ -1,0 +1,155 @@
+"""The page of the atlas: its stored sweeps as one table, and what an export took where all exporters came out right."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from site_files import GENERATED, ROOT, publish_static, write
+from sphinx.application import Sphinx
+from support_matrix import SCRIPT, STYLE, WHOSE, beside
+
+from exportlab.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
+from exportlab.cases import Case
+from exportlab.outcomes import Outcome
+from exportlab.show.templates import environment
+from exportlab.sweep import page as swept
+from exportlab.sweep.page.cells import packed, texts
+from exportlab.sweep.page.counts import Sweep, exporters_of
+from exportlab.sweep.records import Record, latest, parsed
+
+STORED = ROOT / "docs/data/atlas"
+PAGE, DATA = "docs/atlas", "atlas-data.js"
+ASKED = {
+    "timm": timm.Classifier,
+    "torchvision": torchvision.Model,
+    "transformers": transformers.Tiny,
+    "diffusers": diffusers.Part,
+    "segmentation_models": segmentation_models.Segmenter,
+    "torch_geometric": torch_geometric.OnGraph,
+}  # what builds a model of each family, whose source the page shows
+MB = 1e6
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store the page's parts before it is read; style and script are those of the support matrix."""
+    app.connect("builder-inited", store_parts)
+    app.connect("html-page-context", lambda app, page, *_: add_files(app, page))
+    return {"parallel_read_safe": True}
+
+
+def store_parts(app: Sphinx) -> None:
+    """Write what docs/atlas.md includes, and what it loads, from the stored sweeps."""
+    publish_static(app)
+    for name, text in parts(stored(STORED)).items():
+        write(GENERATED / name, text)
+
+
+def add_files(app: Sphinx, page: str) -> None:
+    """Give the page its style and its script."""
+    if page == PAGE:
+        app.add_css_file(STYLE)
+        app.add_js_file(SCRIPT, loading_method="defer")
+
+
+def stored(folder: Path) -> Sweep:
+    """Return the sweeps of a folder, one of each family, as one."""
+    environments, records = {}, []
+    for path in sorted(folder.glob("*.jsonl.gz")):
+        made_in, found = parsed(gzip.decompress(path.read_bytes()), path)
+        environments |= made_in
+        records += latest(found)
+    return Sweep(records, list(environments.values()))
+
+
+class Listed(Case):
+    """A case of the atlas by its name, without its library: nothing is built."""
+
+    @property
+    def doc(self) -> str:
+        """Nothing: all of them ask the same."""
+        return ""
+
+
+def listed(sweep: Sweep) -> list[Case]:
+    """Return the cases of a sweep, by family and name."""
+    names = sorted({record.case for record in sweep.records}, key=lambda name: (family_of(name), name.lower()))
+    return [Listed(name, ASKED[family_of(name)]) for name in names]
+
+
+def family_of(case: str) -> str:
+    """Return the family that the name of a case begins with."""
+    return case.partition(".")[0]
+
+
+def parts(sweep: Sweep) -> dict[str, str]:
+    """Return the generated files, by their names in generated/."""
+    cases = listed(sweep)
+    loaded = texts(sweep.runs, cases, beside, lambda case: [])
+    version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
+    return {
+        "parts/atlas-totals.html": swept.totals(sweep, WHOSE),
+        "parts/atlas-costs.html": rendered(families(sweep)),
+        "parts/atlas-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
+        f"static/{DATA}": packed(loaded),
+    }
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one exporter did in a family, and what its exports took where all that write the same kind of thing came out right."""
+
+    family: str
+    exporter: str
+    right: int
+    asked: int
+    compared: int
+    seconds: float | None
+    nodes: float | None
+    peak: float | None
+
+
+def families(sweep: Sweep) -> list[Cost]:
+    """Return the costs by family, then by exporter."""
+    names = exporters_of(sweep.runs)
+    found = dict.fromkeys(family_of(record.case) for record in sweep.records)
+    return [cost for family in sorted(found) for cost in costs(family, names, of_family(sweep.records, family))]
+
+
+def of_family(records: Sequence[Record], family: str) -> list[Record]:
+    """Return the records of a family."""
+    return [record for record in records if family_of(record.case) == family]
+
+
+def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Iterator[Cost]:
+    """Yield what each exporter did, its medians over the models that all exporters of the family got right."""
+    by_exporter = {name: {r.case: r for r in records if r.exporter == name} for name in names}
+    asked = {name: seen for name, seen in by_exporter.items() if seen}
+    right = {name: {case for case, r in seen.items() if r.outcome is Outcome.OK} for name, seen in asked.items()}
+    common = set.intersection(*right.values()) if right else set()
+    for name, seen in asked.items():
+        chosen = [seen[case] for case in sorted(common)]
+        yield Cost(
+            family,
+            name,
+            len(right[name]),
+            len(seen),
+            len(common),
+            middle([r.seconds["export"] for r in chosen if "export" in r.seconds]),
+            middle([r.nodes for r in chosen if r.nodes is not None]),
+            middle([r.peak_bytes / MB for r in chosen if r.peak_bytes is not None]),
+        )
+
+
+def middle(values: Sequence[float]) -> float | None:
+    """Return the median, None of nothing."""
+    return median(values) if values else None
+
+
+def rendered(rows: Sequence[Cost]) -> str:
+    """Return the table of costs."""
+    return environment(Path(__file__).parent, trim=True).get_template("atlas.html").render(rows=rows)

@@ -1,0 +1,36 @@
+"""The leaves of a return value with the path to each, also of containers that were registered without keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch.utils import _pytree as pytree
+from torch.utils._pytree import KeyEntry, KeyPath, MappingKey, SequenceKey
+
+
+def leaves_with_path(tree: Any) -> tuple[list[tuple[KeyPath, Any]], pytree.TreeSpec]:
+    """Return what `torch.utils._pytree.tree_flatten_with_path` returns.
+
+    That raises where a container's class was registered without `flatten_with_keys_fn`, as the outputs of diffusers are.
+    """
+    return list(_paths((), tree)), pytree.tree_structure(tree)
+
+
+def _paths(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
+    if pytree.tree_is_leaf(tree):
+        yield path, tree
+        return
+    for key, child in _children(tree):
+        yield from _paths((*path, key), child)
+
+
+def _children(tree: Any) -> list[tuple[KeyEntry, Any]]:
+    """The parts of a container; what has no keys of its own is told apart by the names in its context, else by position."""
+    node = pytree.SUPPORTED_NODES[pytree._get_node_type(tree)]
+    if node.flatten_with_keys_fn is not None:
+        return list(node.flatten_with_keys_fn(tree)[0])
+    children, context = node.flatten_fn(tree)
+    if isinstance(context, (list, tuple)) and len(context) == len(children) and all(isinstance(name, str) for name in context):
+        return [(MappingKey(name), child) for name, child in zip(context, children, strict=True)]
+    return [(SequenceKey(number), child) for number, child in enumerate(children)]
