@@ -23,6 +23,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "sphinx_gallery.gen_gallery": SCRIPTS,
     "gallery_pages": SCRIPTS,
     "support_matrix": ("docs/support",),
+    "atlas": ("docs/atlas",),
     "operators_table": ("docs/converter",),
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),

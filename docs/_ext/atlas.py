@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from site_files import GENERATED, ROOT, publish_static, write
+from site_files import GENERATED, ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 from support_matrix import SCRIPT, STYLE, WHOSE, beside
 
@@ -45,6 +46,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def store_parts(app: Sphinx) -> None:
     """Write what docs/atlas.md includes, and what it loads, from the stored sweeps."""
     publish_static(app)
+    write(STATIC / STYLE, swept.style())
+    write(STATIC / SCRIPT, swept.script())
     for name, text in parts(stored(STORED)).items():
         write(GENERATED / name, text)
 
@@ -58,7 +61,8 @@ def add_files(app: Sphinx, page: str) -> None:
 
 def stored(folder: Path) -> Sweep:
     """Return the sweeps of a folder, one of each family, as one."""
-    environments, records = {}, []
+    environments: dict[str, dict[str, Any]] = {}
+    records: list[Record] = []
     for path in sorted(folder.glob("*.jsonl.gz")):
         made_in, found = parsed(gzip.decompress(path.read_bytes()), path)
         environments |= made_in

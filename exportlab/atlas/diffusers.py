@@ -13,8 +13,9 @@ from ..specs import integers, tensor
 from ..torchvisions import import_torchvision
 from .library import check_installed
 
-BATCH = {"batch": (2, 3, 1)}
-TEXT = {**BATCH, "text": (7, 11, 1)}
+Sizes = dict[str, tuple[int, ...]]
+BATCH: Sizes = {"batch": (2, 3, 1)}
+TEXT: Sizes = {**BATCH, "text": (7, 11, 1)}
 TIME = integers("batch", low=1, high=900)
 TOKENS = tensor("batch", "text", 32)
 BLOCKS = {"block_out_channels": (32, 64), "norm_num_groups": 8}
@@ -42,12 +43,12 @@ class Part:
         return weighted(getattr(diffusers, self.model)(**self.config)).eval(), self.args, dict(self.kwargs)
 
 
-def parts() -> list[tuple[Part, dict[str, tuple[int, ...]]]]:
+def parts() -> list[tuple[Part, Sizes]]:
     """Return each part with the dimensions that move."""
     return [*convolutional(), *transforming()]
 
 
-def convolutional() -> list[tuple[Part, dict[str, tuple[int, ...]]]]:
+def convolutional() -> list[tuple[Part, Sizes]]:
     """Return the parts that are made of convolutions."""
     unet = {**BLOCKS, "sample_size": 16, "layers_per_block": 1}
     plain = {**unet, "down_block_types": ("DownBlock2D", "AttnDownBlock2D"), "up_block_types": ("AttnUpBlock2D", "UpBlock2D")}
@@ -71,7 +72,7 @@ def convolutional() -> list[tuple[Part, dict[str, tuple[int, ...]]]]:
     ]
 
 
-def transforming() -> list[tuple[Part, dict[str, tuple[int, ...]]]]:
+def transforming() -> list[tuple[Part, Sizes]]:
     """Return the parts that are transformers."""
     dit = {**HEADS, "out_channels": 8, "num_layers": 2, "norm_num_groups": 4, "sample_size": 8}
     pixart = {**dit, "cross_attention_dim": 16, "caption_channels": 32, "use_additional_conditions": False}
