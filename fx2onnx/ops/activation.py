@@ -12,27 +12,27 @@ from ..build.dtypes import DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .pointwise import where, wide
+from .pointwise import clipped, larger, where, wide
 
 aten = torch.ops.aten
 
 
 @translates(aten.relu.default)
 def relu(g: Graph, x: Tensor) -> Tensor:
-    """relu(x) → Relu; Max for integers."""
-    return g.Relu(x) if x.dtype in FLOATS else g.Max(x, 0)
+    """relu(x) → Relu; Max for integers, Where for int64."""
+    return g.Relu(x) if x.dtype in FLOATS else larger(g, x, g.const(0, x.dtype))
 
 
 @translates(aten.relu6.default)
 def relu6(g: Graph, x: Tensor) -> Tensor:
     """relu6(x) → Clip between 0 and 6."""
-    return g.Clip(x, 0, 6)
+    return clipped(g, x, 0, 6)
 
 
 @translates(aten.hardtanh.default)
 def hardtanh(g: Graph, x: Tensor, low: float = -1, high: float = 1) -> Tensor:
     """hardtanh(x, low=-1, high=1) → Clip."""
-    return g.Clip(x, low, high)
+    return clipped(g, x, low, high)
 
 
 @translates(aten.leaky_relu.default)

@@ -173,9 +173,15 @@ def clamp(g: Graph, x: Tensor, low: Operand | None = None, high: Operand | None 
     x = g.cast(x, dtype)
     least, most = (None if bound is None else g.cast(bound, dtype) for bound in (low, high))
     if between:
-        return g.Clip(x, least, most)
+        return clipped(g, x, least, most)
     x = x if least is None else larger(g, x, least)
     return x if most is None else smaller(g, x, most)
+
+
+def clipped(g: Graph, x: Tensor, low: Operand, high: Operand) -> Tensor:
+    """Append Clip; for int64 Where twice, as `larger`."""
+    least, most = g.cast(low, x.dtype), g.cast(high, x.dtype)
+    return smaller(g, larger(g, x, least), most) if x.dtype == INT64 else g.Clip(x, least, most)
 
 
 def larger(g: Graph, a: Tensor, b: Tensor) -> Tensor:

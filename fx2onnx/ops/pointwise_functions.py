@@ -9,7 +9,7 @@ import torch
 
 from ..build import double
 from ..build.double import expm1_of, log1p_of
-from ..build.dtypes import BOOL, DOUBLE, FLOATS
+from ..build.dtypes import BOOL, DOUBLE, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..translate.registry import translates
@@ -106,9 +106,11 @@ def angle(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.sign.default, aten.sgn.default)
 def sign(g: Graph, x: Tensor) -> Tensor:
-    """sign(x), 0 for NaN → Sign, and Where for floats."""
+    """sign(x), 0 for NaN → Sign, and Where for floats; for int64, whose Sign is wrong in ONNX Runtime from 2^31 on, Greater less Less."""
     if x.dtype == BOOL:
         return x
+    if x.dtype == INT64:
+        return g.Sub(g.cast(g.Greater(x, 0), INT64), g.cast(g.Less(x, 0), INT64))
     return where(g, g.IsNaN(x), 0, g.Sign(x)) if x.dtype in FLOATS else g.Sign(x)
 
 

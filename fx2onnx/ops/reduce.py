@@ -57,15 +57,20 @@ def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Te
     """Append ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
     if x.dtype != INT64 or x.rank == 0:
         return reduced(g, "ReduceSum", x, axes, keepdim)
+    rows, length = in_rows(g, x, axes)
+    ones = g.const(torch.ones(length, 1), INT64) if isinstance(length, int) else g.Expand(g.const([[1]], INT64), [length, 1])
+    sizes = left_over(x, axes, keepdim)
+    return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*rows.sizes[:-1], 1]), sizes), sizes)
+
+
+def in_rows(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Size]:
+    """Return the tensor with these axes as one, the last, behind at least one other; and how long that is."""
     kept = [axis for axis in range(x.rank) if axis not in axes]
     order = [*kept, *axes]
     last = x if order == sorted(order) else g.Transpose(x, perm=order)
     length = math.prod(x.sizes[axis] for axis in axes)
-    matrix = [x.sizes[axis] for axis in kept] or [1]
-    rows = g.reshaped(g.sized(last, [x.sizes[axis] for axis in order]), [*matrix, length])
-    ones = g.const(torch.ones(length, 1), INT64) if isinstance(length, int) else g.Expand(g.const([[1]], INT64), [length, 1])
-    sizes = left_over(x, axes, keepdim)
-    return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*matrix, 1]), sizes), sizes)
+    rows = [*([x.sizes[axis] for axis in kept] or [1]), length]
+    return g.sized(g.reshaped(g.sized(last, [x.sizes[axis] for axis in order]), rows), rows), length
 
 
 def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> int | Tensor:

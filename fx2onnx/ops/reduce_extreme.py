@@ -7,19 +7,29 @@ from collections.abc import Sequence
 
 import torch
 
-from ..build.dtypes import BOOL, FLOATS, INT32, INT64
+from ..build.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
 from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
 from ..translate.registry import translates
-from .reduce import Dims, axes_of, half_rounded_up, left_over, reduced, truth, without_nan
+from .reduce import Dims, axes_of, half_rounded_up, in_rows, left_over, reduced, truth, without_nan
 
 aten = torch.ops.aten
+COMPARED_AS_INT64 = (INT64, UINT32)
 
 
 def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over."""
+    """Append ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over.
+
+    Of int64 it is what stands at ArgMax or ArgMin: the other two compare some numbers from 2^31 on wrongly in ONNX Runtime.
+    """
     if x.dtype == BOOL:
         return truth(g, op_type, x, axes, keepdim)
+    if x.dtype in COMPARED_AS_INT64 and x.rank:
+        rows, _ = in_rows(g, g.sized(g.cast(x, INT64), x.sizes), axes)
+        first = g.op(op_type.replace("Reduce", "Arg"), rows, axis=rows.rank - 1, keepdims=1)
+        sizes = left_over(x, axes, keepdim)
+        found = g.sized(g.GatherElements(rows, first, axis=rows.rank - 1), [*rows.sizes[:-1], 1])
+        return g.sized(g.cast(g.reshaped(found, sizes), x.dtype), sizes)
     found = reduced(g, op_type, x, axes, keepdim)
     return found if x.dtype not in FLOATS or x.rank == 0 else nan_passed_on(g, x, found, axes, keepdim)
 

@@ -10,6 +10,7 @@ import torch
 from inputs import INF, NAN, OWN, flags, normal, whole
 from operators import check, check_both, check_further, nodes_of
 from torch.export import Dim
+from torch.nn import functional as F
 
 X, N, B = normal(2, 3, 4), whole(2, 3, 4), flags(2, 3, 4)
 LAST = {"options": {"opset_version": 26}}
@@ -169,3 +170,23 @@ def test_as_few_nodes_as_it_takes(function: Callable[..., Any], nodes: list[str]
 
 def test_an_empty_batch_loses_the_last_axis_too() -> None:
     check(lambda x: (x.argmax(-1), x.argmax(-1, True), x.max(-1)), torch.zeros(0, 3), options=OWN)
+
+
+ALIKE_ABOVE = whole(60, 17, low=2**40, high=2**40 + 2**32)  # numbers that differ in their lower 32 bits alone
+COMPARED = {
+    "amax": lambda x: (x.amax(1), x.amax(0, keepdim=True), x.amax((0, 1)), x.max(), x.view(5, 12, 17).amax((0, 2))),
+    "amin": lambda x: (x.amin(1, keepdim=True), x.amin(0), x.min(), torch.aminmax(x, dim=1), x.view(5, 12, 17).amin((2, 0), True)),
+    "max along": lambda x: (*x.max(1), *x.min(0)),
+    "clamp": lambda x: (x.clamp(2**40 + 5, 2**40 + 2**31), F.hardtanh(x, 0, 2**40 + 2**31)),
+    "relu": lambda x: (F.relu(x - 2**40), F.relu6(x - 2**40), F.relu(2**40 - x)),
+    "sign": lambda x: (torch.sign(x - 2**40), torch.sgn(2**40 - x)),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_int64_is_compared_by_all_of_its_bits(name: str) -> None:
+    check_both(COMPARED[name], ALIKE_ABOVE, options=OWN)
+
+
+def test_the_extremes_of_no_rows() -> None:
+    check_both(lambda x: (x.amax(1), x.amin(1, keepdim=True)), ALIKE_ABOVE[:0], options=OWN)
