@@ -33,6 +33,14 @@ ASKED = {
     "segmentation_models": segmentation_models.Segmenter,
     "torch_geometric": torch_geometric.OnGraph,
 }  # what builds a model of each family, whose source the page shows
+LISTED = {
+    "timm": timm.MODELS,
+    "torchvision": [*torchvision.CLASSIFIERS, *torchvision.SEGMENTATION, *torchvision.DETECTION, *torchvision.VIDEO, *torchvision.FLOW],
+    "transformers": transformers.types(),
+    "diffusers": [part.model for part, _ in diffusers.parts()],
+    "segmentation_models": segmentation_models.DECODERS,
+    "torch_geometric": torch_geometric.MODELS,
+}  # the models of each, asked or not
 MB = 1e6
 
 
@@ -111,6 +119,7 @@ class Cost:
     exporter: str
     right: int
     asked: int
+    listed: int
     compared: int
     seconds: float | None
     nodes: float | None
@@ -142,6 +151,7 @@ def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Itera
             name,
             len(right[name]),
             len(seen),
+            len(LISTED[family]),
             len(common),
             middle([r.seconds["export"] for r in chosen if "export" in r.seconds]),
             middle([r.nodes for r in chosen if r.nodes is not None]),

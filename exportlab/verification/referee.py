@@ -23,6 +23,9 @@ LOW = (*HALF, torch.float32)
 # A file that sums in another order is about as far off as eager, on the whole and where it is farthest.
 ON_THE_WHOLE = 1.1
 FARTHEST = 2.0
+# In float32 eager is seldom off by more than the tolerance. Where it is, as in the sine of a million, a few values decide how far, and
+# exporters that are all right are off by 0.7 to 2.6 of eager.
+IN_FLOAT32 = 3.0
 ROUNDINGS = 4.0  # what each result may be off by where it is asked whether a decision stands
 
 
@@ -108,7 +111,8 @@ def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any
     except Exception as error:  # noqa: BLE001 - a module need not run in float64: it is told, and nothing is excused
         return Ruling(False, f"cannot be computed in float64: {first_line(error)}")
     answers = list(zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), exact, strict=False))
-    pairs = [_distances(*leaves) for leaves in answers if isinstance(leaves[0], torch.Tensor)]
+    half = is_half(module, calls, expected)
+    pairs = [_distances(*leaves, half) for leaves in answers if isinstance(leaves[0], torch.Tensor)]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(pairs) or len(exact) < len(answers):
         return Ruling(False, "in float64 the answer has another form")
@@ -131,7 +135,7 @@ class _Pair:
     near: bool
 
 
-def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any) -> _Pair | None:
+def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any, half: bool) -> _Pair | None:
     """None where the float64 answer cannot be held against these."""
     if not isinstance(exact, torch.Tensor) or exact.shape != expected.shape or not expected.is_floating_point():
         same = isinstance(exact, torch.Tensor) and exact.shape == expected.shape and torch.equal(expected, actual)
@@ -139,14 +143,15 @@ def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any) -> _Pai
     if not expected.numel():
         return _Pair(0.0, 0.0, near=True)
     file, eager = distances(exact, actual), distances(exact, expected)
-    return _Pair(float(file.max()), float(eager.max()), _as_near(file, eager))
+    return _Pair(float(file.max()), float(eager.max()), _as_near(file, eager, half))
 
 
-def _as_near(file: torch.Tensor, eager: torch.Tensor) -> bool:
+def _as_near(file: torch.Tensor, eager: torch.Tensor, half: bool) -> bool:
     """Where eager itself is off by an infinity, or by NaN, any answer is as near."""
     there = eager.isfinite()
     file, eager = file[there], eager[there]
     if not file.numel():
         return True
-    on_the_whole = file.square().mean() <= ON_THE_WHOLE**2 * eager.square().mean()
-    return bool(on_the_whole) and bool(file.max() <= FARTHEST * eager.max())
+    whole, farthest = (ON_THE_WHOLE, FARTHEST) if half else (IN_FLOAT32, IN_FLOAT32)
+    on_the_whole = file.square().mean() <= whole**2 * eager.square().mean()
+    return bool(on_the_whole) and bool(file.max() <= farthest * eager.max())

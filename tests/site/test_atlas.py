@@ -11,7 +11,7 @@ from pathlib import Path
 import atlas as page
 from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
-from exportlab.atlas import transformers
+from exportlab.atlas import timm, transformers
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page.counts import Sweep
 from exportlab.sweep.records import Record
@@ -46,6 +46,7 @@ def test_costs_are_of_models_that_all_got_right() -> None:
     found[-1] = record("c", "torch.export", 9.0, Outcome.WRONG)
     costs = {cost.exporter: cost for cost in page.families(Sweep(found))}
     assert (costs["to_onnx"].right, costs["to_onnx"].asked, costs["to_onnx"].compared) == (3, 3, 2)
+    assert costs["to_onnx"].listed == len(timm.MODELS)
     assert (costs["to_onnx"].seconds, costs["torch.export"].seconds) == (1.5, 5.0)
     assert (costs["torch.export"].right, costs["torch.export"].nodes, costs["torch.export"].peak) == (2, 5, 2.0)
     assert "<td" in page.rendered(list(costs.values()))

@@ -70,3 +70,14 @@ def test_a_module_with_buffers_is_computed_in_float64() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()
     assert in_float64(module, [Sample((torch.randn(2, 3),))]).dtype is torch.float64
     assert module[1].running_mean.dtype is torch.float32
+
+
+def test_in_float32_a_few_times_the_error_of_eager_is_rounding() -> None:
+    module, calls = nn.Identity(), (Sample((torch.arange(8.0),)),)
+    eager = calls[0].args[0] + 1e-4
+    off = [ruled(module, calls, eager, calls[0].args[0] + times * 1e-4).is_rounding for times in (-1.0, 2.5, 3.5)]
+    assert off == [True, True, False]
+    half = [
+        ruled(nn.Identity(), (Sample((calls[0].args[0].bfloat16(),)),), eager, calls[0].args[0] + t * 1e-4).is_rounding for t in (1.0, 2.5)
+    ]
+    assert half == [True, False]
