@@ -110,10 +110,11 @@ def linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: torch.d
     """linspace(start, end, steps) → a constant, or from the start for the first half, from the end for the second, as torch does."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.linspace(start, end, steps, dtype=TORCH[g.dtype]), g.dtype)
-    return _spaced(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
+    return spaced(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
 
 
-def _spaced(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
+def spaced(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
+    """Return this many numbers from the start to the end, computed as torch does."""
     first, last, count = (g.scalar(number, dtype) for number in (start, end, steps))
     gaps, index = g.Sub(count, 1), g.cast(counted(g, steps), dtype)
     step = g.Div(g.Sub(last, first), g.Max(gaps, 1))
@@ -126,7 +127,7 @@ def logspace(g: Graph, start: Operand, end: Operand, steps: Size, base: float = 
     """logspace(start, end, steps, base) → a constant, or base to the power of linspace."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.logspace(start, end, steps, base, dtype=TORCH[g.dtype]), g.dtype)
-    exponents = _spaced(g, start, end, steps, DOUBLE)
+    exponents = spaced(g, start, end, steps, DOUBLE)
     return g.Pow(g.const(base, DOUBLE), exponents)
 
 

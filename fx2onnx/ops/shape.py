@@ -217,19 +217,6 @@ def unfold(g: Graph, x: Tensor, dimension: int, size: Size, step: Size) -> Tenso
     return permuted(g, windows, order)
 
 
-@translates(aten.as_strided.default)
-def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None) -> Tensor:
-    """as_strided(x, size, stride, offset) → Gather from all elements in their order, where every number is known and x fills its memory."""
-    numbers = [*x.sizes, *size, *stride, storage_offset or 0]
-    fake = g.at.all_input_nodes[0].meta["val"]
-    if not all(isinstance(number, int) for number in numbers):
-        raise Untranslated("strides of a tensor whose sizes are not known")
-    if not fake.is_contiguous() or fake.untyped_storage().nbytes() != fake.numel() * fake.itemsize:
-        raise Untranslated("strides over the memory of a tensor that is itself a view of it")
-    positions = torch.arange(fake.numel()).as_strided(size, stride, storage_offset or 0)
-    return g.Gather(g.reshaped(x, (fake.numel(),)), g.const(positions, INT64), axis=0)
-
-
 def diagonal_order(x: Tensor, dim1: int, dim2: int) -> list[int]:
     """Return the axes with these two last."""
     ends = [dim1 % x.rank, dim2 % x.rank]
