@@ -218,6 +218,8 @@ class Interpreter:
         if made.shape is None:
             made.name = self.g.shared.names.unique(name) if made.producer() is not None else made.name
             self.describe(made, value)
+        else:  # an equal node made it: the same mask taken twice gives a length two names
+            self.g.symbols.learn_sizes(made, sizes_of(value))
         return made
 
     def describe(self, made: Tensor, value: torch.Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -45,9 +45,9 @@ class Symbols:
         self.sources: dict[sympy.Expr, Callable[[Appends], Tensor]] = {}
         self.scalars: dict[sympy.Expr, Tensor] = {}
 
-    def learn_sizes(self, value: Tensor) -> None:
-        """Note that the sizes of this tensor can be read from it."""
-        for axis, size in enumerate(value.sizes):
+    def learn_sizes(self, value: Tensor, sizes: Sequence[Size] | None = None) -> None:
+        """Note that the sizes of this tensor can be read from it, under the names that it has or is given here."""
+        for axis, size in enumerate(value.sizes if sizes is None else sizes):
             if not isinstance(size, int) and not self._knows(size):
                 self.sources[size] = partial(_size, value, axis)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from operators import check, check_both
 from torch.utils._sympy import functions as f
 
+from fx2onnx import to_onnx
 from fx2onnx.build.graph import Graph, Tensor
 from fx2onnx.build.shared import Shared
 from fx2onnx.build.symbols import UnknownSymbol
@@ -170,3 +171,14 @@ def test_sizes_and_values_as_numbers_are_right_at_other_sizes(name: str) -> None
 
 def test_sizes_and_numbers_of_them_can_be_results() -> None:
     check(lambda x: (x.shape[0], x.shape[0] * 2 + 1, x.shape[0] / 4, x.shape[0] > 5), torch.rand(4, 3), dynamic=True)
+
+
+def test_a_length_that_two_equal_masks_give_has_two_names() -> None:
+    class Masked(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            first = torch.ones(x[x > 0].shape[0] + 2)
+            return first, torch.ones(x[x > 0].shape[0] + 3)
+
+    program = to_onnx(Masked(), (torch.randn(5),), dynamic_shapes=({0: "n"},))
+    first, second = program(torch.tensor([1.0, -1.0, 2.0, 3.0, 0.0, 1.0, -2.0]))
+    assert (first.tolist(), second.tolist()) == ([1.0] * 6, [1.0] * 7)
