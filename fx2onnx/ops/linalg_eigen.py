@@ -44,6 +44,15 @@ def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None =
     return [left, values, turned(g, right)]
 
 
+@translates(aten.svd.default)
+def svd_with_v(g: Graph, x: Tensor, some: bool = True, compute_uv: bool = True) -> list[Tensor]:
+    """svd(A, some) → linalg_svd, and the transpose of its last result; without vectors, zeros in their place."""
+    left, values, right = svd(g, x, full_matrices=not some or not compute_uv)
+    if compute_uv:
+        return [left, values, turned(g, right)]
+    return [g.Mul(left, 0), values, g.Mul(right, 0)]
+
+
 def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
     """U (b, m, m or n), S (b, n) and V (b, n, n) of matrices (b, m, n) that are not wide.
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..build.dtypes import FLOATS
+from ..build.dtypes import BOOL, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Number
 from ..translate.registry import translates
@@ -154,6 +154,7 @@ def triplet_margin_loss(
 def cosine_embedding_loss(g: Graph, x1: Tensor, x2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
     """cosine_embedding_loss(x1, x2, y, margin) → 1 − cos where y is 1, max(0, cos − margin) where it is −1, else 0."""
     x1, x2 = floats(g, x1, x2)
+    target = g.cast(target, INT64) if target.dtype == BOOL else target
     product = g.ReduceSum(g.Mul(x1, x2), [max(x1.rank, x2.rank) - 1], keepdims=0)
     squares = [g.Add(g.ReduceSum(g.Mul(x, x), [x.rank - 1], keepdims=0), 1e-12) for x in (x1, x2)]
     cosine, zero = g.Div(product, g.Sqrt(g.Mul(*squares))), g.scalar(0, x1.dtype)

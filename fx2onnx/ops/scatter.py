@@ -8,11 +8,10 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH
+from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number, Size
-from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted, filled
 from .index import Positions, broadcast_sizes, numel, positions, restored, sole_mask, true_at, with_axis
@@ -24,7 +23,7 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "ama
 
 
 def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: Any) -> Tensor:
-    """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision.
+    """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision, and of booleans it can only add.
 
     Args:
         at: for ScatterND (*shape, r), the positions along the first r axes of x; for ScatterElements as many axes as x.
@@ -32,7 +31,7 @@ def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduc
     """
     wide = FLOAT if reduction and x.dtype in HALVES else x.dtype
     if x.dtype == BOOL and reduction not in (None, "add"):
-        raise Untranslated(f"booleans with the reduction {reduction}")
+        wide = INT32
     made = g.op(op_type, g.cast(x, wide), at, g.cast(values, wide), reduction=reduction, **attributes)
     made = g.cast(made, x.dtype)
     return made if x.known_sizes is None else g.sized(made, x.known_sizes)
@@ -184,6 +183,8 @@ def _nothing(reduce: str, dtype: ir.DataType) -> float:
         return 0 if REDUCTIONS[reduce] == "add" else 1
     if dtype in FLOATS:
         return float("-inf" if reduce == "amax" else "inf")
+    if dtype == BOOL:
+        return float(reduce == "amin")
     limits = torch.iinfo(TORCH[dtype])
     return limits.min if reduce == "amax" else limits.max
 

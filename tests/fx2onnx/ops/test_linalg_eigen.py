@@ -45,6 +45,9 @@ WAYS: dict[str, Callable[..., Any]] = {
     "eigh of the lower triangle": lambda a: eigen(a.tril()),
     "svd": singular(False),
     "svd in full": singular(True),
+    "torch.svd": lambda a: (torch.svd(a)[1],),
+    "torch.svd as factors": lambda a: (lambda u, s, v: ((u * s[..., None, :]) @ v.mT,))(*torch.svd(a)),
+    "torch.svd without vectors": lambda a: torch.svd(a, compute_uv=False),
 }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from inputs import NAN, OWN, count, ints, normal
-from operators import check, check_both
+from inputs import NAN, OWN, count, flags, ints, normal, whole
+from operators import check, check_both, check_further
 from torch import Tensor
 
 put = torch.ops.aten.index_put
@@ -100,3 +100,10 @@ def test_what_is_scattered_is_reduced_with_and_without_what_was_there(reduce: st
 def test_columns_are_reduced_with_and_without_what_was_there(reduce: str) -> None:
     at, source = ints(0, 2, 0), normal(4, 3)
     check_both(lambda x, i, s: tuple(x.index_reduce(1, i, s, reduce, include_self=b) for b in (True, False)), X, at, source, options=OWN)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["amax", "amin", "prod"])
+def test_booleans_are_reduced_as_torch_does_it(reduce: str, include_self: bool) -> None:
+    given = flags(6, 5), whole(9, 5, low=0, high=6), flags(9, 5)
+    check_further(lambda x, at, y: x.scatter_reduce(0, at, y, reduce, include_self=include_self), given, given, ({},) * 3)
