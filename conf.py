@@ -97,6 +97,5 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 3600,  # no bare times on a page
-    "image_srcset": ["2x"],
-    "image_scrapers": ("graph_pictures.scrape", "matplotlib"),
+    "image_scrapers": ("graph_pictures.scrape",),
 }

@@ -10,9 +10,8 @@ from docutils import nodes
 from own_exporter import OURS, box
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
-from sphinx_gallery.directives import imgsgnode
 
-PICTURE = "images/sphx_glr_{name}_001.png"  # the first of the page, so that it is on its card as well
+PICTURE = "images/sphx_glr_{name}_001.svg"  # the first of the page
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -25,7 +24,7 @@ def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) ->
     """Return the command line of a page: a benchmark runs quick, and writes its finding where its first picture belongs."""
     if Path(script_vars["src_file"]).parent != Path(gallery_conf["src_dir"]) / "benchmarks":
         return []
-    return ["--quick", "--finding", script_vars["image_path_iterator"].next()]
+    return ["--quick", "--finding", str(Path(script_vars["image_path_iterator"].next()).with_suffix(".svg"))]
 
 
 class FindingFirst(SphinxTransform):
@@ -45,7 +44,7 @@ class FindingFirst(SphinxTransform):
         title = next(self.document.findall(nodes.title))
         said, *rest = words(finding)
         compared = [box()] if OURS in f"{finding['first']} {finding['others']}" else []
-        title.parent[1:1] = [said, *compared, *rest, picture(drawn, finding["title"])]
+        title.parent[1:1] = [said, *compared, *rest, nodes.raw("", (self.env.srcdir / drawn).read_text(encoding="utf-8"), format="html")]
 
 
 def words(finding: dict[str, Any]) -> list[nodes.Node]:
@@ -56,11 +55,3 @@ def words(finding: dict[str, Any]) -> list[nodes.Node]:
         nodes.bullet_list("", *points, bullet="-"),
         nodes.paragraph("", f"{finding['origin']}."),
     ]
-
-
-def picture(file: PurePosixPath, title: str) -> imgsgnode:
-    """Return a picture as sphinx-gallery shows others: with one of twice the dots for fine screens."""
-    node = imgsgnode()
-    node["uri"], node["alt"], node["class"] = f"/{file}", title, ["sphx-glr-single-img"]
-    node["srcset"] = f"/{file}, /{file.with_stem(f'{file.stem}_2_00x')} 2.00x"
-    return node

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import graph_pictures
 from freshness import is_fresh, made_of, mark_fresh
 from site_files import ROOT
 from sphinx.application import Sphinx
@@ -60,7 +61,7 @@ def forget_stale_pages(app: Sphinx) -> None:
 def forget_if_stale(page: Path, script: Path) -> None:
     """Do it for one: `page` is the copy of the script that sphinx-gallery keeps beside what it makes of it."""
     checksum = page.with_name(f"{page.name}.md5")
-    sources = made_of(script, Path(__file__))
+    sources = made_of(script, Path(__file__), Path(graph_pictures.__file__))
     if not is_fresh(checksum, sources):
         checksum.unlink(missing_ok=True)
         mark_fresh(checksum, sources)  # it stands for nothing before the page has run, and there is a checksum

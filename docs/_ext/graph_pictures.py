@@ -1,10 +1,10 @@
-"""Graphs that a recipe or lesson draws stand in its page as SVG, in the colours of its theme, with a script to look closer at them."""
+"""Figures of recipes and benchmarks, and graphs of lessons too, stand in their page as SVG, in the colours of its theme."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -12,6 +12,10 @@ from sphinx.transforms import SphinxTransform
 
 from exportlab.show.figure import GraphFigure
 from exportlab.show.svg import frame
+from exportlab.show.themed import themed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FRAME, GRAPH = 'class="graph-frame"', 'class="drawn-graph"'
 BEFORE_PICTURES_ARE_COPIED = 100  # a priority
@@ -38,20 +42,22 @@ class StoredGraphs(SphinxTransform):
 
 
 def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:
-    """Return the graphs that a cell of a recipe has drawn, as HTML; sphinx-gallery's own scraper finds the other figures after it."""
+    """Return what a cell of a recipe or benchmark has drawn, as HTML."""
     from matplotlib import pyplot
 
     drawn = [pyplot.figure(number) for number in pyplot.get_fignums()]
-    return "".join(stored(figure, block_vars["image_path_iterator"]) for figure in drawn if isinstance(figure, GraphFigure))
+    return "".join(stored(figure, block_vars["image_path_iterator"]) for figure in drawn)
 
 
-def stored(figure: GraphFigure, paths: Any) -> str:
-    """Keep the dots as the picture that sphinx-gallery makes thumbnails of, and return the graph itself."""
+def stored(figure: Figure, paths: Any) -> str:
+    """Keep the picture that sphinx-gallery makes a thumbnail of, and return what stands in the page."""
     from matplotlib import pyplot
 
-    figure.savefig(Path(paths.next()))
+    picture = Path(paths.next()).with_suffix(".svg")
+    alone = figure.html() if isinstance(figure, GraphFigure) else themed(figure, picture.stem)
+    picture.write_text(themed(figure, picture.stem), encoding="utf-8")
     pyplot.close(figure)
-    return f"\n.. raw:: html\n\n{indent(figure.html(), '    ')}\n\n"
+    return f"\n.. raw:: html\n\n{indent(alone, '    ')}\n\n"
 
 
 def add_viewer(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..files import written_whole
 from ..measure.figures import bars, dots, lines, panels
+from ..show.themed import SETTINGS, themed
 from .result import CALL, Bench, Way, batch_of
-
-SVG: Any = {"svg.fonttype": "none", "svg.hashsalt": "exportlab"}
 
 
 def drawn(bench: Bench) -> Iterator[tuple[str, str]]:
@@ -56,25 +52,12 @@ def save_figures(bench: Bench, folder: Path) -> dict[str, tuple[str, str]]:
     from matplotlib import pyplot, rc_context
 
     found: dict[str, tuple[str, str]] = {}
-    with rc_context(SVG):
+    with rc_context(SETTINGS):
         for name, title in drawn(bench):
             figure = pyplot.gcf()
             for suffix in ("png", "svg"):
                 with written_whole(folder / f"{name}.{suffix}") as draft:
                     figure.savefig(draft, format=suffix, dpi=150)
-            text = io.StringIO()
-            figure.savefig(text, format="svg", transparent=True)
-            found[name] = title, inlined(text.getvalue(), name)
+            found[name] = title, themed(figure, name)
             pyplot.close(figure)
     return found
-
-
-def inlined(svg: str, name: str) -> str:
-    """Return an SVG to stand in a page: black becomes the page's own colour, names are its own, and it shrinks with the screen."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r'\1 role="img"', svg, count=1)
-    svg = re.sub(r"(stroke|fill): #(?:000000|333333)", r"\1: currentColor", svg)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r"url\(#", f"url(#{name}-", svg)
-    return re.sub(r'(xlink:href="|href=")#', rf"\1#{name}-", svg)

@@ -24,6 +24,7 @@ from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
 from ..files import check_replaceable, written_whole
 from ..messages import quiet
+from ..show.themed import themed, title_of
 from .figures import entitle
 from .sketch import sketch
 from .timing import Make, Timings, chance
@@ -81,7 +82,7 @@ class Page:
     Attributes:
         quick: whether to measure little.
         json: where to write the run. plot: where to write the picture.
-        finding: where to write what the stored run found, its picture first, instead of showing it.
+        finding: where to write what the stored run found, its figure first, instead of showing it.
     """
 
     name: str
@@ -157,18 +158,16 @@ def told(origin: str, lines: Lines) -> str:
 
 
 def write_finding(picture: Path, origin: str, lines: Lines) -> None:
-    """Write the current figure to a .png file, again with twice the dots to `…_2_00x.png`, and words and shape as JSON."""
+    """Write the current figure to a .svg file that is to stand in a page, and words and shape as JSON."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
-    titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
-    shape = sketch(figure)
+    title, shape = title_of(figure), sketch(figure)
     entitle(lines[0])
-    figure.savefig(picture)
-    figure.savefig(picture.with_stem(f"{picture.stem}_2_00x"), dpi=2 * figure.dpi)
+    picture.write_text(themed(figure, picture.stem), encoding="utf-8")
     pyplot.close(figure)
     first, *others = lines
-    said = {"first": first, "others": others, "origin": origin, "title": ", ".join(filter(None, titles)), "shape": shape}
+    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape}
     picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
@@ -185,7 +184,7 @@ def page(name: str, question: str, quick: str) -> Page:
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the run to FILE, in pyperf's format")
     parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
-    parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.png)")
+    parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.svg)")
     given, unknown = parser.parse_known_args()
     if unknown and not notebook:
         parser.error(f"unknown: {' '.join(unknown)}")

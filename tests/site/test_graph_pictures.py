@@ -55,17 +55,17 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield page
 
 
-def test_a_cell_leaves_its_graph_as_svg_and_other_figures_alone(tmp_path: Path) -> None:
-    paths = iter([tmp_path / "one.png"])
-    other = pyplot.figure()
+def test_a_cell_leaves_its_graph_and_other_figures_as_svg(tmp_path: Path) -> None:
+    paths = iter([tmp_path / "one.png", tmp_path / "two.png"])
     DRAWING.draw("Three boxes")
+    pyplot.figure().suptitle("a curve")
     made = graph_pictures.scrape((), {"image_path_iterator": SimpleNamespace(next=lambda: next(paths))}, {})
     assert made.startswith("\n.. raw:: html\n\n    ")
-    assert all(line.startswith("    ") for line in made.split("html\n\n")[1].splitlines() if line)
+    assert all(line.startswith("    ") for line in made.splitlines() if line and line != ".. raw:: html")
     assert "return x.relu()</title>" in made
-    assert (tmp_path / "one.png").exists()
-    assert pyplot.get_fignums() == [other.number]
-    pyplot.close(other)
+    assert 'class="drawn-figure" role="img" aria-label="a curve"' in made
+    assert {path.name for path in tmp_path.iterdir()} == {"one.svg", "two.svg"}, "what thumbnails are made of"
+    assert pyplot.get_fignums() == []
 
 
 @pytest.mark.parametrize(("name", "drawn", "replaced"), [("a.svg", DRAWING, True), ("b.svg", None, False), ("c.png", None, False)])

@@ -46,13 +46,14 @@ def read(tmp_path: Path) -> Callable[[], nodes.document]:
 
 def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document], tmp_path: Path) -> None:
     written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps(FINDING))
     title, finding, points, origin, picture, *rest = next(read().findall(nodes.section)).children
     assert [title.astext(), finding.astext(), points.astext(), origin.astext()] == [
         *("Which is faster?", "a_b isn’t *slow*.", "by 2x", "Full run."),
     ]
     assert finding["classes"] == ["finding"]
-    assert picture["uri"] == "/generated/benchmarks/images/sphx_glr_a_001.png"
+    assert (picture.astext(), picture["format"]) == ("<svg/>", "html")
     assert [node.astext() for node in rest] == ["Two are timed.", "More\n\nWords."]
     written.write_text(json.dumps({**FINDING, "first": "Another"}))
     assert "Another." in read().astext(), "the page is read again when its finding is another"
@@ -90,6 +91,7 @@ def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_sh
 
 def test_a_page_that_compares_says_whose_exporter_to_onnx_is(read: Callable[[], nodes.document], tmp_path: Path) -> None:
     written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps({**FINDING, "others": ["to_onnx: 2x"]}))
     (note,) = read().findall(nodes.note)
     assert note.astext().startswith("to_onnx is this site’s own exporter. ")
@@ -111,7 +113,7 @@ def test_a_page_without_a_finding_stays_as_it_is(read: Callable[[], nodes.docume
 def test_the_site_asks_a_benchmark_for_its_finding_and_for_little_else() -> None:
     pictures = ImagePathIterator("images/sphx_glr_a_{:03}.png")
     asked = findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/benchmarks/a.py", "image_path_iterator": pictures})
-    assert asked == ["--quick", "--finding", "images/sphx_glr_a_001.png"]
+    assert asked == ["--quick", "--finding", "images/sphx_glr_a_001.svg"]
     assert pictures.next() == "images/sphx_glr_a_002.png"
     assert findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/gallery/benchmarks/a.py"}) == []
 
@@ -121,13 +123,14 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
         (axes,) = figures.panels("It is fast")
         axes.set_title("by 2x")
 
-    picture = tmp_path / "a.png"
+    picture = tmp_path / "a.svg"
     benchmark.Page("a", quick=True, finding=picture).begin("Full run", ("fast", "by 2x"), draw)
     assert capsys.readouterr().out == ""
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())
     assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]]}
-    assert {path.name for path in tmp_path.glob("*.png")} == {"a.png", "a_2_00x.png"}
+    assert 'aria-label="fast It is fast, by 2x"' in picture.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.svg"}
     benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw)
     assert capsys.readouterr().out == "fast.\n\n- by 2x\n\nFull run.\n"
     assert len(pyplot.get_fignums()) == 1
