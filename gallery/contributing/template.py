@@ -4,7 +4,7 @@ What does a recipe look like?
 
 The title is the question or the symptom that somebody would type. This paragraph says what they get: here, a template to copy.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

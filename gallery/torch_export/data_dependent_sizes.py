@@ -6,7 +6,7 @@ How many rows a mask selects, or what ``item()`` returns, is known when the mode
 nobody asks about them in an ``if``. You will see which questions stop the export, say ``torch._check`` instead, and get ONNX files that are
 right for other counts, zero among them.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

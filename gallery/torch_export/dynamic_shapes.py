@@ -5,7 +5,7 @@ Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which do I write?
 Here you try each way to say that an axis moves, on three models at five sizes, one and zero among them. You get a table of what is
 refused, frozen or accepted, the same for ``torch.onnx.export``, which keeps fewer promises, and for ``to_onnx``, and one rule for each.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

@@ -7,7 +7,7 @@ size tried below. You will see what the assignment turns into on its way, and tw
 which gives a file that does not load, and a write into an input, which is lost without a word. ``to_onnx`` takes the first and warns of the
 second.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

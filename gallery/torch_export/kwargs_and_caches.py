@@ -5,7 +5,7 @@ How do I export a model with keyword arguments and a cache?
 You will pass ``dynamic_shapes`` by name, see what becomes of ``None``, of numbers and of ``**kwargs``, and export a small Llama with its
 ``DynamicCache``: one file that takes a prompt or a single token, with any number of earlier tokens in the cache.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import warnings

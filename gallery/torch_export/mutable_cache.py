@@ -6,7 +6,7 @@ A captured program keeps a buffer that the model writes into, and shares it with
 between calls, and the official exporter does not say so. You will find out what a program changes, see the first answer that is wrong, and
 get files that take the cache and give it back, from either exporter.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 # sphinx_gallery_thumbnail_number = -1

@@ -6,7 +6,7 @@ In the model below every row needs the one before it, so no single tensor operat
 with ``scan``, see what the body of a ``scan`` may return and where its weights go, and find one ONNX ``Scan`` node in the file that is
 right at lengths the export never saw.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

@@ -5,7 +5,7 @@ strict=True or strict=False: when does it matter?
 Rarely, and then it decides between a right graph and a wrong one. You will see a model that only one of the two gets right, without an
 error from the other, a table of the Python that separates them, and which of the two ``torch.onnx.export`` uses.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import inspect

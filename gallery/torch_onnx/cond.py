@@ -5,7 +5,7 @@ My model has an if on a tensor's value: how do I export it?
 The model below looks at its input and takes one of two branches. One flavour of the official exporter refuses it, the other writes a wrong
 file, and ``to_onnx`` writes both branches. Then comes ``torch.cond``: its rules, and the ONNX ``If`` that either exporter makes of it.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import textwrap

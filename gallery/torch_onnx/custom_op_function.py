@@ -5,7 +5,7 @@ How do I export an operator of my own?
 Here a PyTorch operator is written in numpy, and the exporters know nothing about it. You will see the two things they ask for, how to
 say in ONNX what the operator computes, once for the official exporter and for ``to_onnx``, and how to keep it in the file as one node.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 # sphinx_gallery_thumbnail_number = -1

@@ -5,7 +5,7 @@ How do I export a custom operator that changes its input in place?
 Here a custom operator clips a tensor in place and returns nothing. You will see one exporter refuse it with a puzzling message, another
 drop it in silence, and three ways to get a right file: a change in the model, in the captured graph, or in the operator. With ``to_onnx``
 you need none of the three, just a translation.
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 # sphinx_gallery_thumbnail_number = -1

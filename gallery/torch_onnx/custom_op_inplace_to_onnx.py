@@ -6,7 +6,7 @@ The official exporter wants a change in the model, in the graph or in the operat
 input. ``to_onnx`` wants one function. After this page you can write that function, trust it with views, and export a model that
 changes its own buffers or inputs as *state in, state out*.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 # sphinx_gallery_thumbnail_number = -1

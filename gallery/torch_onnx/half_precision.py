@@ -4,7 +4,7 @@ How do I get a model in float16 or bfloat16?
 
 Export a module that is in half precision, convert a float32 file, or halve the weights alone: not all of these three ways run in ONNX
 Runtime on a CPU. You get the size of each file, how far its answers are from float32, and what happens to numbers that do not fit.
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import copy

@@ -5,7 +5,7 @@ Does a trained model give the same answers in ONNX?
 A linear regression is trained with torch, compared with scikit-learn, and exported. You will see how far apart the answers are, that this
 depends on the dtype, and which tolerance is fair.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import copy

@@ -6,7 +6,7 @@ The model below adds ``sin`` to its output row by row, in a Python ``for``. You 
 batch size it never saw, why one of them writes a wrong file without a word, how ``to_onnx`` keeps the loop, and two ways to write it that
 the others take as well.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

@@ -6,7 +6,7 @@ Texts of different lengths share a batch by padding, and the attention mask says
 padding as text, and no check of the export sees it. Here is a BERT whose batch and length move and whose answers do not, the order of
 arguments that you must not rely on, and the row that only one exporter gets right.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ Convnet: which layer fixes the size of my image?
 Convolutions accept images of any size; the head of a convnet may not. You will export one net with three heads and a height and width that
 move, and see which heads keep them moving in which exporter. Then you export the same net in training mode, and only one exporter objects.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

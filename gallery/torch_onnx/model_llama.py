@@ -6,7 +6,7 @@ A program that generates text calls the file with tokens, a mask, positions and 
 nothing and spoil the text. Here is a Llama in one file, for the prompt and for each further token, the names that such programs look for,
 and every way to count positions in a padded batch, with what it does to the answer.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

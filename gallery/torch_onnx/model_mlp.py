@@ -5,7 +5,7 @@ MLP: may I export with a batch of one, and then run one?
 One row is the easiest example to write, and the one size that models treat as special. Here is a regression that ends in ``squeeze()``,
 exported with one row and with two, then run with one, seven and no rows: what each exporter makes of it, and the argument that fixes it.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ A vision transformer has one position embedding for each patch of the images it 
 but if you export it with an image of the size it knows, that code is not in the file. You will see the refusal, the example that fixes the
 size, the one that does not, and a map of the sizes that each file accepts.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ Whisper: why does the encoder insist on 3000 frames?
 The encoder of Whisper takes thirty seconds of sound, never less, and so do its exports. You will see where the number comes from, which axis
 does move, and how to get a file for shorter sounds: what that saves, and why it is not the same model.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import matplotlib.pyplot as plt

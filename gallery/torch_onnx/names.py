@@ -6,7 +6,7 @@ You call an exported file by the names of its inputs and outputs, and you can ch
 see which names you get when you do not choose, which names collide, and what a collision does: a refusal, a file that does not load, or an
 input that disappears.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

@@ -6,7 +6,7 @@ A loop over rows survives in one exporter of four, ``torch.cdist`` stops the off
 five ways to write it, the nodes that each one becomes, files that are right for any number of rows on either side, and a case where the
 file is right and eager is not.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 # sphinx_gallery_thumbnail_number = -1

@@ -6,7 +6,7 @@ A layer norm written by hand becomes ten ONNX nodes, and the exporter leaves it 
 pattern, the condition under which it may be replaced, and the node that takes its place. You will see what the condition saves you from,
 what the rule does to the running time, and that it works on the file of ``to_onnx`` too.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 from functools import partial

@@ -5,7 +5,7 @@ How do I export a model to ONNX?
 One convolution goes through both flavours of ``torch.onnx.export``, and through ``to_onnx``, the exporter of this site. You will see what
 each one writes, how to run the file, what happens at another size, and how to allow other sizes.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import tempfile

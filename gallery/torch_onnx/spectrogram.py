@@ -6,7 +6,7 @@ A speech model takes log-mel features: frames of 400 samples, their Fourier tran
 computes them. You will see which exporters put them into the file, how exact and how fast each file is, why a Fourier transform can be slow
 and inaccurate in ONNX Runtime, and one way to write it that suits every exporter.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import math

@@ -6,7 +6,7 @@ The same transformer layer goes through ``torch.onnx.export`` and through ``to_o
 what each writes, how far apart the answers are, and how the times compare, measured while this page was made. At the end you can decide
 which one to take, and compare them on a model of your own.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 from functools import partial

@@ -5,7 +5,7 @@ My model has an operator that nobody translated: what now?
 The exporter says *no translation* and stops. After this page you can read that error, add the translation yourself in a few lines, for
 ``to_onnx`` alone or in ``onnxscript`` for both exporters, and tell from a report where every other translation came from.
 
-``to_onnx`` is this site's own exporter: hold what is said of it here against a model of yours.
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
 
 import torch

@@ -8,7 +8,7 @@ import pytest
 from claims import ROOT, Listed, claims, listed, pages, read_page, unlisted
 
 KINDS = {"proved", "definition", "instruction"}
-OURS = "`to_onnx` is this site's own exporter: hold what is said of it here against a model of yours."
+OURS = "`to_onnx` is this site's own exporter, so check what is said of it here on a model of your own."
 ADVICE = "say it with less, or list it in tests/site/claims.csv with the cell or the test that proves it"
 COMPARED = [page for page in pages() if page.startswith(("tutorials", "gallery")) and "compare(" in read_page(ROOT / page).code]
 
