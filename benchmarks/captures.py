@@ -2,8 +2,8 @@
 What does each way to export cost, in time and in memory?
 =========================================================
 
-Models of a few operators and of thousands are exported by ``to_onnx``, which runs them, by ``to_onnx`` on the capture of ``torch.export``,
-and by both flavours of ``torch.onnx.export``. First comes what the stored full run found, up to a Llama of 64 layers and one of 1 B
+You see what four ways to export cost: ``to_onnx``, which runs the model, ``to_onnx`` on the capture of ``torch.export``, and both flavours
+of ``torch.onnx.export``. The models have from a few operators to thousands. First comes what the stored full run found, up to a Llama of 64 layers and one of 1 B
 weights; then the code, and a quick run: how long each one takes, in which part, and how much memory it needs.
 """
 

@@ -2,8 +2,8 @@
 Who exports what, and what is silently wrong?
 =============================================
 
-Every case of the zoo goes through every exporter, with every size as in the example (*static*) and with the named axes moving (*dynamic*),
-and the result is held against eager. First come the totals of the stored sweep: what is right, what is refused, and what is wrong without a
+Every case of the zoo goes through every exporter twice: with every size as in the example (*static*), and with the named axes moving
+(*dynamic*). Each result is compared with eager. First come the totals of the stored sweep: what is right, what is refused, and what is wrong without a
 word. Then a few cases are run again, to see whether they come out as stored.
 """
 

@@ -2,8 +2,8 @@
 How does export time grow with depth?
 =====================================
 
-Two models are exported at several depths by four exporters. First comes what the stored full run found, up to 32 layers; then the code,
-the same at a few layers on the machine that built this page, and where in an export the time goes.
+Four exporters export two models at several depths. First comes what the stored full run found, up to 32 layers; then the code, the same
+measurement with a few layers on the machine that built this page, and where in an export the time goes.
 """
 
 # sphinx_gallery_parallel = False

@@ -2,9 +2,9 @@
 How small could the graph be?
 =============================
 
-Fourteen small models are exported by three exporters, and each is also written by hand in the fewest ONNX nodes that we know. You see how
-many more an exporter takes, model by model, and what to write in your model so that it takes fewer. All files are held against eager at
-several sizes, those by hand too. The page holds no times.
+Three exporters export fourteen small models, and we wrote each model by hand in the fewest ONNX nodes that we know. You see how many more
+an exporter needs, model by model, and how to write your model so that it needs fewer. All files, those by hand too, are compared with eager
+at several sizes. There are no times on this page.
 """
 
 # sphinx_gallery_parallel = False

@@ -2,8 +2,8 @@
 How do we measure, and how often are we fooled?
 ===============================================
 
-The same exporter is timed under two names, as if it were two, again and again: any difference that is seen is false. First comes how often
-the rule of these pages, and the naive way, were fooled in the stored full run; then how each measures.
+We time the same exporter again and again under two names, as if it were two: any difference that shows up is false. First comes how often
+the rule of these pages and the naive way were fooled in the stored full run; then how each of them measures.
 """
 
 # sphinx_gallery_parallel = False

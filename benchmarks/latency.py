@@ -2,7 +2,7 @@
 What runs an exported model fastest?
 ====================================
 
-Two models are exported in every way there is here, and run at batches from 1 to 256 beside eager, on one thread and on two. First comes
+Two models are exported in every way that this site knows, and run next to eager at batches from 1 to 256, on one thread and on two. First comes
 what the stored full run found; then the code, and the same for one model at two batches on the machine that built this page.
 """
 

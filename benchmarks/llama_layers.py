@@ -2,8 +2,8 @@
 How does a Llama export and run, layer by layer?
 ================================================
 
-A narrow Llama with random weights takes its cache as inputs and returns it longer. It is exported at several depths, and each file runs the
-two halves of generation: *prefill*, a prompt of 64 tokens and an empty cache, and *decode*, one token after 64. First comes what the stored
+A narrow Llama with random weights takes its cache as inputs and returns it extended. We export it at several depths, and each file runs both
+halves of generation: *prefill*, a prompt of 64 tokens and an empty cache, and *decode*, one token after 64. First comes what the stored
 full run found, up to 16 layers; then the code, and a quick run of one layer.
 """
 

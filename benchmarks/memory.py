@@ -2,7 +2,7 @@
 How much memory does an export need?
 ====================================
 
-A model of four large layers is exported and saved by ``to_onnx`` and by the official exporter, each time in a process of its own. First
+``to_onnx`` and the official exporter each export and save a model of four large layers, each time in a process of its own. First
 comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 

@@ -2,8 +2,8 @@
 What does a graph optimiser really buy you?
 ===========================================
 
-One file of each of two models goes through every optimiser and quantiser there is here, and runs in ONNX Runtime (ORT) with and without
-its own optimisations. First comes what the stored full run found; then the code, and the same with small models on the machine that built
+We put the files of two models through every optimiser and quantiser that this site knows, and run the results in ONNX Runtime (ORT) with
+and without its own optimisations. First comes what the stored full run found; then the code, and the same with small models on the machine that built
 this page.
 """
 

@@ -2,7 +2,7 @@
 How long does the first answer take?
 ====================================
 
-Two models are exported for seven ways to run them. Then a new process, which has only the file, imports what it needs, loads, and answers.
+Two models are exported for seven ways to run them. Then a new process that has only the file imports what it needs, loads it, and answers.
 You see what that costs compared with ONNX Runtime and a file of ``to_onnx``: in a new process, in one that has loaded before, and for later
 calls.
 """
