@@ -11,6 +11,7 @@ from own_exporter import OURS, box
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+PAGES = ("generated/benchmarks", "generated/page-benchmarks")  # the second is what make page makes
 PICTURE = "images/sphx_glr_{name}_001.svg"  # the first of the page
 
 
@@ -22,7 +23,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
     """Return the command line of a page: a benchmark runs quick, and writes its finding where its first picture belongs."""
-    if Path(script_vars["src_file"]).parent != Path(gallery_conf["src_dir"]) / "benchmarks":
+    folders = zip(gallery_conf["examples_dirs"], gallery_conf["gallery_dirs"], strict=True)
+    benchmarks = {Path(gallery_conf["src_dir"], scripts) for scripts, pages in folders if pages in PAGES}
+    if Path(script_vars["src_file"]).parent not in benchmarks:
         return []
     return ["--quick", "--finding", str(Path(script_vars["image_path_iterator"].next()).with_suffix(".svg"))]
 
@@ -37,7 +40,7 @@ class FindingFirst(SphinxTransform):
         page = PurePosixPath(self.env.docname)
         drawn = page.parent / PICTURE.format(name=page.name)
         written = (self.env.srcdir / drawn).with_suffix(".json")
-        if page.parent != PurePosixPath("generated/benchmarks") or not written.exists():
+        if str(page.parent) not in PAGES or not written.exists():
             return
         self.env.note_dependency(str(written))
         finding = json.loads(written.read_text(encoding="utf-8"))

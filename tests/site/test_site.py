@@ -13,6 +13,7 @@ from pathlib import Path
 
 import findings
 import gallery_pages
+import one_page
 import pytest
 from docutils import nodes
 from matplotlib import pyplot
@@ -112,10 +113,21 @@ def test_a_page_without_a_finding_stays_as_it_is(read: Callable[[], nodes.docume
 
 def test_the_site_asks_a_benchmark_for_its_finding_and_for_little_else() -> None:
     pictures = ImagePathIterator("images/sphx_glr_a_{:03}.png")
-    asked = findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/benchmarks/a.py", "image_path_iterator": pictures})
+    folders = {"examples_dirs": ["gallery", "benchmarks"], "gallery_dirs": ["generated/gallery", "generated/benchmarks"], "src_dir": "/b"}
+    asked = findings.page_arguments(folders, {"src_file": "/b/benchmarks/a.py", "image_path_iterator": pictures})
     assert asked == ["--quick", "--finding", "images/sphx_glr_a_001.svg"]
     assert pictures.next() == "images/sphx_glr_a_002.png"
-    assert findings.page_arguments({"src_dir": "/b"}, {"src_file": "/b/gallery/benchmarks/a.py"}) == []
+    assert findings.page_arguments(folders, {"src_file": "/b/gallery/benchmarks/a.py"}) == []
+
+
+def test_a_benchmark_rendered_alone_runs_quick_as_well() -> None:
+    alone = {
+        "examples_dirs": ["/drafts"],
+        "gallery_dirs": [str(Path(one_page.document(Path("benchmarks/memory.py"))).parent)],
+        "src_dir": "/b",
+    }
+    given = {"src_file": "/drafts/memory.py", "image_path_iterator": ImagePathIterator("images/sphx_glr_memory_{:03}.png")}
+    assert "--quick" in findings.page_arguments(alone, given)
 
 
 def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
