@@ -23,7 +23,7 @@ from .samples import Sample, check_module
 
 __all__ = [
     "as_containers", "caches_as_containers", "checks_passed", "for_model", "grad_mode_kept", "indices_in_vmap", "keywords_named",
-    "own_functions",
+    "operators_read_once", "own_functions",
 ]  # fmt: skip
 
 
@@ -235,6 +235,16 @@ def grad_mode_kept() -> Iterator[None]:
         yield
     finally:
         torch.set_grad_enabled(own)
+
+
+@contextmanager
+def operators_read_once() -> Iterator[None]:
+    """Let `torch.onnx.export` read the signature of each of onnxscript's operators once, and not in every call; for many small exports."""
+    from onnxscript._internal.values import TracedOnnxFunction
+
+    own: Any = TracedOnnxFunction.function_ir
+    with _replaced(TracedOnnxFunction, "function_ir", property(cache(own.fget))):
+        yield
 
 
 @contextmanager

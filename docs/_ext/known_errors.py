@@ -22,6 +22,7 @@ from exportlab.defaults import EXPORTERS
 from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
 from exportlab.errors.known import OutOfDate
 from exportlab.messages import first_line
+from exportlab.patches import operators_read_once
 from exportlab.sweep.warm_up import warmed_up
 
 PAGES = GENERATED / "errors"
@@ -73,7 +74,13 @@ def make_pages(errors: Sequence[KnownError]) -> None:
     """Run these errors, and write their pages."""
     if not errors:
         return
-    warm_up()
+    with operators_read_once():  # by the parent: each process that is forked has what it read
+        warm_up()
+        run(errors)
+
+
+def run(errors: Sequence[KnownError]) -> None:
+    """Run each in a process of its own, two at a time, and write its page."""
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, [error.name for error in errors]), 1):
             page = page_of(get(name))

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
 import pytest
 import torch
+from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+from onnxscript._internal import ast_utils
+from onnxscript._internal.values import TracedOnnxFunction
 from torch import Tensor, nn
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
@@ -97,6 +101,7 @@ def observed() -> dict[str, Any]:
         "registries": [registry.copy() for registry in registries()],
         "bool": vars(torch.Tensor).get("__bool__"),
         "vmap": torch.vmap,
+        "signature": TracedOnnxFunction.function_ir,
         "grad": torch.is_grad_enabled(),
     }
 
@@ -169,13 +174,14 @@ def _break(grad: bool) -> None:
     raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("name", [*obstacles(), "grad_mode_kept", "for_model"])
+@pytest.mark.parametrize("name", [*obstacles(), "grad_mode_kept", "operators_read_once", "for_model"])
 def test_a_patch_is_undone_after_an_exception(name: str) -> None:
     def for_model() -> AbstractContextManager[Any]:
         sample = obstacles()["caches_as_containers"].samples[0]
         return patches.for_model(nn.Sequential(tiny_llama(), Checked(), Silenced()), sample.args, sample.kwargs)
 
-    entered = {**{key: one.patch for key, one in obstacles().items()}, "grad_mode_kept": patches.grad_mode_kept, "for_model": for_model}
+    stateful = {"grad_mode_kept": patches.grad_mode_kept, "operators_read_once": patches.operators_read_once, "for_model": for_model}
+    entered = {**{key: one.patch for key, one in obstacles().items()}, **stateful}
     before = observed()
     with pytest.raises(ZeroDivisionError), entered[name]():
         _break(grad=name not in ("grad_mode_kept", "for_model"))
@@ -243,3 +249,23 @@ def test_modes_of_gradients_need_no_patch_any_more(exporter: str) -> None:
     artifact = export(exporter, WithoutGradients(), tensors()[0].args, dynamic_shapes=ROWS)
     with patches.grad_mode_kept():
         verify(artifact, WithoutGradients(), tensors()).check()
+
+
+def test_operators_are_read_by_the_first_export_alone_and_the_file_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    own = ast_utils.get_src_and_ast
+    monkeypatch.setattr(ast_utils, "get_src_and_ast", lambda func: read.append(func) or own(func))
+
+    def written() -> tuple[bytes, int]:
+        read.clear()
+        artifact: Any = export("dynamo", WithoutGradients(), tensors()[0].args, dynamic_shapes=ROWS)
+        ClearMetadataAndDocStringPass()(artifact.model)  # what names objects by their address
+        return ir.to_proto(artifact.model).SerializeToString(deterministic=True), len(read)
+
+    without, each_time = written()
+    with patches.operators_read_once():
+        first, at_first = written()
+        second, later = written()
+    assert first == second == without
+    assert 100 < at_first <= each_time
+    assert later < each_time / 10
