@@ -7,7 +7,6 @@ Every case of the zoo goes through every exporter twice: with every size as in t
 word. Then a few cases are run again, to see whether they come out as stored.
 """
 
-# sphinx_gallery_parallel = False
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

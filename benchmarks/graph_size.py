@@ -7,7 +7,6 @@ an exporter needs, model by model, and how to write your model so that it needs 
 at several sizes. There are no times on this page.
 """
 
-# sphinx_gallery_parallel = False
 import statistics
 from collections import Counter
 from collections.abc import Callable

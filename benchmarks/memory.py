@@ -6,7 +6,6 @@ How much memory does an export need?
 comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
 """
 
-# sphinx_gallery_parallel = False
 from exportlab.measure import benchmark, figures, timing, words
 
 page = benchmark.page(
