@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,20 +33,36 @@ def containers_kept() -> Iterator[None]:
 def caches_known() -> Iterator[None]:
     """Let torch take each cache of transformers apart: the keys of all layers, then their values, and put it together again.
 
-    Nothing is done where transformers is not imported, or is older than its registrations (5.0).
+    Nothing is done where transformers is not imported, or is older than its registrations (5.0); nothing but a warning, where these
+    cannot be imported, since they bring along what no cache needs, as torchvision.
     """
     if "transformers" not in sys.modules or importlib.util.find_spec("transformers.exporters") is None:
         yield
         return
-    from transformers import Cache
-    from transformers.exporters.exporter_dynamo import register_pytree_node
-    from transformers.integrations.executorch import register_dynamic_cache_export_support
-
+    if (register := _registrations()) is None:
+        yield
+        return
     with ONE_AT_A_TIME, containers_kept():
+        register()
+        yield
+
+
+def _registrations() -> Callable[[], None] | None:
+    """What registers every cache there is; None, after a warning, where transformers cannot import it."""
+    try:
+        from transformers import Cache
+        from transformers.exporters.exporter_dynamo import register_pytree_node
+        from transformers.integrations.executorch import register_dynamic_cache_export_support
+    except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
+        warnings.warn(f"caches of transformers are not taken, since it cannot be imported whole: {str(error).strip()}", stacklevel=3)
+        return None
+
+    def register() -> None:
         register_dynamic_cache_export_support()
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
-        yield
+
+    return register
 
 
 def is_cache(value: Any) -> bool:

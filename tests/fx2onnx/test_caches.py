@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -88,3 +89,12 @@ def test_what_stands_for_a_cache_in_dynamic_shapes_is_said() -> None:
         to_onnx(
             model, (), kwargs=step(model, 2, 3, 5), dynamic_shapes={"input_ids": None, "attention_mask": None, "past_key_values": pairs}
         )
+
+
+def test_where_transformers_cannot_import_its_registrations_a_warning_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        sys.modules, "transformers.exporters.exporter_dynamo", None
+    )  # an ImportError, as of a torchvision without its binary part
+    with pytest.warns(UserWarning, match="caches of transformers are not taken, since it cannot be imported whole: import of"):
+        program = to_onnx(nn.Linear(3, 2), (torch.ones(2, 3),), dynamic_shapes=({0: "rows"},))
+    assert program(torch.ones(4, 3))[0].shape == (4, 2)
