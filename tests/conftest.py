@@ -44,12 +44,14 @@ def _left_as_it_was() -> Iterator[None]:
 def as_if_nobody_had_registered_caches() -> Iterator[None]:
     """Other tests of this process may have, and the first registration of a class wins."""
     from transformers import Cache
+    from transformers.modeling_outputs import BaseModelOutput
 
     from fx2onnx.caches import containers_kept, registries
 
     def is_cache(thing: Any) -> bool:
         return isinstance(thing, type) and issubclass(thing, Cache)
 
+    assert BaseModelOutput in registries()[0]  # registered when it is imported, which must not be undone
     with containers_kept():
         for registry in filter(lambda found: isinstance(found, dict), registries()):
             for key in [key for key, value in registry.items() if is_cache(key) or is_cache(value)]:
