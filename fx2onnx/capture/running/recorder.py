@@ -248,10 +248,14 @@ class Recorder(ProxyTorchDispatchMode):
             if products := products_of(func, args):
                 with self._ended():
                     work.done(products)
-            return func(*args, **kwargs)
+            if not work.is_large(func, result := func(*args, **kwargs)):
+                return result
+            with self._ended():
+                work.refuse_large()
         leaves, spec = flattened(args, kwargs)
         if not work.leaves_out(func, leaves):
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+            return pytree.tree_map(work.like, result) if work.is_large(func, result) else result
         try:
             return work.called(func, [self._without_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec)
         except (NotImplementedError, UnsupportedFakeTensorException) as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
+from itertools import zip_longest
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch._subclasses import FakeTensor, FakeTensorMode
@@ -17,6 +18,7 @@ from .refusal import TooMuchWork
 
 aten = torch.ops.aten
 LIGHT = 500_000_000  # products in all runs of a capture: some hundredths of a second of one core
+LARGE = 16_000_000  # elements of a result: a mask of 4,000 places by 4,000, which a run keeps with all others of its kind
 WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
@@ -51,9 +53,27 @@ class Work:
             if self._left < 0:
                 raise TooMuchWork(f"runs multiply more than {LIGHT:,} numbers")
 
+    def will_be_large(self, func: Any, leaves: Sequence[Any]) -> bool:
+        """Return whether what a call gives, element by element, is too large to be made."""
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        if not tensors or not (torch.Tag.pointwise in func.tags or func in BY_ELEMENT):
+            return False
+        axes = zip_longest(*(reversed(tensor.shape) for tensor in tensors), fillvalue=1)
+        return prod(map(max, axes)) > LARGE
+
+    def is_large(self, func: Any, result: Any) -> bool:
+        """Return whether what a call gave is too large to be kept; what may be a view of another tensor never is."""
+        if isinstance(result, torch.Tensor):
+            return result.numel() > LARGE and func._schema.returns[0].alias_info is None
+        return isinstance(result, (tuple, list)) and any(self.is_large(func, part) for part in result)
+
+    def refuse_large(self) -> NoReturn:
+        """Refuse to go on with values. Raises TooMuchWork."""
+        raise TooMuchWork(f"a run makes a tensor of more than {LARGE:,} elements")
+
     def leaves_out(self, func: Any, leaves: list[Any]) -> bool:
         """Return whether a run without values leaves those out that a call of an operator gives."""
-        return func in PRODUCTS or any(isinstance(leaf, FakeTensor) for leaf in leaves)
+        return func in PRODUCTS or any(isinstance(leaf, FakeTensor) for leaf in leaves) or self.will_be_large(func, leaves)
 
     def copy_of(self, tensor: torch.Tensor) -> FakeTensor:
         """Return a tensor without values, as large as this one and laid out as it is, in memory of its own."""
@@ -124,6 +144,9 @@ def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str,
     return func is not aten.batch_norm.default or not args[5]
 
 
+BY_ELEMENT = (
+    *(aten.__and__.Tensor, aten.__or__.Tensor, aten.masked_fill.Tensor, aten.where.ScalarOther, aten.where.ScalarSelf),
+)  # torch does not say so of these
 LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
 PRODUCTS: Mapping[Any, Callable[..., int]] = {
     aten.linear.default: _of_a_linear_layer,

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from exportlab.cases import registered
 from fx2onnx import to_onnx
+from fx2onnx.capture.running import work
 from fx2onnx.capture.running.by_running import capture_by_running
 from fx2onnx.capture.running.refusal import TooMuchWork
 from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, LIGHT, runs_of
@@ -123,3 +124,41 @@ def test_what_is_said_to_be_laid_out_as_it_is_taken(func: Any) -> None:
     more = (ones, ones, ones, ones, False, 0.1, 1e-5, False) if func is torch.ops.aten.batch_norm.default else ()
     made = func(x, *more)
     assert (made.shape, made.stride(), made.dtype) == (x.shape, x.stride(), x.dtype)
+
+
+class Nearest(nn.Module):
+    """How near the nearest other number is, of many by a table of all pairs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] <= 128:
+            return x.abs()
+        return (x[:, None] - x[None]).abs().masked_fill(torch.eye(x.shape[0], dtype=torch.bool), torch.inf).amin(1)
+
+
+def test_a_large_table_is_made_by_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "LARGE", 10_000)
+    x = torch.randn(6)
+    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="a run makes a tensor of more than 10,000 elements"):
+        capture_by_running(Nearest(), (torch.randn(200),), {}, ({0: "n"},))
+    program = to_onnx(Nearest(), (x,), dynamic_shapes=({0: "n"},))
+    for many in (6, 129, 300):
+        x = torch.randn(many)
+        assert torch.equal(program(x)[0], Nearest()(x))
+
+
+class Scaled(nn.Module):
+    """A linear layer whose large weight is computed from two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.scale = nn.Parameter(torch.randn(17_000, 1000)), nn.Parameter(torch.ones(17_000, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.linear(x, self.weight * self.scale)
+
+
+def test_a_large_weight_that_is_computed_is_right() -> None:
+    model = Scaled()
+    program = to_onnx(model, (torch.randn(2, 1000),), dynamic_shapes=({0: "rows"},))
+    x = torch.randn(3, 1000)
+    assert torch.allclose(program(x)[0], model(x), atol=1e-3)
