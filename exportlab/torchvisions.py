@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 
 import torch
@@ -22,10 +21,10 @@ def import_torchvision() -> None:
     if importlib.util.find_spec("torchvision") is None:
         return
     try:
-        importlib.import_module("torchvision")
+        import torchvision
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
         for name, signature in OPERATORS.items():  # only now: its binary part, where it can be loaded, defines them itself
             torch.library.define(f"torchvision::{name}", signature)
-        importlib.import_module("torchvision")
+        import torchvision  # noqa: F401

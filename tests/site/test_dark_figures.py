@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import runpy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ import pytest
 from matplotlib import pyplot
 from PIL import Image
 
-import conf
 from exportlab.show.themed import DARK, themed
 
 ROOT = Path(__file__).parents[2]
@@ -68,4 +68,5 @@ def test_what_is_a_photograph_stays_as_it_was_taken(figure: Any, tmp_path: Path)
 
 
 def test_every_figure_of_a_recipe_is_drawn_for_both_themes() -> None:
-    assert conf.sphinx_gallery_conf["image_scrapers"] == ("graph_pictures.scrape",)
+    settings = runpy.run_path(str(Path(__file__).parents[2] / "conf.py"))
+    assert settings["sphinx_gallery_conf"]["image_scrapers"] == ("graph_pictures.scrape",)

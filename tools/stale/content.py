@@ -25,10 +25,12 @@ class Finder:
 
 
 ZOO, CATALOGUE, OPS = ROOT / "exportlab/zoo", ROOT / "exportlab/errors/catalogue", ROOT / "fx2onnx/ops"
-CONTENT = (ZOO, CATALOGUE)
+ATLAS = ROOT / "exportlab/atlas"
+CONTENT = (ZOO, CATALOGUE, ATLAS)
 FINDERS = {
     (ROOT / "exportlab/cases.py", "registered"): Finder(ZOO),
     (ROOT / "exportlab/cases.py", "registered_case"): Finder(ZOO, names_one=True),
+    (ROOT / "exportlab/cases.py", "atlas"): Finder(ATLAS, names_one=True),
     (ZOO / "__init__.py", "cases"): Finder(ZOO),
     (ZOO / "__init__.py", "get"): Finder(ZOO, names_one=True),
     (ZOO / "__init__.py", "FAMILIES"): Finder(ZOO),
