@@ -15,7 +15,7 @@ from browser.chromium import Page, opened
 from browser.hosting import served
 
 WIDE, NARROW = 1280, 390
-SCROLLS = ("docs/converter", "docs/support", "genindex", "tutorials/205")  # a table of these scrolls in a box of its own at 390 px
+SCROLLS = ("docs/atlas", "docs/converter", "docs/support", "genindex", "tutorials/205")  # a table scrolls in its own box at 390 px
 LOADED = "document.readyState == 'complete' && location.href == {address}"
 CLIPPED = """[...document.querySelectorAll("main pre")].filter(it => it.scrollWidth > it.clientWidth + 1).length"""
 SCROLLING = """(document.documentElement.scrollWidth > innerWidth + 1 ? 1 : 0) +
