@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -18,6 +19,7 @@ from ..dims import DynamicDim
 from ..sizes_to_try import PROBES, crossings, fails, is_false, sizes_near
 from .lines import Environment
 from .refusal import CannotRun
+from .work import WORK
 
 Setting = dict[sympy.Symbol, int]
 FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # times the example, how much longer the first axis is, and how much more each next one
@@ -200,17 +202,34 @@ class Axes:
         """Return copies of the arguments of these sizes: what is longer begins again, so that every value is one that was given.
 
         Each run begins elsewhere, and its floats are a little smaller: a tensor that was made of values is not the same in two runs.
+        In a run without values, large floats have none either.
+
+        Raises:
+            TooMuchWork: in a run with values, they are too large together.
         """
+        work = WORK.get()
+        if work is not None and work.has_values:
+            work.check_inputs(self._elements(leaf, setting) for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
 
         def resized(leaf: torch.Tensor) -> torch.Tensor:
             made = leaf.detach()
+            if work is not None and work.leaves_out_input(leaf, self._elements(leaf, setting)):
+                return work.empty(leaf, self._shape(leaf, setting))
             for axis in range(leaf.dim()):
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
                     made = _resized(made, axis, int(size.subs(setting)), run)
             made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
             return made.mul_(1 - run / 64) if run and made.is_floating_point() else made
 
-        return pytree.tree_map_only(torch.Tensor, resized, arguments)
+        with nullcontext() if work is None else work.building():
+            return pytree.tree_map_only(torch.Tensor, resized, arguments)
+
+    def _shape(self, leaf: torch.Tensor, setting: Setting) -> list[int]:
+        """The shape that an argument has at these sizes."""
+        return [int(self.sizes.get((id(leaf), axis), sympy.Integer(size)).subs(setting)) for axis, size in enumerate(leaf.shape)]
+
+    def _elements(self, leaf: torch.Tensor, setting: Setting) -> int:
+        return prod(self._shape(leaf, setting))
 
 
 def _resized(tensor: torch.Tensor, axis: int, size: int, start: int) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -18,6 +18,7 @@ from .refusal import TooMuchWork
 
 aten = torch.ops.aten
 LIGHT = 500_000_000  # products in all runs of a capture: some hundredths of a second of one core
+LARGE_INPUT = 1_000_000  # elements of an argument: a cache of a model that listens, of which every run makes another
 LARGE = 16_000_000  # elements of a result: a mask of 4,000 places by 4,000, which a run keeps with all others of its kind
 WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
@@ -53,6 +54,15 @@ class Work:
             if self._left < 0:
                 raise TooMuchWork(f"runs multiply more than {LIGHT:,} numbers")
 
+    def check_inputs(self, elements: Iterable[int]) -> None:
+        """Refuse to go on with values where the arguments of a run are large together. Raises TooMuchWork."""
+        if sum(elements) > LARGE:
+            raise TooMuchWork(f"the arguments of a run have more than {LARGE:,} elements")
+
+    def leaves_out_input(self, tensor: torch.Tensor, elements: int) -> bool:
+        """Return whether a run without values leaves out those of an argument."""
+        return not self.has_values and elements > LARGE_INPUT and tensor.is_floating_point() and tensor.layout is torch.strided
+
     def will_be_large(self, func: Any, leaves: Sequence[Any]) -> bool:
         """Return whether what a call gives, element by element, is too large to be made."""
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -85,6 +95,22 @@ class Work:
     def like(self, result: Any) -> Any:
         """Return a number as it is, and of a tensor one without values."""
         return self._empty(result) if isinstance(result, torch.Tensor) else result
+
+    def empty(self, like: torch.Tensor, shape: Sequence[int]) -> FakeTensor:
+        """Return a tensor of this shape without values, its axes laid out in the order of another's."""
+        strides = like.stride()
+        order = sorted(range(like.dim()), key=lambda axis: (-strides[axis], axis))
+        made = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
+        return FakeTensor(self._mode, made, like.device)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Let containers of arguments, as caches are, put tensors with values beside those without while they are made."""
+        self._mode.allow_non_fake_inputs = True
+        try:
+            yield
+        finally:
+            self._mode.allow_non_fake_inputs = False
 
     def _empty(self, like: torch.Tensor) -> FakeTensor:
         made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from fx2onnx import to_onnx
 from fx2onnx.capture.running import work
 from fx2onnx.capture.running.by_running import capture_by_running
 from fx2onnx.capture.running.refusal import TooMuchWork
-from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, LIGHT, runs_of
+from fx2onnx.capture.running.work import LAID_OUT_AS_TAKEN, LIGHT, Work, runs_of
 
 ROWS = ({0: "rows"},)
 SAME = (
@@ -116,6 +117,38 @@ def test_runs_without_values_show_the_same_program(name: str) -> None:
     with_values = told(name)
     with runs_of(None):
         assert told(name) == with_values
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_large_arguments_without_values_show_the_same_program(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_values = told(name)
+    monkeypatch.setattr(work, "LARGE_INPUT", 0)
+    with runs_of(None):
+        assert told(name) == with_values
+
+
+class Remembers(nn.Module):
+    """What it is given, after a memory that no run has to copy."""
+
+    def forward(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.cat([memory, x], 1).transpose(1, 2).softmax(-1), memory[:, ::2] * 2
+
+
+def test_large_arguments_are_copied_by_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "LARGE", 10_000)
+    monkeypatch.setattr(work, "LARGE_INPUT", 1_000)
+    made: list[int] = []
+    monkeypatch.setattr(Work, "empty", lambda self, like, shape, empty=Work.empty: made.append(prod(shape)) or empty(self, like, shape))
+    model, shapes = Remembers(), ({0: "batch"}, {0: "batch", 1: "past"})
+    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="the arguments of a run have more than 10,000 elements"):
+        capture_by_running(model, (torch.randn(2, 1, 64), torch.randn(2, 90, 64)), {}, shapes)
+    assert not made
+    program = to_onnx(model, (torch.randn(2, 1, 64), torch.randn(2, 90, 64)), dynamic_shapes=shapes)
+    assert made
+    for batch, past in ((1, 3), (5, 101)):
+        given = torch.randn(batch, 1, 64), torch.randn(batch, past, 64)
+        for own, eager in zip(program(*given), model(*given), strict=True):
+            torch.testing.assert_close(own, eager)
 
 
 @pytest.mark.parametrize("func", LAID_OUT_AS_TAKEN, ids=str)
