@@ -18,7 +18,7 @@ from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
-from .session import asked, instead, session
+from .session import asked, computed, instead, session, shared
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
@@ -70,12 +70,18 @@ class OnnxArtifact(Artifact):
         return found
 
     def ran_on(self) -> tuple[str, ...]:
-        """Return the providers of its session, the first one first; nothing where there is no session yet."""
-        return tuple(self.session.get_providers()) if "session" in vars(self) else ()
+        """Return the providers that compute its nodes, the one with most of them first; nothing where there is no session yet."""
+        if "session" not in vars(self):
+            return ()
+        nodes = computed(self.session)
+        return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
 
     def instead(self) -> str:
-        """Say which provider that was asked for its session does not have."""
-        return instead(asked(), self.ran_on()) if self.ran_on() else ""
+        """Say which provider that was asked for its session does not have, or how many nodes each computes where others compute some."""
+        if "session" not in vars(self):
+            return ""
+        absent = instead(asked(), self.session.get_providers())
+        return absent or shared(asked(), computed(self.session))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 CPU = "CPUExecutionProvider"
 USUAL = ("cpu", CPU)  # where things run unless asked otherwise
+RECORD_NODES = "session.record_ep_graph_assignment_info"  # whose nodes are whose; off unless asked for
 _asked: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("asked", default=((CPU,), 0))
 
 
@@ -55,6 +57,28 @@ def instead(providers: Sequence[str], used: Sequence[str]) -> str:
     return f"{'; '.join(why)}: {', '.join(used)} was used instead" if why else ""
 
 
+def computed(made: onnxruntime.InferenceSession) -> Counter[str]:
+    """Return how many nodes of a session each provider computes; nothing where only the CPU's could, or where no node is left to compute.
+
+    A session lists the providers that it registered, and one of those may have been given no node.
+    """
+    if made.get_providers() == [CPU]:
+        return Counter()
+    found: Counter[str] = Counter()
+    for part in made.get_provider_graph_assignment_info():
+        found[part.ep_name] += len(part.get_nodes())
+    return found
+
+
+def shared(providers: Sequence[str], nodes: Counter[str]) -> str:
+    """Say in a line how many nodes each provider computes, where one that was asked for does not compute all; else nothing."""
+    asked_for = [name for name in providers if name != CPU]
+    if not nodes or not asked_for or set(nodes) <= set(asked_for):
+        return ""
+    parts = [f"{name} computes {nodes[name]}" for name in dict.fromkeys([*asked_for, *nodes])]
+    return f"of {sum(nodes.values())} nodes {', '.join(parts)}"
+
+
 def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
     """Return options to be completed where more is wanted.
 
@@ -77,4 +101,7 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
     import onnxruntime
 
     providers, threads = _asked.get()
-    return onnxruntime.InferenceSession(file, options or session_options(threads), providers=list(present(providers)[0]))
+    found, options = list(present(providers)[0]), options or session_options(threads)
+    if found != [CPU]:
+        options.add_session_config_entry(RECORD_NODES, "1")
+    return onnxruntime.InferenceSession(file, options, providers=found)

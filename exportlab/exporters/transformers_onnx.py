@@ -22,7 +22,7 @@ from .artifact import Interface
 from .calling import Calling, by_example
 from .capture import CaptureFailed, dims_from_names, forget_earlier_captures, stage_of
 from .onnx_artifact import OnnxArtifact
-from .session import CPU, session_options
+from .session import CPU, asked, instead, session_options
 
 
 class TransformersArtifact(OnnxArtifact):
@@ -41,6 +41,10 @@ class TransformersArtifact(OnnxArtifact):
     def ran_on(self) -> tuple[str, ...]:
         """Return the CPU's provider: the library makes the session by itself."""
         return (CPU,) if "session" in vars(self) else ()
+
+    def instead(self) -> str:
+        """Say which provider that was asked for the library does not take."""
+        return instead(asked(), self.ran_on()) if self.ran_on() else ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import onnxruntime
 import pytest
@@ -12,7 +13,7 @@ from torch import nn
 from exportlab import export
 from exportlab.bench.result import Bench
 from exportlab.bench.ways import Eager
-from exportlab.exporters.session import CPU, running_on
+from exportlab.exporters.session import CPU, computed, running_on, shared
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits
 from exportlab.sweep.observe import where_it_ran
@@ -45,8 +46,27 @@ def test_a_provider_that_is_there_runs_it() -> None:
     with running_on(there[:1]):
         again = artifact.unloaded()
         again.load()
-        assert (again.ran_on()[0], again.instead()) == (there[0], "")
+        nodes = computed(again.session)
+        assert again.ran_on() == tuple(name for name, _ in nodes.most_common())
+        assert again.instead() == shared(there[:1], nodes)
     assert artifact.ran_on() == (CPU,)
+
+
+def test_a_provider_that_is_registered_and_computes_nothing_is_told() -> None:
+    azure = "AzureExecutionProvider"
+    if azure not in onnxruntime.get_available_providers():
+        pytest.skip(f"this ONNX Runtime has no {azure}, which is registered and takes no node")
+    artifact = export("to_onnx", MODEL, SAMPLE)
+    with running_on([azure]):
+        artifact.load()
+        assert artifact.session.get_providers() == [azure, CPU]
+        assert artifact.ran_on() == (CPU,)
+        assert artifact.instead() == f"of 1 nodes {azure} computes 0, {CPU} computes 1"
+
+
+def test_nodes_are_counted_where_one_provider_does_not_compute_all() -> None:
+    assert shared([CUDA], Counter({CUDA: 5})) == shared([CPU], Counter({CPU: 2})) == shared([CUDA], Counter()) == ""
+    assert shared([CUDA, CPU], Counter({CUDA: 5, CPU: 2})) == f"of 7 nodes {CUDA} computes 5, {CPU} computes 2"
 
 
 def test_what_torch_runs_has_a_device_and_no_provider() -> None:
