@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import show
-from ..exporters.session import CPU, USUAL
+from ..exporters.session import CPU
 from ..measure.timing import Ratio, rounded
 from ..measure.words import listed, spoken
 from ..outcomes import Outcome
 from ..sweep.changes import worst
+from ..sweep.places import places
 from ..sweep.records import Record
 from .plan import AS_GIVEN, BATCH
 
@@ -131,13 +132,7 @@ class Bench(show.Tabular):
 
     def places(self) -> str:
         """Say what ran what: `all ran on the CPU`, or a device or provider with the names of those that ran there."""
-        found: dict[str, list[str]] = {}
-        for way in self.ways().values():
-            for place in dict.fromkeys(record.ran_on[0] for record in way.records if record.ran_on):
-                found.setdefault("the CPU" if place in USUAL else place, []).append(way.spoken)
-        if set(found) <= {"the CPU"}:
-            return "all ran on the CPU"
-        return "; ".join(f"{listed(names)} ran on {place}" for place, names in found.items())
+        return places([record for way in self.ways().values() for record in way.records]) or "all ran on the CPU"
 
     def elsewhere(self) -> list[str]:
         """Return a line for each way that did not run on the provider that was asked for, and nothing has been said of yet."""

@@ -14,6 +14,7 @@ from ..measure.timing import Ratio
 from ..outcomes import Outcome
 from ..plain import one_line
 from ..said import names_cause
+from .places import moved
 from .records import FIGURES, Record, groups
 
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
@@ -64,16 +65,23 @@ class Times:
 
 @dataclass(frozen=True, repr=False)
 class Changes(show.Tabular):
-    """What differs between two sweeps; prints as tables, renders as HTML."""
+    """What differs between two sweeps; prints as tables, renders as HTML.
+
+    Attributes:
+        moved: where both ran, if not in the same place: their times say little of each other then.
+    """
 
     outcomes: tuple[Change, ...]
     times: tuple[Times, ...]
     same: int
     only_before: tuple[Run, ...]
     only_after: tuple[Run, ...]
+    moved: str = ""
 
     def __str__(self) -> str:
-        return "\n\n".join(filter(None, [self._outcome_text(), str(self._times_table()) if self.times else "", self._missing_text()]))
+        return "\n\n".join(
+            filter(None, [self.moved, self._outcome_text(), str(self._times_table()) if self.times else "", self._missing_text()])
+        )
 
     def _outcome_text(self) -> str:
         head = f"{self.same} runs have the same outcome, {len(self.outcomes)} another."
@@ -91,7 +99,7 @@ class Changes(show.Tabular):
             dict(zip(("case", "exporter", "mode"), c.run, strict=True), before=c.before, after=c.after, change=c.kind)
             for c in self.outcomes
         ]
-        return show.table(rows, self._outcome_text().splitlines()[0])
+        return show.table(rows, " ".join(filter(None, [self.moved, self._outcome_text().splitlines()[0]])))
 
 
 def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
@@ -105,8 +113,9 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
     both = [run for run in old if run in new]
     found = tuple(_changed(run, old[run], new[run]) for run in both)
     outcomes = tuple(sorted((c for c in found if c is not None), key=lambda c: ("broke", "other", "better").index(c.kind)))
-    lonely = (tuple(run for run in one if run not in other) for one, other in ((old, new), (new, old)))
-    return Changes(outcomes, tuple(_times([(run, old[run], new[run]) for run in both])), len(both) - len(outcomes), *lonely)
+    only_before, only_after = (tuple(run for run in one if run not in other) for one, other in ((old, new), (new, old)))
+    times = tuple(_times([(run, old[run], new[run]) for run in both]))
+    return Changes(outcomes, times, len(both) - len(outcomes), only_before, only_after, moved(before, after))
 
 
 def worst(rounds: Iterable[Record]) -> Record:

@@ -14,6 +14,7 @@ from ...defaults import MODES
 from ...outcomes import Outcome
 from .. import records
 from ..changes import worst
+from ..places import places
 from ..records import Record
 
 WARNED = "warned"  # wrong or frozen, and something that was said names the cause
@@ -47,8 +48,9 @@ class Sweep:
         return sorted(f"{name} {value}" for name, value in named if name not in ("perf", "python"))
 
     def made_with(self) -> list[str]:
-        """Return the packages, and the days it was made on."""
-        return [*self.versions(), *sorted({str(e.get("date", ""))[:10] for e in self.environments})]
+        """Return the packages, the days it was made on, and where it ran, as far as its records say."""
+        days = sorted({str(e.get("date", ""))[:10] for e in self.environments})
+        return [*self.versions(), *days, *filter(None, [places(self.records)])]
 
 
 def kind_of(record: Record) -> str:
