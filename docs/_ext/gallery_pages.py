@@ -22,6 +22,7 @@ ORDER = (
     "spectrogram",
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
+    "real_sizes",
 )
 
 

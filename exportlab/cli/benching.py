@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..bench.compare import compared
 from ..bench.output import PAGE, write_all
-from ..bench.plan import Plan, assumed_batch, measured
+from ..bench.plan import BATCH, Plan, assumed_batch, measured
 from ..bench.result import Bench
 from ..bench.run import RECORDS, Work, measure
 from ..bench.ways import ways_of
@@ -66,12 +66,12 @@ def on_device(name: str) -> tuple[str, str]:
 
 
 def sizes_of(batches: str, sizes: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return sizes by name of `--batches 1,8` and `--sizes seq=16,128`.
+    """Return sizes by name of `--batches 1,8` and `--sizes seq=16,128`; a cache may begin with none, `past=0,128`.
 
     Raises:
-        BadInput: one is no list of whole numbers from 1 on.
+        BadInput: one is no list of whole numbers, or a batch is none.
     """
-    named = [("batch", batches)] * bool(batches) + [_named(one) for one in sizes]
+    named = [(BATCH, batches)] * bool(batches) + [_named(one) for one in sizes]
     return {name: _numbers(name, values) for name, values in named}
 
 
@@ -84,8 +84,9 @@ def _named(one: str) -> tuple[str, str]:
 
 def _numbers(name: str, values: str) -> tuple[int, ...]:
     found = [value.strip() for value in values.split(",")]
-    if not all(value.isascii() and value.isdecimal() and int(value) for value in found):
-        raise BadInput(f"the sizes of {name} are {values!r}: give whole numbers from 1 on, separated by commas")
+    least = int(name == BATCH)
+    if not all(value.isascii() and value.isdecimal() and int(value) >= least for value in found):
+        raise BadInput(f"the sizes of {name} are {values!r}: give whole numbers from {least} on, separated by commas")
     return tuple(dict.fromkeys(map(int, found)))
 
 

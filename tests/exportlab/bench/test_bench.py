@@ -216,6 +216,7 @@ def test_sessions_of_a_block_take_its_threads() -> None:
     ("arguments", "said"),
     [
         (["--batches", "0"], "give whole numbers from 1 on"),
+        (["--sizes", "seq=-1"], "give whole numbers from 0 on"),
         (["--sizes", "seq"], "--sizes seq is not NAME=SIZES"),
         (["--exporters", "nobody"], "no exporter 'nobody'"),
         (["--runtimes", "nothing"], "no runtime 'nothing'"),
@@ -231,7 +232,7 @@ def test_what_cannot_be_used_is_one_line(tmp_path: Path, arguments: list[str], s
 
 
 def test_sizes_are_read() -> None:
-    assert sizes_of("1,8", ["seq=16, 128"]) == {"batch": (1, 8), "seq": (16, 128)}
+    assert sizes_of("1,8", ["seq=16, 128", "past=0,5"]) == {"batch": (1, 8), "seq": (16, 128), "past": (0, 5)}
 
 
 def test_compared_calls_only_what_is_apart_different() -> None:

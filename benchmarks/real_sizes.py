@@ -1,0 +1,229 @@
+"""
+What do the exporters do with models of real size?
+==================================================
+
+A ResNet-50, a ViT-B/16, a BERT-base, both halves of Whisper-small and a Llama of a billion weights, in float32 and in bfloat16, go through every
+exporter: is the file right, what did it cost to make, and how fast does it run? First comes what the stored full run found; then the code, and
+a quick run of the smallest model by two exporters. The weights are random.
+"""
+
+# sphinx_gallery_parallel = False
+import statistics
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from exportlab import show
+from exportlab.bench import Bench, Plan, Work, measure
+from exportlab.bench.result import Way
+from exportlab.bench.run import InForks
+from exportlab.measure import benchmark, figures, real, tables, timing, words
+from exportlab.messages import muffled
+
+page = benchmark.page(
+    "real_sizes",
+    "What do the exporters do with models of real size?",
+    quick="ResNet-50 by two exporters, one round",
+    models=real.REAL,
+)
+BASE, EAGER = "dynamo", "eager"
+EXPORT, LOAD, MEMORY, FILE, CALL = "export, ", "load, ", "memory, ", "file, ", "call, "
+
+
+def found(run: benchmark.Run, kind: str) -> dict[str, timing.Timings]:
+    """What was measured of each model."""
+    return {t.removeprefix(kind): seen for t, seen in run.times.items() if t.startswith(kind)}
+
+
+def both(run: benchmark.Run, name: str) -> dict[str, timing.Timings]:
+    """The exports of the models that this exporter and the official one get right."""
+    return {m: t for m, t in found(run, EXPORT).items() if {name, BASE} <= set(t.rounds[0])}
+
+
+def right(run: benchmark.Run) -> str:
+    """How many models each exporter gets right."""
+    outcomes = run.facts["outcomes"].values()
+    names = [n for n in dict.fromkeys(n for row in outcomes for n in row) if n != EAGER]
+    counts = {n: sum(row.get(n) in ("ok", "narrow") for row in outcomes) for n in names}
+    best = sorted(counts, key=lambda name: -counts[name])
+    return words.listed(f"{words.spoken(name)} {counts[name]}" for name in best)
+
+
+def costs(run: benchmark.Run, name: str) -> str:
+    """What exports take beside those of the official exporter."""
+    shared = [timings.ratio(name, BASE) for timings in both(run, name).values()]
+    medians = sorted(ratio.median for ratio in shared)
+    reach = " to ".join(dict.fromkeys(figures.plain(end, "x") for end in (medians[0], medians[-1])))
+    return f"an export by {words.spoken(name)} takes {reach} the time of one by {words.spoken(BASE)}, on the {len(shared)} models that both get right"
+
+
+def fastest(run: benchmark.Run) -> str:
+    """How often each is the fastest, or does not differ from it."""
+    first: Counter[str] = Counter()
+    calls = found(run, CALL).values()
+    for seen in calls:
+        best = min(seen.rounds[0], key=seen.median)
+        first.update(n for n in seen.rounds[0] if n == best or not seen.ratio(n, best).differs)
+    counts = words.listed(f"{words.spoken(name)} in {count}" for name, count in first.most_common())
+    return (
+        f"of {len(calls)} calls, the fastest, or no slower than that as far as was seen: {counts}"
+    )
+
+
+def finding(run: benchmark.Run) -> benchmark.Lines:
+    """Who is right, what exports cost, who runs what fastest."""
+    outcomes = run.facts["outcomes"]
+    others = [n for n in ("to_onnx", "torchscript") if both(run, n)]
+    return (
+        f"Of {len(outcomes)} models of real size, these come out right: {right(run)}",
+        *(costs(run, name) for name in others),
+        *([fastest(run)] if run.rounds > 1 else []),
+    )
+
+
+def table(run: benchmark.Run) -> list[tables.Table]:
+    """What came of every export and what it left; then the exports, and the calls."""
+    return [
+        show.table([row for model in run.facts["outcomes"] for row in files(run, model)], "Files"),
+        tables.compared(
+            found(run, EXPORT), BASE, unit="s", title="An export, medians: lower is faster"
+        ),
+        tables.compared(
+            found(run, CALL), EAGER, who="run by", title="A call, medians: lower is faster"
+        ),
+    ]
+
+
+def files(run: benchmark.Run, model: str) -> list[dict[str, str]]:
+    """A line for each exporter: its outcome, and what it took; or why there is nothing."""
+    kinds = {"peak, MB": (MEMORY, 1e-6), "file, MB": (FILE, 1e-6), "load, s": (LOAD, 1.0)}
+    rows = []
+    for name, outcome in run.facts["outcomes"][model].items():
+        seen = {head: (run.times.get(kind + model), scale) for head, (kind, scale) in kinds.items()}
+        numbers = {
+            head: figures.short(scale * timings.median(name))
+            if timings and name in timings.rounds[0]
+            else ""
+            for head, (timings, scale) in seen.items()
+        }
+        why = run.facts["why"].get(model, {}).get(name, "")
+        if name != EAGER:
+            first = {"model": model, "exporter": figures.shown(name), "outcome": outcome}
+            rows.append({**first, **numbers, "why": why})
+    return rows
+
+
+def draw(run: benchmark.Run) -> None:
+    """The exports of every model."""
+    exports = found(run, EXPORT)
+    height = 1 + 0.24 * sum(1 + len(seen.rounds[0]) for seen in exports.values())
+    (axes,) = figures.panels("One export, seconds: lower is faster", height=height)
+    figures.bars(
+        axes, {m: {n: s.of(n) for n in s.rounds[0]} for m, s in exports.items()}, unit="s", log=True
+    )
+
+
+page.open(finding, draw, table)
+
+# %%
+# The models
+# ----------
+# Each is a case of ``exportlab/measure/real.py``. You bench any of them alone with ``python benchmarks/real_sizes.py --only bert_base``, and your
+# own model with :doc:`exportlab bench </generated/gallery/torch_onnx/bench_your_model>`, which does the same.
+#
+# The cache of a Llama goes in and out as pairs of tensors. Its prompt has 128 tokens and no cache; a step has one token after 128.
+
+show.table(
+    [
+        {
+            "name": name,
+            "model": one.name,
+            **{f"{d}": ", ".join(map(str, one.sizes.get(d, ""))) for d in ("batch", "seq", "past")},
+        }
+        for name, one in real.REAL.items()
+    ]
+)
+
+# %%
+# How it is measured
+# ------------------
+# Every exporter works in a process of its own, and what it wrote is held against eager at every size. Its calls are timed in turns with eager's, on
+# one thread. What is not right has no times.
+
+wanted = tuple(page.only or real.REAL)
+ways = (EAGER, "torch.export", "to_onnx", BASE, "torchscript", "openvino", "executorch", "aoti")
+rounds, calls = 3, 15
+if page.quick:
+    wanted, ways, rounds, calls = ("resnet50",), (EAGER, "to_onnx", BASE), 1, 3
+
+
+def bench(name: str) -> Bench:
+    """All rounds of one model; what an earlier call has measured is kept."""
+    one = real.REAL[name]
+    folder = Path(tempfile.mkdtemp() if page.quick else "build/real_sizes") / name
+    sizes = {"batch": (1,)} if page.quick else one.sizes
+    work = Work(name, ways, rounds, Plan(sizes, calls=calls), real.__file__, 1200, 20 * 2**30)
+    forks = InForks(getattr(real, name), (1200, 20 * 2**30)) if page.quick else None
+    return Bench(measure(work, folder, page.tell, forks))
+
+
+with muffled():
+    benches = {real.REAL[name].name: bench(name) for name in wanted}
+
+# %%
+# What was seen
+# -------------
+
+KINDS = {EXPORT: "export", LOAD: "load"}
+
+
+def timings(ways: dict[str, Way], seen: dict[str, tuple[float, ...]]) -> timing.Timings | None:
+    """What was seen of those that are right in every round, round by round."""
+    most = max(map(len, seen.values()), default=0)
+    kept = {n: taken for n, taken in seen.items() if ways[n].ranked and len(taken) == most > 0}
+    rounds = [dict(zip(kept, taken, strict=True)) for taken in zip(*kept.values(), strict=True)]
+    return timing.Timings((), tuple(rounds)) if rounds else None
+
+
+def seen_of(model: str, found: Bench) -> dict[str, timing.Timings]:
+    """All that was measured of one model, by title."""
+    ways = found.ways()
+    files = {name: way for name, way in ways.items() if name != EAGER}
+    titled = {
+        kind + model: {n: w.seconds(figure) for n, w in files.items()}
+        for kind, figure in KINDS.items()
+    }
+    for kind, what in ((MEMORY, "peak_bytes"), (FILE, "bytes")):
+        counts = {n: [getattr(r, what) for r in w.records] for n, w in files.items()}
+        titled[kind + model] = {n: (statistics.median(c),) for n, c in counts.items() if all(c)}
+    for size in found.sizes():
+        title = f"{CALL}{model}, {size}"
+        titled[title] = {name: way.seconds(f"call, {size}") for name, way in ways.items()}
+    counted = {title: timings(ways, seen) for title, seen in titled.items()}
+    return {title: timings for title, timings in counted.items() if timings}
+
+
+def why(found: Bench) -> dict[str, str]:
+    """The first line of what was said of each that is not right."""
+    wrong = {n: w.worst for n, w in found.ways().items() if w.outcome != "ok"}
+    return {n: (r.error or r.outcome.meaning).splitlines()[0][:120] for n, r in wrong.items()}
+
+
+times = {t: s for model, found_ in benches.items() for t, s in seen_of(model, found_).items()}
+units = {t: "byte" for t in times if t.startswith((MEMORY, FILE))}
+facts = {
+    "rounds": rounds,
+    "outcomes": {m: {n: str(w.outcome) for n, w in b.ways().items()} for m, b in benches.items()},
+    "why": {model: why(found_) for model, found_ in benches.items()},
+}
+run = page.keep(times, facts=facts, unit=units, packages=(*benchmark.PACKAGES, "transformers"))
+page.close(run, finding, draw, table)
+
+# %%
+# What this does not show
+# -----------------------
+# A GPU, more than one thread, and weights that were trained: with those, half precision loses less or more than here. A runtime that is told to
+# optimise for one size may be faster than it is at sizes that move.
+#
+# Find your kind of model in the first table, and take an exporter that gets it right; then compare its calls. Next, your own model:
+# :doc:`bench it </generated/gallery/torch_onnx/bench_your_model>`.
