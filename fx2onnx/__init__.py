@@ -83,8 +83,9 @@ def to_onnx(
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _marked(functions, export_modules_as_functions)
-    _check_arguments(model, asked, strict, marked, accept_ranges, capture)
-    model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
+    with ONE_AT_A_TIME:  # torch.export of another thread may have put tensors without values in the place of this model's weights
+        _check_arguments(model, asked, strict, marked, accept_ranges, capture)
+        model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))

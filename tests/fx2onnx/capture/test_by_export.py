@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import onnx_ir as ir
@@ -10,9 +10,11 @@ import pytest
 import torch
 from modules import Op
 from torch import Tensor, nn
+from torch.nn.utils.stateless import _reparametrize_module
 
 from exportlab import to_onnx, verify
 from fx2onnx.errors import CaptureError, UnsupportedArgument
+from fx2onnx.one_at_a_time import ONE_AT_A_TIME
 
 X = torch.randn(4, 3)
 
@@ -82,3 +84,12 @@ def test_four_threads_at_once_get_the_files_that_they_get_one_after_the_other() 
         at_once = list(threads.map(lambda module: ir.to_proto(to_onnx(module, (X,)).model).SerializeToString(), modules * 3))
     assert at_once == alone * 3
     assert nn.Module.__call__ is called
+
+
+def test_weights_are_looked_at_while_no_other_thread_holds_fakes_in_their_place() -> None:
+    module, without_values = nn.Linear(3, 2), {name: weight.to("meta") for name, weight in nn.Linear(3, 2).named_parameters()}
+    with ThreadPoolExecutor(1) as threads:
+        with ONE_AT_A_TIME, _reparametrize_module(module, without_values):
+            exported = threads.submit(to_onnx, module, (X,))
+            wait([exported], timeout=0.5)
+        verify(exported.result(), module, [(X,)]).check()
