@@ -295,6 +295,11 @@ elif not page.quick:
     print("The whole sweep: make matrix; held against the stored one: make matrix-check")
 
 # %%
+# What this does not show
+# -----------------------
+# How often your kind of model stands among the cases: each counts once, and we chose them. Many were written while we built an exporter of our own,
+# which was mended where it failed on them; :doc:`the atlas </docs/atlas>` asks models that others wrote.
+#
 # Take the exporter that is never silent on what you do, before the one that is right most often: a refusal tells you its line. Look up your
 # own kind of model in :doc:`the support matrix </docs/support>`, and verify your file at sizes that the export did not see. Next, one such model
 # in depth: :doc:`a Llama by number of layers <llama_layers>`.

@@ -163,4 +163,9 @@ if not page.quick:
     assert fooled(run, CLOCK) < 0.05, fooled(run, CLOCK)
 
 # %%
+# What this does not show
+# -----------------------
+# Errors that both names share: a slow processor, a wrong setting, a model that is not yours. And it was one exporter on one machine: on one where
+# much else runs, a rule may be fooled more often.
+#
 # Measure by turns, and distrust a mean without a spread. Next: :doc:`how export time grows with depth <export_time>`.

@@ -18,7 +18,7 @@ from torch import nn
 
 from exportlab import compare, exporters
 from exportlab.exporters import Artifact, OnnxArtifact
-from exportlab.measure import benchmark, figures, timing, words
+from exportlab.measure import benchmark, figures, tables, timing, words
 from exportlab.measure.models import Block
 from exportlab.messages import muffled
 
@@ -52,14 +52,6 @@ def winners(times: timing.Timings) -> str:
     return f"{words.listed([words.spoken(first[0]), *level])}{apart}, and takes {share} times as long as eager"
 
 
-def leaders(times: timing.Timings) -> str:
-    """The fastest, over eager, and all others over it."""
-    (first, _), *others = over_fastest(times).items()
-    rest = ", ".join(f"{words.spoken(name)} {ratio}" for name, ratio in others)
-    own = "" if first == EAGER else f" {times.ratio(first, EAGER)} over eager"
-    return f"{words.spoken(first)}{own}; over it, {rest}"
-
-
 def counted(ratios: list[timing.Ratio], what: str) -> str:
     """How many differ, and by how much at most."""
     seen = [ratio.median for ratio in ratios if ratio.differs]
@@ -86,7 +78,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
         f"On one thread, the {model} at batch {batch} runs fastest with {winners(found[model][batch])}",
-        *(f"{m} at batch {b}: {leaders(found[m][b])}" for m, b in ends),
+        *(f"the {m} at batch {b}: fastest is {winners(found[m][b])}" for m, b in ends[:-1]),
         f"to_onnx's file differs from torch.onnx.export's {writers}",
         *second,
         f"outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}; left out: {left}",
@@ -103,7 +95,9 @@ def gains(run: benchmark.Run, model: str) -> dict[str, dict[int, timing.Ratio]]:
 def draw(run: benchmark.Run) -> None:
     """A panel for each model, one thread."""
     models = run.facts["models"]
-    plots = figures.panels("Time of a run on one thread, eager = 1", len(models), height=4.4)
+    plots = figures.panels(
+        "Time of a run on one thread, eager = 1: lower is faster", len(models), height=4.4
+    )
     for axes, model in zip(plots, models, strict=True):
         found = points(run, model, 1)
         names = found[min(found)].rounds[0]
@@ -114,12 +108,18 @@ def draw(run: benchmark.Run) -> None:
 def draw_threads(run: benchmark.Run) -> None:
     """What a second thread gives."""
     models = run.facts["models"]
-    plots = figures.panels("Times as fast on two threads", len(models))
+    plots = figures.panels("Times as fast on two threads: higher is faster", len(models))
     for axes, model in zip(plots, models, strict=True):
         figures.lines(axes, gains(run, model), title=model, along="batch")
 
 
-page.open(finding, draw)
+def table(run: benchmark.Run) -> list[tables.Table]:
+    """Every time of a run, one thread first."""
+    title = "A run, medians: lower is faster"
+    return [tables.compared(run.times, EAGER, first="model", who="run by", unit="ms", title=title)]
+
+
+page.open(finding, draw, table)
 
 # %%
 # The models
@@ -276,7 +276,7 @@ torch.set_num_threads(1)
 # At batch 1 you time the call: Python, checks, the way into the library and back. At batch 256 you time the arithmetic.
 
 run = page.keep(times, facts={"models": list(models), "left out": left_out, "apart": apart})
-page.close(run, finding, draw)
+page.close(run, finding, draw, table)
 
 # %%
 # Two threads, as the stored run saw them: 1 is no gain, 2 all that can be had.
@@ -285,5 +285,10 @@ if (benchmark.DATA / "latency.json").exists():
     draw_threads(benchmark.stored("latency"))
 
 # %%
+# What this does not show
+# -----------------------
+# Two small models with random weights on one processor: nothing of a GPU, of half precision, of models wider than the caches of a
+# processor, or of requests that arrive while others run. Real models stand in :doc:`real_sizes`.
+#
 # Choose by the batch that you serve, then by what you can install where it runs. Give a second thread to a request only where it gains;
 # otherwise two requests at a time make better use of it. Next, what optimising or quantising the file adds: :doc:`optimisers`

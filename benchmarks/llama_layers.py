@@ -21,7 +21,7 @@ from transformers.masking_utils import create_causal_mask
 from exportlab import case, exporters, show, tensor, to_onnx
 from exportlab.cases import Built, Declaration, Sample
 from exportlab.eager import fresh
-from exportlab.measure import benchmark, figures, timing, words
+from exportlab.measure import benchmark, figures, tables, timing, words
 from exportlab.messages import muffled
 from exportlab.specs import integers, ones
 from exportlab.verification.comparison import Attempt, attempt
@@ -48,29 +48,16 @@ def by_depth(run: benchmark.Run, kind: str, base: str) -> Ratios:
     return {name: ratios for name, ratios in found.items() if name != base}
 
 
-def at(run: benchmark.Run, depth: int, way: str) -> str:
-    """One way at one depth: its export, both halves of a run, its nodes."""
-    kinds = {"export": BASE, **dict.fromkeys(PHASES, EAGER)}
-    seen = {kind: by_depth(run, kind, base).get(way, {}) for kind, base in kinds.items()}
-    told = [f"{kind} {points[depth]}" for kind, points in seen.items() if depth in points]
-    count = run.facts["nodes"][str(depth)].get(way)
-    return ", ".join([f"{words.spoken(way)}: {told[0]}", *told[1:], f"{count:,} nodes"])
-
-
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """Export at the greatest depth that all were timed at; at the greatest of all, export, both halves of a run, nodes; refusals."""
+    """Export at the greatest depth that all were timed at; nodes at the greatest of all; refusals."""
     exported = by_depth(run, "export", BASE)
     shared = max(set.intersection(*(set(points) for points in exported.values())))
     depth = max(run.facts["depths"])
+    nodes = run.facts["nodes"][str(depth)]
     refused = "; ".join(f"{way}: {why}" for way, why in run.facts["refused"].items()) or "none"
     return (
         f"To export a Llama of {plural(shared)}, {words.takes({way: points[shared] for way, points in exported.items()}, BASE)}",
-        *(
-            f"{words.spoken(way)} over {BASE} at {plural(shared)}: {points[shared]}"
-            for way, points in exported.items()
-        ),
-        f"below, {plural(depth)}; the export over {BASE}, prefill and decode over eager",
-        *(at(run, depth, way) for way in exported),
+        f"nodes at {plural(depth)}: {', '.join(f'{words.spoken(way)} {count:,}' for way, count in nodes.items())}",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}; not timed, since not right: {refused}",
     )
 
@@ -82,7 +69,7 @@ def plural(layers: int) -> str:
 
 def draw(run: benchmark.Run) -> None:
     """What an export takes, and what a token takes in its file."""
-    left, right = figures.panels("A Llama by number of layers", 2)
+    left, right = figures.panels("A Llama by number of layers: lower is faster", 2)
     exported, decoded = by_depth(run, "export", BASE), by_depth(run, "decode", EAGER)
     figures.lines(left, exported, title="export, torch.export = 1", along="layers")
     figures.lines(right, decoded, title="decode, eager = 1", along="layers")
@@ -100,7 +87,17 @@ def draw_rest(run: benchmark.Run) -> None:
     figures.lines(right, nodes, title="nodes", along="layers", unit="")
 
 
-page.open(finding, draw)
+def table(run: benchmark.Run) -> list[tables.Table]:
+    """Exports over torch.export, then runs over eager."""
+    exported = {t: seen for t, seen in run.times.items() if t.startswith("export")}
+    runs = {t: seen for t, seen in run.times.items() if t not in exported}
+    return [
+        tables.compared(exported, BASE, title="An export, medians: lower is faster"),
+        tables.compared(runs, EAGER, who="run by", title="A run, medians: lower is faster"),
+    ]
+
+
+page.open(finding, draw, table)
 
 # %%
 # The model
@@ -313,7 +310,7 @@ facts = {
     "refused": {way: refusal(way) for way in ways if way not in timed},
 }
 run = page.keep({**exported, **ran}, facts=facts, packages=(*benchmark.PACKAGES, "transformers"))
-page.close(run, finding, draw)
+page.close(run, finding, draw, table)
 
 # %%
 # A flat curve on the left grows as ``torch.export`` does. Below 1 is less than ``torch.export`` takes itself. A trace is cheap because it
@@ -332,5 +329,10 @@ print(f"calls: {program.report.functions}, shared: {program.report.shared or 'no
 print(f"not shared: {program.report.not_shared}")
 
 # %%
+# What this does not show
+# -----------------------
+# A width at which products decide: these layers are 64 wide. Nor a GPU, half precision, several texts at a time, or how good an answer is: the
+# weights are random. A Llama of a billion weights stands in :doc:`real_sizes`.
+#
 # If you generate text, judge a file by *decode*: it runs once a token, *prefill* once a prompt. If you export often, look at the left of the
 # first figure. Next: :doc:`who exports what, all cases together <coverage>`.

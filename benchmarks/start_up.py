@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from exportlab import compare, exporters, show
-from exportlab.measure import benchmark, figures, timing, words
+from exportlab.measure import benchmark, figures, tables, timing, words
 
 page = benchmark.page(
     "start_up", "How long does the first answer take?", quick="MLP, 2 rounds, no aoti"
@@ -35,15 +35,11 @@ def over(run: benchmark.Run, model: str, part: str) -> dict[str, timing.Ratio]:
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Of the largest model: the sum, what is left without the import, later calls; and how far outputs differ."""
     model = run.facts["models"][-1]
-    new, again, later = (over(run, model, part) for part in ("in all", "load again", "later call"))
+    new = over(run, model, "in all")
     ways = [name for name in new if name != BASE]
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
     return (
         f"To give the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
-        *(
-            f"{words.spoken(n)}: first answer {new[n]}, once more in the same process {again[n]}, a later call {later[n]}"
-            for n in ways
-        ),
         f"{share:.0%} of the first answer of {FILE} is the import, medians",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
@@ -52,7 +48,9 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
 def draw(run: benchmark.Run) -> None:
     """A new process, for each model."""
     models = run.facts["models"]
-    panels = figures.panels("Import, load and first call; to_onnx = 1", len(models))
+    panels = figures.panels(
+        "Import, load and first call; to_onnx = 1: lower is faster", len(models)
+    )
     for axes, model in zip(panels, models, strict=True):
         figures.bars(axes, over(run, model, "in all"), title=model, log=True, mark=1)
 
@@ -68,7 +66,12 @@ def draw_parts(run: benchmark.Run) -> None:
     figures.stacks(axes, rows)
 
 
-page.open(finding, draw)
+def table(run: benchmark.Run) -> list[tables.Table]:
+    """Every part of every model."""
+    return [tables.compared(run.times, BASE, who="run by", title="Medians: lower is faster")]
+
+
+page.open(finding, draw, table)
 
 # %%
 # The models
@@ -268,7 +271,7 @@ times = {
 }
 apart = max(one["apart"] for rows in seen.values() for row in rows for one in row.values())
 run = page.keep(times, facts={"models": list(models), "apart": apart})
-page.close(run, finding, draw)
+page.close(run, finding, draw, table)
 
 # %%
 # Where the time goes until the first answer, medians. What a Python package imports is not what its runtime needs: ExecuTorch and
@@ -286,6 +289,11 @@ for axes, part in zip(panels, ("load again", "later call"), strict=True):
     figures.dots(axes, {name: ratio for name, ratio in ratios.items() if name != BASE}, title=part)
 
 # %%
+# What this does not show
+# -----------------------
+# A disk that has to be read first: all files were in memory. Nor a start in a container, on a phone, or in C++, where nothing of Python is imported:
+# :doc:`lesson 304 </tutorials/304_cpp_with_aotinductor>`.
+#
 # If your process answers one question and ends, look at the import before you look at the model: choose a runtime that does not import
 # torch, and load nothing that you do not call. If it stays, only later calls count: compare those on your own model. Next:
 # :doc:`latency`.

@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
 from ..files import check_replaceable, written_whole
 from ..messages import quiet
+from ..show.table import Table
 from ..show.themed import themed, title_of
 from .figures import entitle
 from .sketch import sketch
@@ -73,6 +74,12 @@ class Run:
 Lines = tuple[str, ...]  # what was found, in a sentence, and then what else was; without full stops
 Finding = Callable[[Run], Lines]
 Draw = Callable[[Run], object]
+Tables = Callable[[Run], Sequence[Table]]
+
+
+def no_tables(run: Run) -> tuple[()]:
+    """Return none."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,7 @@ class Page:
         quick: whether to measure little.
         json: where to write the run. plot: where to write the picture.
         finding: where to write what the stored run found, its figure first, instead of showing it.
+        only: the models that were asked for; all without one.
     """
 
     name: str
@@ -90,8 +98,9 @@ class Page:
     json: Path | None = None
     plot: Path | None = None
     finding: Path | None = None
+    only: tuple[str, ...] = ()
 
-    def open(self, finding: Finding, draw: Draw) -> None:
+    def open(self, finding: Finding, draw: Draw, tables: Tables = no_tables) -> None:
         """Show what the stored run found, before anything is measured; not in a full run, which is to replace it."""
         if not self.quick:
             return
@@ -99,15 +108,15 @@ class Page:
             print(f"No full run is stored yet: python benchmarks/{self.name}.py --json benchmarks/data/{self.name}.json")
             return
         run = stored(self.name)
-        self.begin(run.origin, finding(run), lambda: draw(run))
+        self.begin(run.origin, finding(run), lambda: draw(run), tables(run))
 
-    def begin(self, origin: str, lines: Lines, draw: Callable[[], object]) -> None:
+    def begin(self, origin: str, lines: Lines, draw: Callable[[], object], tables: Sequence[Table] = ()) -> None:
         """Print and draw a finding; with `--finding`, write it for the site instead, whose page begins with it."""
         if self.finding:
             draw()
-            write_finding(self.finding, origin, lines)
+            write_finding(self.finding, origin, lines, tables)
         else:
-            print(told(origin, lines))
+            print(told(origin, lines), *tables, sep="\n\n")
             draw()
             entitle(lines[0])
 
@@ -134,7 +143,7 @@ class Page:
         with tempfile.TemporaryDirectory() as folder:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
 
-    def close(self, run: Run, finding: Finding, draw: Draw) -> None:
+    def close(self, run: Run, finding: Finding, draw: Draw, tables: Tables = no_tables) -> None:
         """Draw this run, write the picture where `--plot` says, and print what was found and how far to trust it."""
         from matplotlib import pyplot
 
@@ -144,7 +153,7 @@ class Page:
         if self.plot:
             with written_whole(self.plot) as draft:
                 pyplot.savefig(draft, dpi=150)
-        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines))
+        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines), *tables(run), sep="\n\n")
         print(f"By chance alone, equals would look different {chance(run.rounds)}.")
         print(machine(PACKAGES))
 
@@ -157,8 +166,8 @@ def told(origin: str, lines: Lines) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def write_finding(picture: Path, origin: str, lines: Lines) -> None:
-    """Write the current figure to a .svg file that is to stand in a page, and words and shape as JSON."""
+def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = ()) -> None:
+    """Write the current figure to a .svg file that is to stand in a page, and words, tables and shape as JSON."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
@@ -167,17 +176,19 @@ def write_finding(picture: Path, origin: str, lines: Lines) -> None:
     picture.write_text(themed(figure, picture.stem), encoding="utf-8")
     pyplot.close(figure)
     first, *others = lines
-    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape}
+    drawn = [{"title": one.title, "html": one._repr_html_()} for one in tables]
+    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape, "tables": drawn}
     picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
-def page(name: str, question: str, quick: str) -> Page:
+def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:
     """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; a notebook is quick.
 
     From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
 
     Args:
         question: what the benchmark answers. quick: what its quick run leaves out.
+        models: what `--only` takes, where each can be measured by itself.
     """
     notebook = "ipykernel" in sys.modules
     parser = argparse.ArgumentParser(description=question, allow_abbrev=False)
@@ -185,12 +196,15 @@ def page(name: str, question: str, quick: str) -> Page:
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the run to FILE, in pyperf's format")
     parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
     parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.svg)")
+    if models:
+        parser.add_argument("--only", action="append", choices=list(models), default=[], help="measure this one; may be given again")
     given, unknown = parser.parse_known_args()
     if unknown and not notebook:
         parser.error(f"unknown: {' '.join(unknown)}")
     torch.set_num_threads(1)
     quiet()
-    return Page(name, given.quick or notebook, given.json, given.plot, given.finding)
+    only = tuple(given.only) if models else ()
+    return Page(name, given.quick or notebook, given.json, given.plot, given.finding, only)
 
 
 def _new_file(name: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from matplotlib import pyplot
 from recomputed import ROOT, Lines
 
 from exportlab.measure import benchmark
+from exportlab.show.table import Table
 
 
 class OpenedError(Exception):
@@ -29,20 +30,28 @@ def _drawn() -> Iterator[None]:
 def headline(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Lines]:
     """Return what a page says first of its stored run, before which line nothing has been measured."""
 
-    def lines(name: str) -> Lines:
-        said: list[Lines] = []
+    return lambda name: opened(name, monkeypatch)[0]
 
-        def begun(page: benchmark.Page, origin: str, lines: Lines, draw: object) -> None:
-            said.append(lines)
-            raise OpenedError
 
-        monkeypatch.setattr(benchmark.Page, "begin", begun)
-        monkeypatch.setattr(sys, "argv", [name, "--quick"])
-        with pytest.raises(OpenedError):
-            runpy.run_path(str(ROOT / f"benchmarks/{name}.py"), run_name="__main__")
-        return said[0]
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Sequence[Table]]:
+    """Return the tables that a page shows of its stored run."""
+    return lambda name: opened(name, monkeypatch)[1]
 
-    return lines
+
+def opened(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Lines, Sequence[Table]]:
+    """Run a page to where it shows its stored run, and return what that says and its tables."""
+    said: list[tuple[Lines, Sequence[Table]]] = []
+
+    def begun(page: benchmark.Page, origin: str, lines: Lines, draw: object, tables: Sequence[Table] = ()) -> None:
+        said.append((lines, tables))
+        raise OpenedError
+
+    monkeypatch.setattr(benchmark.Page, "begin", begun)
+    monkeypatch.setattr(sys, "argv", [name, "--quick"])
+    with pytest.raises(OpenedError):
+        runpy.run_path(str(ROOT / f"benchmarks/{name}.py"), run_name="__main__")
+    return said[0]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 
 import numpy
-from recomputed import Lines, Seconds, all_of, check, named, over, rows, same, takes, verdict
+from recomputed import Lines, Seconds, all_of, check, over, rows, same, takes, verdict
 
 BASE, OURS = "torch.export", "to_onnx"
 
@@ -17,7 +17,7 @@ def of_kind(seen: dict[str, dict[str, list[float]]], kind: str) -> dict[str, dic
 
 def test_captures(headline: Callable[[str], Lines]) -> None:
     seen, _ = rows("captures")
-    times, large, memory, parts = (of_kind(seen, kind) for kind in ("time, ", "large, ", "memory, ", "parts, "))
+    times, parts = (of_kind(seen, kind) for kind in ("time, ", "parts, "))
     added: dict[str, Seconds] = {}
     for name in (OURS, "to_onnx, torch.export", "dynamo"):
         both = [row for row in times.values() if name in row]
@@ -31,12 +31,8 @@ def test_captures(headline: Callable[[str], Lines]) -> None:
         headline("captures"),
         [
             f"To export the models that each gets right, {takes(added, BASE)}",
-            *(f"{named(name)} over {BASE}, added up: {verdict(quotients)}" for name, quotients in added.items()),
             ": ".join([told, *filter(None, ["; ".join([*faster, *slower])])]),
             f"of the time that to_onnx takes for {deepest}: "
             + all_of([f"{part} {statistics.median(shares):.9f}%" for part, shares in parts[deepest].items()]),
-            f"models of many weights, to_onnx over {BASE}: "
-            + "; ".join(f"{m} {verdict(over(r[OURS], r[BASE]))}" for m, r in large.items()),
-            f"peak memory, to_onnx over {BASE}: " + "; ".join(f"{m} {verdict(over(r[OURS], r[BASE]))}" for m, r in memory.items()),
         ],
     )

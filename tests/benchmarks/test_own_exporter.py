@@ -29,7 +29,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], dict[str, Any]]
     def names(script: Path) -> dict[str, Any]:
         seen: list[dict[str, Any]] = []
 
-        def opened(page: benchmark.Page, finding: benchmark.Finding, draw: benchmark.Draw) -> None:
+        def opened(page: benchmark.Page, finding: benchmark.Finding, *_: object) -> None:
             seen.append(finding.__globals__)
             raise OpenedError
 

@@ -20,12 +20,16 @@ from matplotlib import pyplot
 from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import ImagePathIterator
 
+from exportlab import show
 from exportlab.measure import benchmark, figures
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").glob("*.md")]
 FINDING = {"first": "a_b isn't *slow*", "others": ["by 2x"], "origin": "Full run", "title": "A"}
+TABLE = {"title": "A run, <b>", "html": "<table></table>"}
+FINDING["tables"] = [TABLE]
 PAGE = "Which is faster?\n================\n\nTwo are timed.\n\nMore\n----\n\nWords.\n"
+CODE = "\n.. code-block:: Python\n\n    a = 1\n    b = 2\n\n.. code-block:: none\n\n    printed\n"
 
 
 @pytest.fixture
@@ -49,15 +53,27 @@ def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document],
     written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
     written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps(FINDING))
-    title, finding, points, origin, picture, *rest = next(read().findall(nodes.section)).children
+    title, finding, points, origin, table, picture, *rest = next(read().findall(nodes.section)).children
     assert [title.astext(), finding.astext(), points.astext(), origin.astext()] == [
         *("Which is faster?", "a_b isn’t *slow*.", "by 2x", "Full run."),
     ]
     assert finding["classes"] == ["finding"]
     assert (picture.astext(), picture["format"]) == ("<svg/>", "html")
+    assert table.astext() == '<div class="finding-table" tabindex="0" role="region" aria-label="A run, &lt;b&gt;"><table></table></div>'
     assert [node.astext() for node in rest] == ["Two are timed.", "More\n\nWords."]
     written.write_text(json.dumps({**FINDING, "first": "Another"}))
     assert "Another." in read().astext(), "the page is read again when its finding is another"
+
+
+def test_the_code_of_a_benchmark_is_folded_and_what_it_printed_is_not(read: Callable[[], nodes.document], tmp_path: Path) -> None:
+    folder = tmp_path / "generated/benchmarks"
+    (folder / "a.rst").write_text(PAGE + CODE)
+    written = folder / "images/sphx_glr_a_001.json"
+    written.with_suffix(".svg").write_text("<svg/>")
+    written.write_text(json.dumps(FINDING))
+    *_, head, code, end, printed = list(read().findall(nodes.section))[-1].children
+    assert head.astext() == '<details class="finding-code"><summary>Code, 2 lines</summary>'
+    assert (code.astext(), end.astext(), printed.astext()) == ("a = 1\nb = 2", "</details>", "printed")
 
 
 def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_shape_of_its_figure(tmp_path: Path) -> None:
@@ -135,16 +151,17 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
         (axes,) = figures.panels("It is fast")
         axes.set_title("by 2x")
 
-    picture = tmp_path / "a.svg"
-    benchmark.Page("a", quick=True, finding=picture).begin("Full run", ("fast", "by 2x"), draw)
+    picture, table = tmp_path / "a.svg", show.table([{"ms": "1"}], "A run")
+    benchmark.Page("a", quick=True, finding=picture).begin("Full run", ("fast", "by 2x"), draw, [table])
     assert capsys.readouterr().out == ""
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())
+    assert words.pop("tables") == [{"title": "A run", "html": table._repr_html_()}]
     assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]]}
     assert 'aria-label="fast It is fast, by 2x"' in picture.read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.svg"}
-    benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw)
-    assert capsys.readouterr().out == "fast.\n\n- by 2x\n\nFull run.\n"
+    benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw, [table])
+    assert capsys.readouterr().out == "fast.\n\n- by 2x\n\nFull run.\n\nA run\nms\n1\n"
     assert len(pyplot.get_fignums()) == 1
     pyplot.close("all")
 

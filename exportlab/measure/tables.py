@@ -1,0 +1,45 @@
+"""The table of a benchmark's page: what each name took, what that is over one of them, and how far to trust it. Not here: figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..show.table import Table, table
+from .figures import short, shown
+from .timing import Ratio, Timings, rounded
+
+SCALES: Mapping[str, float] = {"ms": 1e3, "s": 1.0, "µs": 1e6, "MB": 1e-6, "nodes": 1.0}  # of seconds, bytes and counts
+UNSEEN = ", no difference seen"
+
+
+def compared(
+    groups: Mapping[str, Timings], base: str, *, first: str = "model", who: str = "exporter", unit: str = "ms", title: str
+) -> Table:
+    """Return a line for each group and name: the median, its ratio to `base` of the same group, and the interval of that ratio.
+
+    Args:
+        groups: what was measured, by what stands in the first column.
+        base: what all others of a group are held against; a group without it shows no ratios.
+        first, who: the heads of the first two columns.
+        unit: of the medians, a key of `SCALES`; one for all lines, so that they can be sorted.
+        title: what is measured of what, and whether lower is better.
+
+    Raises:
+        KeyError: there is no such unit.
+    """
+    over = f"times {shown(base)}"
+    rows = []
+    for group, timings in groups.items():
+        for name in timings.rounds[0]:
+            quotient, interval = told(timings.ratio(name, base)) if base in timings.rounds[0] else ("", "")
+            middle = short(SCALES[unit] * timings.median(name))
+            rows.append({first: group, who: shown(name), unit: middle, over: quotient, "interval": interval if name != base else ""})
+    return table(rows, title)
+
+
+def told(ratio: Ratio) -> tuple[str, str]:
+    """Return the two cells of a ratio; of one round there is no interval."""
+    if len(ratio.seen) == 1:
+        return rounded(ratio.median), ""
+    low, high = map(rounded, ratio.interval)
+    return rounded(ratio.median), f"{low}–{high}{'' if ratio.differs else UNSEEN}"
