@@ -19,6 +19,8 @@ from ..messages import first_line
 from ..outcomes import Outcome
 from .dependence import Dependence
 from .difference import Difference, Tolerances, difference_of
+from .fast_path import WORDS as OF_THE_FAST_PATH
+from .fast_path import is_of_the_fast_path
 from .patience import Patience, at_most
 from .referee import is_half, ruled
 from .report import REFUSED, Check
@@ -127,7 +129,7 @@ def _why_not_decided(probe: Probe, subject: Subject) -> str:
 
 
 def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Difference) -> Check:
-    """The check of what differs: right where it is rounding, or where eager itself moves as much."""
+    """The check of what differs: right where it is rounding, or where eager itself moves as much or answers otherwise by other kernels."""
     half = is_half(subject.module, probe.calls, answers[0])
     ruling = ruled(subject.module, probe.calls, *answers) if half or found.worst < math.inf else None
     if ruling and ruling.is_rounding and _answers_again(probe, subject, answers[0]):
@@ -135,6 +137,8 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     if probe.variation.extreme and (found.times < SMALL or found.worst <= _roundings(probe.calls[-1])):
         words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
         return probe.check(Outcome.OK, found.worst, words)
+    if probe.variation.name and is_of_the_fast_path(subject.module, probe.calls, answers[1], subject.tolerances):
+        return probe.check(Outcome.SKIPPED, found.worst, OF_THE_FAST_PATH)
     if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience.seconds):
         words = "eager itself moves as much for inputs a rounding away"
         return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
