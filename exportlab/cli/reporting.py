@@ -61,9 +61,13 @@ def _read(path: Path) -> list[Record]:
 
 
 def _cases(records: Sequence[Record], file: Path | None) -> list[Case]:
-    """The cases of the records, with their sources where these are known: those of `file`, or the zoo's; else by name alone."""
+    """The cases of the records, with their sources where these are known: those of `file`, or the zoo's; else by name alone.
+
+    A case of a user's file may be called like one of the zoo, and is not that one; his file is not run without being named.
+    """
     known = {case.name: case for case in all_cases(str(file))} if file else dict(registered())
-    return [known.get(name) or Case(name, _Unseen()) for name in dict.fromkeys(record.case for record in records)]
+    zoos = {record.case: not record.file for record in records}
+    return [(known.get(name) if file or of_zoo else None) or Case(name, _Unseen()) for name, of_zoo in zoos.items()]
 
 
 class _Unseen:

@@ -82,6 +82,7 @@ OF_RECORD = {
     "was_training": FLAG,
     "ran_on": list_of(NAME),
     "instead": TEXT,
+    "file": TEXT,
     "environment": TEXT,
     "schema": COUNT,
 }

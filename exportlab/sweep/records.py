@@ -66,6 +66,7 @@ class Record(Heard):
         was_training: whether the factory left the module in training mode, and it was exported as `eval()`.
         ran_on: the providers of ONNX Runtime that ran it, the first one first, or the device; empty where nothing ran, and in records that
             were made before it was kept. instead: a line, where a provider was asked for and did not run it.
+        file: the user's file that the case stands in, as it was named; empty for cases of the zoo.
         environment: the `id` of the environment it was made in.
     """
 
@@ -87,6 +88,7 @@ class Record(Heard):
     was_training: bool = False
     ran_on: tuple[str, ...] = ()
     instead: str = ""
+    file: str = ""
     environment: str = ""
     schema: int = SCHEMA
 

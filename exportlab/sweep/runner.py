@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -78,16 +79,16 @@ def packages_of(tasks: Sequence[Task]) -> tuple[str, ...]:
 
 
 def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: int, executor: Executor | None, tell: Tell) -> None:
-    wanted = {task.key for task in tasks}
+    files = {task.key: task.file or "" for task in tasks}
     left = unsettled(tasks, journal.records)
     again = {task.key for task in left}
-    outcomes = Counter(r.outcome for r in latest(journal.records) if r.key in wanted and r.key not in again)
+    outcomes = Counter(r.outcome for r in latest(journal.records) if r.key in files and r.key not in again)
     failed: list[str] = []
     tell(outcomes, len(left))
     with closing(ends(Queue(left, journal.records), limits, processes, executor)) as found:
         for number, ended in enumerate(found, 1):
             if isinstance(ended, Record):
-                outcomes[journal.write(ended).outcome] += 1
+                outcomes[journal.write(replace(ended, file=files[ended.key])).outcome] += 1
             else:
                 failed.append(str(ended))
             tell(outcomes, len(left) - number)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
 
 from exportlab import cli
+from exportlab.cases import registered
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import SCHEMA, Record, environment
 
@@ -85,6 +87,16 @@ def test_sources_are_shown_of_the_cases_that_are_named(folder: Path, monkeypatch
     stored(folder / "c.jsonl", [replace(FOUND[1], case="mine")])
     assert run(monkeypatch, "c.jsonl", "-o", "r.html", "--cases", "cases.py") == 0
     assert "Is this shown?" in (folder / "r.html").read_text()
+
+
+@pytest.mark.parametrize(("file", "shown"), [("", True), ("mine.py", False)])
+def test_a_case_of_a_users_file_is_not_the_zoos_that_is_called_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, file: str, shown: bool
+) -> None:
+    name, case = next(iter(registered().items()))
+    stored(folder / "c.jsonl", [replace(FOUND[1], case=name, file=file)])
+    assert run(monkeypatch, "c.jsonl", "-o", "r.html") == 0
+    assert (escape(case.doc.splitlines()[0]) in (folder / "r.html").read_text()) is shown
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,7 @@ def test_eager_is_tried_once_a_case_and_what_ends_there_ends_all_its_runs(tmp_pa
         ("hangs", "timeout", "eager itself: TimeLimit: not done after 8 s"): 4,
         ("dies", "crash", "eager itself: ProcessDied: killed by SIGSEGV"): 4,
     }
+    assert {record.file for record in read(output)} == {str(tmp_path / "eager.py")}
     lines = output.read_text().splitlines(keepends=True)
     first = next(line for line in lines if '"hangs"' in line)
     output.write_text(lines[0] + first)
