@@ -7,6 +7,7 @@ package that torch imports. The file itself is a module under a name of ours, so
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -93,8 +94,11 @@ def line_in(error: BaseException | None, path: Path) -> int | None:
 
 
 def _line_of(case: Case) -> int:
-    """The line where a factory begins; 1 for what is no function."""
-    code = getattr(case.factory, "__code__", None)
+    """The line where a factory begins, a function or a class of the file; 1 for what is neither."""
+    made = case.factory
+    if inspect.isclass(made) and made.__module__.startswith(OF_USER):
+        return inspect.getsourcelines(made)[1]
+    code = getattr(made, "__code__", None)
     return code.co_firstlineno if code else 1
 
 

@@ -269,6 +269,14 @@ def test_bad_input_to_export(
     assert files(folder) == []
 
 
+def test_a_class_that_is_no_case_is_named_with_its_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "net.py").write_text("from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n")
+    assert run(monkeypatch, "export", "net.py:Net", "-o", "o.onnx") == 2
+    assert capsys.readouterr().err.strip().endswith("it returned a Net (at net.py:4)")
+
+
 def test_unknown_exporter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "export", "models.py:good", "-o", "o.onnx", "--exporter", "nope") == 2
     assert "no exporter 'nope'" in capsys.readouterr().err
