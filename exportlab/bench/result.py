@@ -19,6 +19,7 @@ from .plan import AS_GIVEN, BATCH
 
 CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
 RANKED = (Outcome.OK, Outcome.NARROW)  # right wherever they answer
+CLOSED_ALONE = " only where a mask hides everything"
 OVER = "of torch.onnx.export"
 BASE = "dynamo"  # what the seconds of an export are held against: the official exporter
 
@@ -48,7 +49,12 @@ class Way:
     @property
     def ranked(self) -> bool:
         """Whether its times may be held against others'."""
-        return self.outcome in RANKED
+        return all(record.outcome in RANKED or record.only_closed for record in self.records)
+
+    @property
+    def verdict(self) -> str:
+        """Its outcome, and that it is so for empty masks alone, where it is."""
+        return f"{self.outcome}{CLOSED_ALONE if self.worst.only_closed else ''}"
 
     def sizes(self) -> list[str]:
         """Return the sizes that it answers at."""
@@ -237,7 +243,7 @@ def _apart(one: Ratio, best: Ratio) -> bool:
 
 
 def _verdict(way: Way) -> str:
-    return f"{way.spoken}: {way.outcome}, {why(way.worst)}"
+    return f"{way.spoken}: {way.verdict}, {why(way.worst)}"
 
 
 def why(record: Record) -> str:

@@ -18,7 +18,6 @@ from ..places import places
 from ..records import Record
 
 WARNED = "warned"  # wrong or frozen, and something that was said names the cause
-CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
 OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
 
 Cell = tuple[str, str, str]  # case, exporter, mode
@@ -140,15 +139,9 @@ class Score:
 def scores(runs: Runs) -> list[Score]:
     """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
-    closed = Counter(exporter for (_, exporter, mode), rounds in runs.items() if mode == "dynamic" and only_closed(worst(rounds)))
+    closed = Counter(exporter for (_, exporter, mode), rounds in runs.items() if mode == "dynamic" and worst(rounds).only_closed)
     found = [
         Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), closed[name], seen[WARNED], seen.total())
         for name, seen in dynamic.items()
     ]
     return sorted(found, key=lambda score: (score.silent / score.total, -score.right))
-
-
-def only_closed(record: Record) -> bool:
-    """Whether a record is silent, and nothing else was found wrong than answers to values at which a mask hides everything."""
-    values = {check["inputs"].partition(": ")[0] if check["check"] == "other values" else "" for check in record.failed}
-    return record.silent and bool(values) and values <= set(CLOSED)

@@ -252,3 +252,15 @@ def test_two_folders_are_compared_at_the_command_line(tmp_path: Path) -> None:
     assert "0 of " in same.stdout
     assert called(tmp_path, "compare", "a").stderr.startswith("exportlab: bench compare takes two folders, not 1")
     assert called(tmp_path, "models.py:plain", "a").returncode == 2
+
+
+def test_what_differs_only_where_a_mask_hides_everything_is_ranked_and_says_so() -> None:
+    def seen(values: str) -> Record:
+        failed = ({"check": "other values", "inputs": f"{values}: i64[2, 5]", "outcome": "wrong", "worst": 1.0, "detail": "nan"},)
+        return Record("m", "dynamo", "dynamic", Outcome.WRONG, failed=failed, seconds={f"{CALL}batch 1": 1.0, f"{EAGER}batch 1": 2.0})
+
+    hidden, wrong = (Bench([seen(values)]) for values in ("masks all false", "integers doubled"))
+    assert hidden.ways()["dynamo"].ranked
+    assert hidden.findings()[0].startswith("torch.onnx.export: wrong only where a mask hides everything, ")
+    assert not wrong.ways()["dynamo"].ranked
+    assert wrong.findings()[0].startswith("torch.onnx.export: wrong, ")
