@@ -133,7 +133,7 @@ class Program(torch.onnx.ONNXProgram):
         graph = self.model.graph
         everything = dict(graph.initializers)
         weights = {name: value for name, value in everything.items() if self._is_of_the_model(name)}
-        added = [value for value in weights.values() if as_inputs and not value.is_graph_input()]
+        added = [_declared(value) for value in weights.values() if as_inputs and not value.is_graph_input()]
         graph.inputs.extend(added)
         for name in () if in_file else weights:
             del graph.initializers[name]
@@ -143,6 +143,8 @@ class Program(torch.onnx.ONNXProgram):
             graph.initializers.clear()
             graph.initializers.update(everything)
             del graph.inputs[len(graph.inputs) - len(added) :]
+            for value in added:
+                value.shape, value.type = None, None
 
     def _is_of_the_model(self, initializer: str) -> bool:
         """Whether it is a parameter or a buffer: as it is, transposed (`weight/T`) or folded."""
@@ -152,6 +154,13 @@ class Program(torch.onnx.ONNXProgram):
 
     def _bytes(self) -> int:
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
+
+
+def _declared(weight: ir.Value) -> ir.Value:
+    """Return a weight that says its shape and dtype, as an input must."""
+    assert weight.const_value is not None
+    weight.shape, weight.type = ir.Shape(weight.const_value.shape), ir.TensorType(weight.const_value.dtype)
+    return weight
 
 
 def _check_fits_into_one_file(weights: int) -> None:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import BOOL, DOUBLE
+from ..build.dtypes import BOOL, DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.values import UNKNOWN_SIZE
 from ..translate.registry import translates
@@ -79,8 +79,15 @@ def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: 
         return _where_seen(g, g.Trilu(ones, upper=0), query), None
     if mask is None:
         return None, None
-    bias = _where_seen(g, mask, query) if mask.dtype == BOOL else g.cast(mask, query.dtype)
-    return bias, g.Equal(g.ReduceMax(bias, [mask.rank - 1], keepdims=1), -math.inf)
+    if mask.dtype == BOOL:
+        return _where_seen(g, mask, query), g.Equal(_counted(g, mask), 0)
+    bias = g.cast(mask, query.dtype)
+    return bias, g.Equal(_counted(g, g.Not(g.IsInf(bias, detect_positive=0))), 0)
+
+
+def _counted(g: Graph, seen: Tensor) -> Tensor:
+    """Return how much of each row is seen; ONNX Runtime's tools infer the shape of a sum, and raise a TypeError behind ReduceMax."""
+    return g.ReduceSum(g.cast(seen, FLOAT), [seen.rank - 1], keepdims=1)
 
 
 def _where_seen(g: Graph, seen: Tensor, like: Tensor) -> Tensor:
