@@ -159,7 +159,7 @@ class Program(torch.onnx.ONNXProgram):
 def _declared(weight: ir.Value) -> ir.Value:
     """Return a weight that says its shape and dtype, as an input must."""
     assert weight.const_value is not None
-    weight.shape, weight.type = ir.Shape(weight.const_value.shape), ir.TensorType(weight.const_value.dtype)
+    weight.shape, weight.type = ir.Shape(weight.const_value.shape.numpy()), ir.TensorType(weight.const_value.dtype)
     return weight
 
 
