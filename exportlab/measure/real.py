@@ -176,7 +176,7 @@ class Real:
 
 REAL: Mapping[str, Real] = {
     "resnet50": Real("ResNet-50", {"batch": (1, 8)}),
-    "vit_b16": Real("ViT-B/16", {"batch": (1, 8)}),
+    "vit_b16": Real("ViT-B/16", {"batch": (1,)}),
     "bert_base": Real("BERT-base", {"batch": (1,), "seq": (128,)}),
     "whisper_small_encoder": Real("Whisper-small, encoder", {"batch": (1,)}),
     "whisper_small_decoder": Real("Whisper-small, one token", {"batch": (1,), "past": (64,)}),
