@@ -63,7 +63,7 @@ def to_onnx(
             "outputs" makes an input of a changed buffer `running`, and returns all new values, `running_new`; the report has the first.
         fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
         accept_ranges: names of axes whose range may be narrower than asked.
-        capture: "run" runs the model and notes what it does; "torch.export" traces it; "auto" runs it, and traces it where that falls short.
+        capture: "run" runs the model and notes what it does; "torch.export" traces; "auto" runs it, and traces it where runs fall short.
 
     Returns:
         a `torch.onnx.ONNXProgram`, with a `report`.
