@@ -200,6 +200,19 @@ def run_bench(
     bench_model(target, output, Asked(listed(exporters), listed(runtimes), wanted, rounds, threads, *limits, listed(providers), device))
 
 
+@app.command("fuzz")
+def run_fuzz(
+    minutes: Annotated[float, typer.Option(min=0.01, callback=_finite, help="How long.")] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same programs.")] = 0,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="A script for each finding.")] = Path("fuzz-found"),
+) -> None:
+    """Make random programs, export each, and hold it against eager at sizes never seen: what is silently wrong, as a small script."""
+    from .fuzzing import hunt
+
+    hunt(minutes, seed, listed(exporters), output)
+
+
 def main() -> None:
     """Run the command line.
 

@@ -1,0 +1,71 @@
+"""Random programs by several exporters: `exportlab fuzz` at the command line."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import show
+from ..exporters import get
+from ..outcomes import Outcome
+from ..target import BadInput
+from . import given
+from .endings import Interrupted, NotRight
+
+if TYPE_CHECKING:
+    from ..fuzz import Hunt
+
+COLUMNS = {
+    "right": (Outcome.OK,),
+    "refused": (Outcome.CAPTURE, Outcome.CONVERT, Outcome.LOAD, Outcome.RUN, Outcome.NARROW, Outcome.SKIPPED),
+    "wrong": (Outcome.WRONG, Outcome.FROZEN),
+    "crashed": (Outcome.CRASH, Outcome.TIMEOUT),
+}
+
+
+def hunt(minutes: float, seed: int, exporters: Sequence[str], output: Path) -> None:
+    """Hunt, write what was found into a folder, and print a table.
+
+    Raises:
+        BadInput: an exporter or Hypothesis is not here. NotRight: something is silently wrong. Interrupted: by the user.
+    """
+    if importlib.util.find_spec("hypothesis") is None:
+        raise BadInput("fuzz needs Hypothesis, which is not installed: pip install hypothesis")
+    given.check_named("exporters", exporters)
+    for name in exporters:
+        given.check_exporter(name)
+    from ..fuzz import Hunt
+    from ..sweep.warm_up import warmed_up
+
+    warmed_up(exporters)
+    made = Hunt([get(name) for name in exporters], seed, _tell)
+    try:
+        made.run(minutes * 60)
+    except KeyboardInterrupt as error:
+        _close(made, output)
+        raise Interrupted(f"interrupted; what was found is in {output}") from error
+    _close(made, output)
+    if wrong := [found for found in made.findings if found.trial.silent]:
+        raise NotRight(f"{len(wrong)} found silently wrong: the scripts are in {output}")
+
+
+def _tell(made: Hunt) -> None:
+    print(f"\r{made.programs} programs, {len(made.findings)} found", end="", file=sys.stderr, flush=True)
+
+
+def _close(made: Hunt, output: Path) -> None:
+    from ..fuzz.finding import write_all
+
+    given.written(lambda: write_all(made.findings, output), output)
+    print(file=sys.stderr)
+    rows = [{"exporter": exporter.name, **_counted(made, exporter.name)} for exporter in made.exporters]
+    print(show.table(rows, f"{made.programs} programs of seed {made.seed}"))
+    for found in made.findings:
+        print(f"{found.exporter}: {found.trial.outcome}: {found.name}.py: {found.trial.seen}")
+
+
+def _counted(made: Hunt, exporter: str) -> dict[str, int]:
+    return {column: sum(made.counts[exporter, outcome] for outcome in outcomes) for column, outcomes in COLUMNS.items()}

@@ -1,0 +1,103 @@
+"""A hunt: random programs until the time is up, each by several exporters; what is wrong is shrunk to the smallest program."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, Phase, Verbosity, assume, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from ..exporters import Exporter
+from .finding import Finding
+from .program import Program, Step
+from .steps import STEPS
+from .trial import Trial, runs, tried
+
+PROGRAMS, LONGEST, LARGEST = 50, 6, 3  # of one round; steps of a program; number of a step
+STEP = st.builds(Step, st.sampled_from(list(STEPS)), st.integers(1, LARGEST))
+RANDOM = st.lists(STEP, min_size=1, max_size=LONGEST).map(lambda steps: Program(tuple(steps)))
+
+
+class _Found(AssertionError):
+    """A program that shows a defect, for Hypothesis to shrink."""
+
+
+class _TimeIsUp(BaseException):
+    """Passes through Hypothesis, which takes every `Exception` for a defect."""
+
+
+@dataclass
+class Hunt:
+    """Programs of one seed, and what came of them; `findings` and `counts` are right at every moment, also when it is interrupted."""
+
+    exporters: Sequence[Exporter]
+    seed: int = 0
+    told: Callable[[Hunt], None] = lambda hunt: None
+    findings: list[Finding] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    programs: int = 0
+    _smallest: tuple[Program, Trial] | None = None
+    _until: float = 0.0
+
+    def run(self, seconds: float) -> None:
+        """Hunt for so long. What was being shrunk when the time was up, or at an interrupt, is kept as small as it was."""
+        self._until = time.monotonic() + seconds
+        turn = 0
+        try:
+            while True:
+                self._round(self.seed * 1_000_003 + turn)
+                turn += 1
+        except _TimeIsUp:
+            return
+        finally:
+            self._keep()
+
+    def _round(self, seed: int) -> None:
+        looked = settings(
+            max_examples=PROGRAMS,
+            database=None,
+            deadline=None,
+            verbosity=Verbosity.quiet,
+            report_multiple_bugs=False,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )(given(RANDOM)(self._look))
+        try:
+            seeded(seed)(looked)()
+        except _Found:
+            self._keep()
+
+    def _look(self, program: Program) -> None:
+        if time.monotonic() > self._until:
+            raise _TimeIsUp
+        assume(runs(program))
+        shrinking = self._smallest and self._smallest[1].exporter
+        for exporter in self.exporters:
+            if shrinking in (None, exporter.name) and not self._known(program, exporter.name):
+                self._judge(program, tried(program, exporter), shrinking is None)
+        if shrinking is None:
+            self.programs += 1
+            self.told(self)
+
+    def _judge(self, program: Program, trial: Trial, counted: bool) -> None:
+        if counted:
+            self.counts[trial.exporter, trial.outcome] += 1
+        if not trial.found or (self._smallest and trial.outcome is not self._smallest[1].outcome):
+            return
+        if self._smallest is None or len(program.steps) <= len(self._smallest[0].steps):
+            self._smallest = program, trial
+        raise _Found
+
+    def _known(self, program: Program, exporter: str) -> bool:
+        """Whether it holds all steps of what was found before, so that nothing new can be told of it."""
+        return any(found.exporter == exporter and found.program.names <= program.names for found in self.findings)
+
+    def _keep(self) -> None:
+        if self._smallest is not None:
+            program, trial = self._smallest
+            self.findings.append(Finding(program, trial))
+            self._smallest = None
