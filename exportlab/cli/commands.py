@@ -203,7 +203,7 @@ def run_bench(
 @app.command("fuzz")
 def run_fuzz(
     minutes: Annotated[float, typer.Option(min=0.01, callback=_finite, help="How long.")] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same programs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Which programs; those after a finding depend on it.")] = 0,
     exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="A script for each finding.")] = Path("fuzz-found"),
 ) -> None:

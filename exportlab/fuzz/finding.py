@@ -17,6 +17,9 @@ INTO = {
     "to_onnx": "call = run(to_onnx(Program(), inputs({rows}), dynamic_shapes=({{0: 'rows'}}, {{0: 'rows'}})))",
     "dynamo": "call = run(torch.onnx.export(Program(), inputs({rows}), dynamic_shapes=({{0: AUTO}}, {{0: AUTO}})))",
 }
+ANY = "call = export({exporter!r}, Program(), inputs({rows}), dynamic_shapes=({{0: AUTO}}, {{0: AUTO}}))"
+WITHOUT_US = ("torch.export", "dynamo")
+ENDS = "raise SystemExit(any(not difference < 1e-3 for difference in far.values()))\n"
 HEAD = """import numpy
 import onnxruntime
 import torch
@@ -60,12 +63,16 @@ class Finding:
 
     @property
     def script(self) -> str:
-        """A script that prints, at each size, how far the export is off."""
-        into = INTO.get(self.exporter, "call = Program()  # exported by " + self.exporter).format(rows=EXPORTED)
-        extra = "from fx2onnx import to_onnx\n" if self.exporter == "to_onnx" else ""
+        """A script that prints, at each size, how far the export is off, and exits with 1 where it is."""
+        into = INTO.get(self.exporter, ANY).format(rows=EXPORTED, exporter=self.exporter)
+        extra = "from exportlab import export, to_onnx  # noqa: F401\n" if self.exporter not in WITHOUT_US else ""
         sizes = ", ".join(map(str, (EXPORTED, *UNSEEN)))
         told = [f"# {self.exporter}: {self.trial.outcome}: {self.trial.seen}".replace("\n", " "), ""]
-        shown = [f"for rows in ({sizes}):", "    print(rows, (call(*inputs(rows)) - Program()(*inputs(rows))).abs().max())", ""]
+        shown = [
+            f"far = {{rows: float((call(*inputs(rows)) - Program()(*inputs(rows))).abs().max()) for rows in ({sizes})}}",
+            "print(far)",
+            ENDS,
+        ]
         return "\n".join(told) + extra + HEAD.format(program=self.program.source) + "\n\n" + "\n".join([into, *shown])
 
     def line(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,10 @@ from torch import nn
 
 from exportlab.exporters import Artifact, get
 from exportlab.fuzz import Hunt, Program
-from exportlab.fuzz.finding import write_all
+from exportlab.fuzz.finding import Finding, write_all
 from exportlab.fuzz.program import Step, inputs
 from exportlab.fuzz.steps import STEPS
-from exportlab.fuzz.trial import runs
+from exportlab.fuzz.trial import Trial, runs
 from exportlab.outcomes import Outcome
 
 
@@ -69,3 +71,13 @@ def test_a_program_is_the_script_that_it_prints() -> None:
     assert "x = x + 2\n        x = x.flip(0)" in program.source
     x, y = inputs(5)
     assert torch.equal(program.module()(x, y), (x + 2).flip(0))
+
+
+@pytest.mark.parametrize("exporter", ["torch.export", "to_onnx", "dynamo", "torchscript"])
+def test_a_script_runs_and_says_whether_the_export_is_off(exporter: str, tmp_path: Path) -> None:
+    found = Finding(Program((Step("concatenate", 1),)), Trial(exporter, Outcome.WRONG, "off"))
+    write_all([found], tmp_path)
+    script = tmp_path / f"{found.name}.py"
+    assert subprocess.run([sys.executable, script], cwd=tmp_path, check=False).returncode == 0
+    script.write_text(script.read_text().replace("Program()(*inputs(rows))", "Program()(*inputs(rows)) + 1"))
+    assert subprocess.run([sys.executable, script], cwd=tmp_path, check=False).returncode == 1
