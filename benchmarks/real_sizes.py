@@ -225,7 +225,8 @@ page.close(run, finding, draw, table)
 # What this does not show
 # -----------------------
 # A GPU, more than one thread, and weights that were trained: with those, half precision loses less or more than here. A runtime that is told to
-# optimise for one size may be faster than it is at sizes that move.
+# optimise for one size may be faster than it is at sizes that move. The stored run holds the models of the tables at the top; the others of the list
+# above have not been stored. The second core of the machine had other work while it ran.
 #
 # Find your kind of model in the first table, and take an exporter that gets it right; then compare its calls. Next, your own model:
 # :doc:`bench it </generated/gallery/torch_onnx/bench_your_model>`.
