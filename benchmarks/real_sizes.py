@@ -11,6 +11,7 @@ a quick run of the smallest model by two exporters. The weights are random.
 import statistics
 import tempfile
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 from exportlab import show
@@ -85,7 +86,9 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
 def table(run: benchmark.Run) -> list[tables.Table]:
     """What came of every export and what it left; then the exports, and the calls."""
     return [
-        show.table([row for model in run.facts["outcomes"] for row in files(run, model)], "Files"),
+        show.table(
+            [row for model in run.facts["outcomes"] for row in files(run, model)], measured(run)
+        ),
         tables.compared(
             found(run, EXPORT), BASE, unit="s", title="An export, medians: lower is faster"
         ),
@@ -93,6 +96,11 @@ def table(run: benchmark.Run) -> list[tables.Table]:
             found(run, CALL), EAGER, who="run by", title="A call, medians: lower is faster"
         ),
     ]
+
+
+def measured(run: benchmark.Run) -> str:
+    """Say what the first table holds, and on which days: a model that takes an hour is measured by itself."""
+    return f"Files, measured on {words.listed(dict.fromkeys(run.facts['days'].values()))}"
 
 
 def files(run: benchmark.Run, model: str) -> list[dict[str, str]]:
@@ -211,14 +219,19 @@ def why(found: Bench) -> dict[str, str]:
     return {n: (r.error or r.outcome.meaning).splitlines()[0][:120] for n, r in wrong.items()}
 
 
-times = {t: s for model, found_ in benches.items() for t, s in seen_of(model, found_).items()}
+packages = (*benchmark.PACKAGES, "transformers")
+earlier = page.earlier(packages)
+times = {t: seen for t, seen in earlier.times.items() if t.split(", ")[1] not in benches}
+for model, found_ in benches.items():
+    times.update(seen_of(model, found_))
 units = {t: "byte" for t in times if t.startswith((MEMORY, FILE))}
-facts = {
-    "rounds": rounds,
+now = {
     "outcomes": {m: {n: w.verdict for n, w in b.ways().items()} for m, b in benches.items()},
     "why": {model: why(found_) for model, found_ in benches.items()},
+    "days": dict.fromkeys(benches, f"{date.today():%d %B %Y}".lstrip("0")),
 }
-run = page.keep(times, facts=facts, unit=units, packages=(*benchmark.PACKAGES, "transformers"))
+facts = {kind: {**earlier.facts.get(kind, {}), **seen} for kind, seen in now.items()}
+run = page.keep(times, facts={"rounds": rounds, **facts}, unit=units, packages=packages)
 page.close(run, finding, draw, table)
 
 # %%

@@ -125,6 +125,20 @@ class Page:
         if not self.quick:
             print(line, file=sys.__stderr__, flush=True)
 
+    def earlier(self, packages: Iterable[str] = PACKAGES) -> Run:
+        """Return the full run that `--only` adds to, which `--json` names; an empty one where there is none, or all is measured.
+
+        Raises:
+            ValueError: it was made on another kind of machine, or with other versions: its times do not belong beside new ones.
+        """
+        if not (self.only and self.json and self.json.exists()):
+            return Run({})
+        run, now = load(self.json), environment(packages)
+        if differs := [name for name, value in now.items() if name != "date" and run.metadata.get(name) != value]:
+            seen = ", ".join(f"{name} was {run.metadata.get(name)} and is {now[name]}" for name in differs)
+            raise ValueError(f"{self.json.name} cannot be added to: {seen}; write a new file, or measure all models")
+        return run
+
     def keep(
         self,
         times: Mapping[str, Timings],

@@ -222,6 +222,17 @@ def test_a_run_is_kept_drawn_and_told(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert said.startswith("found 2.\n\nThis run was full, 2 rounds.\nBy chance alone, equals would look different at most 1 time in 20.")
 
 
+def test_a_run_of_one_model_is_added_to_those_of_the_same_machine_and_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["a.py", "--only", "m", "--json", str(tmp_path / "b.json")])
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    made = benchmark.page("a", "fast?", quick="less", models=["m", "n"])
+    assert made.earlier().times == {}
+    made.keep({"m": BOTH}, packages=["torch"])
+    assert made.earlier(["torch"]).times == {"m": BOTH}
+    with pytest.raises(ValueError, match=r"b.json cannot be added to: onnx_version was None and is"):
+        made.earlier(["torch", "onnx"])
+
+
 @pytest.mark.parametrize("path", sorted(benchmark.DATA.glob("*.json")), ids=lambda path: path.stem)
 def test_a_stored_run_names_no_machine_and_belongs_to_a_page(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
