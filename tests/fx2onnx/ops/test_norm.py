@@ -32,6 +32,7 @@ ROWS = {
     "rms float64": (F.rms_norm, X.double(), (4,), W.double()),
     "group": (F.group_norm, GROUPED, 3, SIX, SIX),
     "group without weights": (F.group_norm, GROUPED, 2),
+    "group far from 0": (F.group_norm, GROUPED + 100, 2, SIX),
     "group of nothing": (F.group_norm, GROUPED[:0], 2, SIX, SIX),
     "group of vectors": (F.group_norm, GROUPED[:, :, 0, 0], 2, SIX),
     "group float64": (F.group_norm, GROUPED.double(), 2, None, SIX.double()),
@@ -59,7 +60,9 @@ def test_norms_give_what_eager_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("opset", [18, 21, 23, 26])
-@pytest.mark.parametrize("name", ["layer", "rms", "rms float16", "group", "group float64", "group of vectors", "batch", "instance"])
+@pytest.mark.parametrize(
+    "name", ["layer", "rms", "rms float16", "group", "group far from 0", "group float64", "group of vectors", "batch", "instance"]
+)
 def test_norms_are_right_at_every_opset(name: str, opset: int) -> None:
     check(*ROWS[name], dynamic=True, options=OWN | {"opset_version": opset}, tolerances=EPSILON.get(name))
 
