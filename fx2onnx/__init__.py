@@ -16,7 +16,7 @@ from .arguments import call_of, check_file, check_only, check_surroundings, chec
 from .artifacts import Artifacts
 from .blocks.functions import Blocks
 from .build.conversion import Conversion, ConversionOptions
-from .build.passes import passes_applied, said_once
+from .build.passes import passes_applied
 from .caches import caches_known
 from .capture import CAPTURES, Way, captured
 from .capture.by_export import Capture
@@ -112,8 +112,7 @@ def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, o
     report = replace(report, branches=capture.branches, limits=capture.limits)
     if capture.limits:
         model.metadata_props["fx2onnx.limits"] = json.dumps(capture.limits)
-    model = said_once(passes_applied(model) if optimize else model)
-    artifacts.has_made(program := Program(model, capture.program, report))
+    artifacts.has_made(program := Program(passes_applied(model) if optimize else model, capture.program, report))
     return program
 
 

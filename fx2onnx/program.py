@@ -124,7 +124,7 @@ class Program(torch.onnx.ONNXProgram):
         if external_data is False and include_initializers:
             _check_fits_into_one_file(self._bytes())
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with self._with_weights(include_initializers, keep_initializers_as_inputs):
+        with self._with_weights(include_initializers, keep_initializers_as_inputs), _said_once(self.model.graph):
             save_whole(self.model, destination, beside and include_initializers)
 
     @contextmanager
@@ -133,7 +133,7 @@ class Program(torch.onnx.ONNXProgram):
         graph = self.model.graph
         everything = dict(graph.initializers)
         weights = {name: value for name, value in everything.items() if self._is_of_the_model(name)}
-        added = [_declared(value) for value in weights.values() if as_inputs and not value.is_graph_input()]
+        added = [value for value in weights.values() if as_inputs and not value.is_graph_input()]
         graph.inputs.extend(added)
         for name in () if in_file else weights:
             del graph.initializers[name]
@@ -143,8 +143,6 @@ class Program(torch.onnx.ONNXProgram):
             graph.initializers.clear()
             graph.initializers.update(everything)
             del graph.inputs[len(graph.inputs) - len(added) :]
-            for value in added:
-                value.shape, value.type = None, None
 
     def _is_of_the_model(self, initializer: str) -> bool:
         """Whether it is a parameter or a buffer: as it is, transposed (`weight/T`) or folded."""
@@ -156,11 +154,20 @@ class Program(torch.onnx.ONNXProgram):
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
 
 
-def _declared(weight: ir.Value) -> ir.Value:
-    """Return a weight that says its shape and dtype, as an input must."""
-    assert weight.const_value is not None
-    weight.shape, weight.type = ir.Shape(weight.const_value.shape.numpy()), ir.TensorType(weight.const_value.dtype)
-    return weight
+@contextmanager
+def _said_once(graph: ir.Graph) -> Iterator[None]:
+    """Have the weights, while it lasts, say shape and dtype themselves and nowhere else.
+
+    Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
+    """
+    declared = [(value, value.shape, value.type) for value in graph.initializers.values() if not value.is_graph_input()]
+    for value, *_ in declared:
+        value.shape, value.type = None, None
+    try:
+        yield
+    finally:
+        for value, shape, dtype in declared:
+            value.shape, value.type = shape, dtype
 
 
 def _check_fits_into_one_file(weights: int) -> None:

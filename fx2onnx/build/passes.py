@@ -23,17 +23,6 @@ def passes_applied(model: ir.Model) -> ir.Model:
     return model
 
 
-def said_once(model: ir.Model) -> ir.Model:
-    """Return the same model, whose weights say shape and dtype themselves and nowhere else.
-
-    Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
-    """
-    for value in model.graph.initializers.values():
-        if not value.is_graph_input():
-            value.shape, value.type = None, None
-    return model
-
-
 def _fold(graph: ir.Graph, norm: ir.Node) -> None:
     """Convolution or linear layer → batch norm becomes one of them with other weights, which are computed when the file is written."""
     layer = _before(norm)
