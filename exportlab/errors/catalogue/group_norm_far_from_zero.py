@@ -1,7 +1,8 @@
 """GroupNorm at opset 21 and up: right near 0, and far from it the numbers are noise
 
-From opset 21 on the exporter writes `GroupNormalization`. ONNX Runtime has no kernel for it on a processor and computes the definition, with the
-variance as `mean(x²) − mean(x)²`. Where the mean is large beside the deviation, the two are nearly equal, and float32 keeps nothing of the difference.
+From opset 21 on the exporter writes `GroupNormalization`. ONNX Runtime has no kernel for it on a processor and computes the definition: the
+variance is `mean(x²) − mean(x)²`. Where the mean is large beside the deviation, the two are nearly equal, and float32 keeps nothing of what
+is between them.
 """
 
 import torch
