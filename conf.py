@@ -26,6 +26,7 @@ extensions = [
     "support_matrix",
     "atlas",
     "operators_table",
+    "export_options",
     "pictures",
     "outcome_colors",
     "web_manners",

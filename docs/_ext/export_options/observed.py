@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import torch
 
 from exportlab.messages import first_line, heard
 
@@ -20,8 +19,19 @@ Left = Mapping[str, list[str]]
 """What there is of each kind."""
 
 
-def left(export: Callable[..., Any], model: torch.nn.Module, args: tuple[Any, ...], f: str | None = "model.onnx", **options: Any) -> Left:
-    """Export a copy of a model in an empty folder, and return what is left of it; under `error`, what it ended in."""
+def left(
+    export: Callable[..., Any],
+    model: Any,
+    args: tuple[Any, ...],
+    f: str | None = "model.onnx",
+    look: Callable[[str], Left] | None = None,
+    **options: Any,
+) -> Left:
+    """Export a copy of a model in an empty folder, and return what is left of it; under `error`, what it ended in.
+
+    Args:
+        look: what is asked of the file, where it is not `file_parts`.
+    """
     lines: list[str] = []
     program, error = None, []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -31,7 +41,7 @@ def left(export: Callable[..., Any], model: torch.nn.Module, args: tuple[Any, ..
             except Exception as raised:  # an exporter may end in anything, and that is what is noted
                 error = [first_line(raised)]
         files = [str(path) for path in sorted(Path().rglob("*"))]
-        parts = file_parts(f) if f in files and not error else {}
+        parts = (look or file_parts)(f) if f in files and not error else {}
     captured = [program.report.capture] if hasattr(program, "report") else []
     says = [*error, *(line.removeprefix("torch.onnx._internal.exporter.") for line in said)]
     return {**parts, "files": list(map(_timeless, files)), "prints": lines, "captured by": captured, "says": says, "error": error}

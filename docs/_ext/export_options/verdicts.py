@@ -1,22 +1,20 @@
-"""Whether a way of exporting honours an option: the same export with it and without. Run as a script, it prints all verdicts as JSON."""
+"""Whether a way of exporting honours an option: the same export with it and without."""
 
 from __future__ import annotations
 
 import inspect
-import json
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 
-from exportlab import patches, to_onnx
+from exportlab import to_onnx
 
 from .observed import Left, left
-from .tried import TRIED, Tiny, Try, X, register_symbolics
+from .tried import Tiny, Try, X
 
 WAYS: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "torch.onnx.export": (torch.onnx.export, {}),
@@ -93,15 +91,3 @@ def difference(before: Sequence[str], after: Sequence[str]) -> str:
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-
-
-def all_found() -> Iterator[dict[str, Any]]:
-    """Yield for each option that is tried what was found, by way."""
-    register_symbolics()
-    with patches.operators_read_once():
-        for tried in TRIED:
-            yield {"name": tried.name, "option": str(tried), "of": tried.of, **{way: found(way, tried) for way in WAYS}}
-
-
-if __name__ == "__main__":
-    json.dump(list(all_found()), sys.stdout, indent=1, ensure_ascii=False)
