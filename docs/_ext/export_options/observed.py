@@ -38,7 +38,7 @@ def left(
         with heard() as said, _counted(lines):
             try:
                 program = export(copy.deepcopy(model), args, f, **options)
-            except Exception as raised:  # an exporter may end in anything, and that is what is noted
+            except Exception as raised:  # noqa: BLE001 - whatever an exporter raises is what is noted
                 error = [first_line(raised)]
         files = [str(path) for path in sorted(Path().rglob("*"))]
         parts = (look or file_parts)(f) if f in files and not error else {}

@@ -51,13 +51,14 @@ def all_written() -> Iterator[dict[str, Any]]:
     for opset in OPSETS:
         row: dict[str, Written] = {}
         for way in WAYS:
-            found = _exported(way, opset)
+            found = written_for(way, opset)
             row[way] = told(opset, before.get(way), found)
             before[way] = found.get("nodes", before.get(way, []))
         yield {"opset": opset, "found": row}
 
 
-def _exported(way: str, opset: int) -> Left:
+def written_for(way: str, opset: int) -> Left:
+    """What an export of the model for this opset leaves, and under `runs` what ONNX Runtime makes of the file."""
     export, base = WAYS[way]
     return left(export, Recent().eval(), (X,), look=_parts_and_answer, **base, opset_version=opset)
 
@@ -71,7 +72,7 @@ def _answer(path: str) -> str:
     try:
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         (answer,) = session.run(None, {session.get_inputs()[0].name: X.numpy()})
-    except Exception as error:  # ONNX Runtime has many, without a common class
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime raises is what is noted
         return first_line(error)
     whole, part = Recent()(X), torch.jit.trace(Recent(), (X,), check_trace=False)(X)
     return "right" if any(torch.allclose(torch.from_numpy(answer), eager, atol=CLOSE) for eager in (whole, part)) else "wrong"

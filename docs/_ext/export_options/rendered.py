@@ -21,7 +21,7 @@ def options_table(rows: Sequence[Row]) -> str:
 
 def opsets_table(rows: Sequence[Row]) -> str:
     """Return a row for each opset that was asked for."""
-    return _table(["opset", *rows[0]["found"]], (_row(str(row["opset"]), row["found"], _written) for row in rows))
+    return _table(["opset", *rows[0]["found"]], (_row(str(row["opset"]), row["found"], _written) for row in rows), "opsets")
 
 
 def totals(rows: Sequence[Row]) -> str:
@@ -39,9 +39,9 @@ def totals(rows: Sequence[Row]) -> str:
     return _table(["", *shown, "which it ignores"], body)
 
 
-def _table(heads: Iterable[str], rows: Iterable[str]) -> str:
+def _table(heads: Iterable[str], rows: Iterable[str], kind: str = "") -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
-    return f'<table class="exportlab folds options"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>\n'
+    return f'<table class="exportlab folds options {kind}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>\n'
 
 
 def _row(head: str, found: Mapping[str, Any], cell: Any) -> str:

@@ -18,7 +18,7 @@ from .tried import Tiny, Try, X
 
 WAYS: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "torch.onnx.export": (torch.onnx.export, {}),
-    "torch.onnx.export, dynamo=False": (torch.onnx.export, {"dynamo": False}),
+    "dynamo=False": (torch.onnx.export, {"dynamo": False}),
     "to_onnx": (to_onnx, {}),
 }
 REFUSALS = ("UnsupportedArgument", "TypeError")
