@@ -101,30 +101,40 @@ for made in (official, own):
 # Asserts in the place of guards
 # ------------------------------
 # A named ``Dim`` is refused where the model tests it. ``prefer_deferred_runtime_asserts_over_guards=True`` keeps the side that the example
-# took, and writes the test into the program as an assert:
+# took where the test is no range, and writes it into the program as an assert:
 
 
-class Branch(nn.Module):
+class Even(nn.Module):
     def forward(self, x):
-        return torch.relu(x) if x.shape[0] > 4 else -x
+        return x * 2 if x.shape[0] % 2 == 0 else x * 3
 
 
-branch, six, three = Branch().eval(), (torch.randn(6, 3),), (torch.randn(3, 3),)
-moving = ({0: Dim("batch")},)
+even, six, three = Even().eval(), (torch.randn(6, 3),), (torch.randn(3, 3),)
+moving = {"dynamic_shapes": ({0: Dim("batch")},)}
 with expect_failure(UserError, match="Not all values of batch", lines=2):
-    torch.export.export(branch, six, dynamic_shapes=moving)
+    torch.export.export(even, six, **moving)
 deferred = torch.export.export(
-    branch, six, dynamic_shapes=moving, prefer_deferred_runtime_asserts_over_guards=True
+    even, six, **moving, prefer_deferred_runtime_asserts_over_guards=True
 )
 with expect_failure(RuntimeError, match="Runtime assertion failed", lines=1):
     deferred.module()(*three)
 
 # %%
-# The program still refuses three rows. An ONNX file has no asserts, so what becomes of it is for each exporter to say:
+# The program refuses three rows. Neither exporter writes the assert into its file, so both files double what should be tripled:
 
 with muffled():
-    file = torch.onnx.export(deferred, dynamo=True, verbose=False)
-loud = to_onnx(deferred)
-print(file(*three)[0], branch(*three))
-print([n.op_type for n in file.model.graph], [n.op_type for n in loud.model.graph])
-print(loud(*three))
+    files = (torch.onnx.export(deferred, dynamo=True, verbose=False), to_onnx(deferred))
+for file in files:
+    assert torch.equal(file(*three)[0], 2 * three[0])
+    assert torch.equal(even(*three), 3 * three[0])
+
+# %%
+# ``to_onnx`` writes both sides where it is given the module, and not a program that has lost one:
+
+both = export("to_onnx", even, six, dynamic_shapes=({0: "batch"},))
+verify(both, even, [six, three]).check()
+show.graphs({"from the deferred program": files[0].model, "to_onnx, from the module": both.model})
+
+# %%
+# Name the tensors that move, or give a second call; and a deferred assert ends where the ONNX file begins. Next: :doc:`which Dim to write
+# <dynamic_shapes>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
