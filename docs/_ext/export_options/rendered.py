@@ -36,7 +36,7 @@ def totals(rows: Sequence[Row]) -> str:
         + f'<td data-label="which it ignores">{", ".join(f"<code>{name}</code>" for name in ignored[way])}</td></tr>'
         for way in ways
     )
-    return _table(["", *shown, "which it ignores"], body)
+    return _table(["", *shown, "which it ignores"], body, "totals")
 
 
 def _table(heads: Iterable[str], rows: Iterable[str], kind: str = "") -> str:
