@@ -25,6 +25,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "support_matrix": ("docs/support",),
     "atlas": ("docs/atlas",),
     "operators_table": ("docs/converter",),
+    "export_options": ("docs/options",),
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),
     "browser_demo": ("tutorials/306",),

@@ -14,7 +14,8 @@ from sphinx.application import Sphinx
 
 BEFORE_THE_GALLERY = 100  # a priority; sphinx-gallery runs the pages at Sphinx's own, which is 500
 ORDER = (
-    *("first_graph", "dynamic_shapes", "data_dependent_sizes", "strict_or_not", "draft_export", "scan", "inplace_index"),
+    *("first_graph", "dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "strict_or_not", "draft_export", "scan"),
+    "inplace_index",
     *("kwargs_and_caches", "mutable_cache", "save_and_load"),
     *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
     *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),

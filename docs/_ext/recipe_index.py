@@ -21,7 +21,7 @@ from exportlab.outcomes import Outcome
 GALLERY = "generated/gallery"
 GROUPS = {
     "Export it": ("first_graph", "simple_case", "linear_regression", "kwargs_and_caches", "two_exporters", "bench_your_model"),
-    "Sizes that move": ("dynamic_shapes", "data_dependent_sizes", "shape_inference"),
+    "Sizes that move": ("dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "shape_inference"),
     "It will not export": (
         "draft_export",
         "read_the_report",

@@ -1,0 +1,97 @@
+"""What each opset changes: one model, exported for each opset in turn; which nodes come and go, and whether ONNX Runtime runs the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import onnx
+import onnxruntime
+import torch
+from torch import nn
+from torch.nn import functional
+
+from exportlab.messages import first_line
+
+from .observed import Left, file_parts, left
+from .verdicts import WAYS
+
+OLDEST = 17  # one below the oldest that torchlib is written in
+OPSETS = range(OLDEST, onnx.defs.onnx_opset_version() + 1)
+CLOSE = 1e-4
+
+
+class Recent(nn.Module):
+    """Calls four things that newer opsets have an operator for, and for dynamo=False, which cannot translate the last, three."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = functional.gelu(x) + functional.silu(x)
+        x = functional.scaled_dot_product_attention(x, x, x)
+        x = functional.group_norm(x, 2)
+        return x if torch.jit.is_tracing() else functional.rms_norm(x, (8,))
+
+
+class Written(NamedTuple):
+    """What came of one opset: the error, or how the nodes differ from the last opset that was written; what was said; how the file runs."""
+
+    error: str
+    nodes: str
+    said: str
+    runs: str
+
+
+torch.manual_seed(0)
+X = torch.rand(2, 4, 5, 8)
+
+
+def all_written() -> Iterator[dict[str, Any]]:
+    """Yield for each opset what came of it, by way."""
+    before: dict[str, list[str]] = {}
+    for opset in OPSETS:
+        row: dict[str, Written] = {}
+        for way in WAYS:
+            found = written_for(way, opset)
+            row[way] = told(opset, before.get(way), found)
+            before[way] = found.get("nodes", before.get(way, []))
+        yield {"opset": opset, "found": row}
+
+
+def written_for(way: str, opset: int) -> Left:
+    """What an export of the model for this opset leaves, and under `runs` what ONNX Runtime makes of the file."""
+    export, base = WAYS[way]
+    return left(export, Recent().eval(), (X,), look=_parts_and_answer, **base, opset_version=opset)
+
+
+def _parts_and_answer(path: str) -> Left:
+    return {**file_parts(path), "runs": [_answer(path)]}
+
+
+def _answer(path: str) -> str:
+    """What ONNX Runtime makes of a file; the numbers are those of the whole model or, from dynamo=False, of its first part."""
+    try:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        (answer,) = session.run(None, {session.get_inputs()[0].name: X.numpy()})
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime raises is what is noted
+        return first_line(error)
+    whole, part = Recent()(X), torch.jit.trace(Recent(), (X,), check_trace=False)(X)
+    return "right" if any(torch.allclose(torch.from_numpy(answer), eager, atol=CLOSE) for eager in (whole, part)) else "wrong"
+
+
+def told(opset: int, before: Sequence[str] | None, found: Left) -> Written:
+    """Return what came of an opset, after the nodes of the last one that was written."""
+    said = "; ".join(line for line in found["says"] if line not in found["error"] and "version" in line)
+    if found["error"]:
+        return Written(found["error"][0], "", said, "")
+    (written,) = (name.removeprefix("ai.onnx ") for name in found["opsets"] if name.startswith("ai.onnx "))
+    nodes = f"{len(found['nodes'])} nodes" if before is None else changed(before, found["nodes"])
+    return Written("" if written == str(opset) else f"opset {written} is written", nodes, said, "".join(found["runs"]))
+
+
+def changed(before: Sequence[str], after: Sequence[str]) -> str:
+    """Say which kinds of nodes are new, and how many nodes they took the place of."""
+    old, new = Counter(before), Counter(after)
+    came = ", ".join(new - old)
+    if not (gone := (old - new).total()):
+        return f"{came} more" if came else "the same nodes"
+    return f"{came or 'nothing'} in the place of {gone} node{'s' if gone > 1 else ''}"

@@ -1,0 +1,93 @@
+"""Whether a way of exporting honours an option: the same export with it and without."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+
+from exportlab import to_onnx
+
+from .observed import Left, left
+from .tried import Tiny, Try, X
+
+WAYS: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
+    "torch.onnx.export": (torch.onnx.export, {}),
+    "dynamo=False": (torch.onnx.export, {"dynamo": False}),
+    "to_onnx": (to_onnx, {}),
+}
+REFUSALS = ("UnsupportedArgument", "TypeError")
+"""What an argument is refused with, where the option is about what is said."""
+NAMED = 3  # of the things that are gone, and of those that are new
+
+
+class Verdict(StrEnum):
+    """What becomes of an option."""
+
+    HONOURED = "honoured"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+    NO_PARAMETER = "not a parameter"
+
+
+class Found(NamedTuple):
+    """A verdict, and what differs with the option."""
+
+    verdict: Verdict
+    differs: str
+
+
+def found(way: str, tried: Try) -> Found:
+    """Export with the option and without.
+
+    Raises:
+        AssertionError: both exports end in the same error, which says nothing of the option.
+    """
+    export, base = WAYS[way]
+    if tried.name not in inspect.signature(export).parameters:
+        return Found(Verdict.NO_PARAMETER, "")
+    before = exported(way, base | tried.given) if tried.given else plain(way)
+    after = exported(way, {**base, **tried.given, tried.name: tried.value})
+    assert not before["error"] or before["error"] != after["error"], f"{tried} by {way}: {after['error']}"
+    return judged(tried.about, before, after)
+
+
+@cache
+def plain(way: str) -> Left:
+    """What an export leaves that is given nothing."""
+    return exported(way, WAYS[way][1])
+
+
+def exported(way: str, options: Mapping[str, Any]) -> Left:
+    """What an export with these options leaves; of `Tiny`, where they name no model."""
+    torch.manual_seed(0)
+    return left(WAYS[way][0], **{"model": Tiny().eval(), "args": (X,), **options})
+
+
+def judged(about: str, before: Left, after: Left) -> Found:
+    """Return the verdict: refused where there is an error that the option is not about, honoured where what it is about differs."""
+    differs = {kind: difference(before.get(kind, []), there) for kind, there in after.items() if before.get(kind, []) != there}
+    error = "".join(after["error"])
+    if error and (about != "says" or error.startswith(REFUSALS)):
+        return Found(Verdict.REFUSED, error)
+    if about in differs:
+        return Found(Verdict.HONOURED, f"{about}: {differs[about]}")
+    return Found(Verdict.IGNORED, "; ".join(f"{kind}: {difference}" for kind, difference in differs.items()))
+
+
+def difference(before: Sequence[str], after: Sequence[str]) -> str:
+    """Say in a few words what is gone and what is new."""
+    old, new = Counter(before), Counter(after)
+    gone, came = list((old - new).elements()), list((new - old).elements())
+    if len(gone) == len(came) == 1:
+        return f"{gone[0]} → {came[0]}"
+    return " ".join(f"{sign} {_few(names)}" for sign, names in (("−", gone), ("+", came)) if names) or "in another order"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
