@@ -50,6 +50,10 @@ class UntranslatedInside(Untranslated):
         self.failures = failures
 
 
+class BrokenTranslation(Untranslated):
+    """A function of the caller's table failed, so that no other translation may take its place; the text says how."""
+
+
 class MissingPackage(Exception):
     """A package that a translation needs is not installed; the text says which, and how to install it."""
 

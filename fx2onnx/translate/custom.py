@@ -12,7 +12,8 @@ import torch
 
 from ..build.graph import Graph
 from ..build.translation import Translation
-from .dispatch import first_that_fits
+from ..errors import BrokenTranslation, Untranslated
+from .dispatch import NOT_TRANSLATED, first_that_fits
 from .packages import needed_package
 
 
@@ -70,4 +71,15 @@ def from_onnxscript(function: Callable[..., Any], local: bool = False) -> Transl
 def _by_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args: Any, **kwargs: Any) -> Any:
     with needed_package("onnxscript", "the function given for it"):
         from .onnxscript_functions import translation_of
-    return translation_of(function, local)(g, *args, **kwargs)
+    try:
+        return translation_of(function, local)(g, *args, **kwargs)
+    except Untranslated as error:
+        if _refused_on_purpose(error):
+            raise
+        raise BrokenTranslation(f"{error} (in the function given for it)") from error
+
+
+def _refused_on_purpose(error: BaseException) -> bool:
+    """Whether what began it is a refusal, after which another translation is tried, and not a mistake."""
+    cause = error.__cause__
+    return cause is not None and (isinstance(cause, NOT_TRANSLATED) or _refused_on_purpose(cause))

@@ -15,7 +15,7 @@ from ..build.graph import Graph
 from ..build.pairs import touches_complex
 from ..build.symbols import UnknownSymbol
 from ..build.translation import Translation
-from ..errors import MissingPackage, Untranslated, UntranslatedInside
+from ..errors import BrokenTranslation, MissingPackage, Untranslated, UntranslatedInside
 
 NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
 FALLBACKS = ("torchlib", "decomposed")
@@ -36,7 +36,7 @@ class Dispatch:
         """A translation that tries what each source has for the operator of this node, until one does not refuse the call.
 
         The translation raises:
-            Untranslated: nobody has one, or all refuse; it says why each did.
+            Untranslated: nobody has one, or all refuse; it says why each did. Or a function of the caller's failed.
             MissingPackage: the next one to be tried needs a package that is not installed.
         """
         return partial(self._translated, node)
@@ -48,7 +48,7 @@ class Dispatch:
                 continue
             try:
                 made = translation(g, *args, **kwargs)
-            except UntranslatedInside:
+            except (UntranslatedInside, BrokenTranslation):
                 raise
             except NOT_TRANSLATED as error:
                 reasons.append(str(error) if source == "own" else f"{error} ({source})")

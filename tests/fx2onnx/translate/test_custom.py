@@ -79,3 +79,27 @@ def test_what_is_wrong_with_the_callers_table_is_said(table: Any, error: type[Ex
 def test_an_error_in_the_callers_function_is_a_reason() -> None:
     with pytest.raises(UnsupportedOps, match="NameError: name 'nothing' is not defined"):
         converted(lambda x: MIX(x, x, 2.0), X, found=dispatch({MIX.default: lambda x, y, by: nothing}))  # noqa: F821
+
+
+def _two_results(x: Any, *others: Any) -> Any:
+    return x, x
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(lambda x: nothing, "NameError: name 'nothing' is not defined"), (_two_results, "gives 2 results")],  # noqa: F821
+    ids=["fails", "gives too much"],
+)
+def test_no_other_translation_takes_the_place_of_a_function_that_fails(function: Any, said: str) -> None:
+    table = dispatch({torch.ops.aten.relu.default: function})
+    with pytest.raises(UnsupportedOps, match=f"{said}.* \\(in the function given for it\\)"):
+        converted(lambda x: torch.relu(x), X, found=table)
+
+
+def test_another_translation_is_tried_where_a_function_refuses() -> None:
+    def refuses(x: Any) -> Any:
+        raise Untranslated("not this time")
+
+    found = dispatch({torch.ops.aten.relu.default: refuses})
+    converted(lambda x: torch.relu(x), X, found=found)[1].check()
+    assert [node.target for node in found.used["own"]] == [torch.ops.aten.relu.default]
