@@ -16,8 +16,9 @@ BEFORE_THE_GALLERY = 100  # a priority; sphinx-gallery runs the pages at Sphinx'
 ORDER = (
     *("first_graph", "dynamic_shapes", "data_dependent_sizes", "strict_or_not", "draft_export", "scan", "inplace_index"),
     *("kwargs_and_caches", "mutable_cache", "save_and_load"),
-    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "untranslated_op", "custom_op_inplace"),
-    *("custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting", "two_exporters"),
+    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "custom_op_kernel", "untranslated_op"),
+    *("custom_op_inplace", "custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx", "pairwise_distances", "rewriting"),
+    "two_exporters",
     *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code", "bench_your_model"),
     "spectrogram",
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
