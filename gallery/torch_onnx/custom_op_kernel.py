@@ -124,7 +124,9 @@ show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 # ONNX Runtime takes none of the three:
 
 for file in files.values():
-    with expect_failure(Fail, match="lab.kernel:Despike.* is not a registered function/op", lines=1):
+    with expect_failure(
+        Fail, match="lab.kernel:Despike.* is not a registered function/op", lines=1
+    ):
         file.load()
 
 # %%
