@@ -16,7 +16,7 @@ PACKAGES := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 site page test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web lint clean constraints
+.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what chang
 
 web:  ## fetch ONNX Runtime for browsers, which runs models in pages, and axe-core, which checks pages (needs npm, and the network)
 	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0 axe-core@4.14.1
+
+headers:  ## fetch the C++ headers of ONNX Runtime, which its Python package leaves out (needs apt-get, and the network)
+	@sh tools/onnxruntime_headers.sh
 
 lint: $(READY)  ## check the style, which layer imports which, and the types
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy

@@ -26,6 +26,7 @@ FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
     "tutorials/304_cpp_with_aotinductor": "tutorials/cpp",
     "tutorials/306_in_the_browser": "tutorials/browser",
     "tutorials/307_the_same_tomorrow": "docs/data",
+    "tutorials/308_onnx_in_cpp": "tutorials/cpp/onnx",
 }
 CODE = re.compile(r'<div class="(?:cell docutils|highlight-)')
 THE_SAME_EACH_TIME = "1767225600"  # seconds since 1970, for what a wheel notes of its files

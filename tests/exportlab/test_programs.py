@@ -38,6 +38,10 @@ def test_what_is_not_fetched_is_named_with_its_target(monkeypatch: pytest.Monkey
         require("chromium", "build/web")
     (tmp_path / "build/web").mkdir(parents=True)
     require("build/web")
+    with pytest.raises(MissingProgram, match=r"^not there: build/onnxruntime/a\.h\. In the repository: make headers$"):
+        require("build/web", "build/onnxruntime/a.h")
+    with pytest.raises(MissingProgram, match=r"make headers web$"):
+        require("build/onnxruntime/a.h", "build/onnxruntime/b.h", "build/other")
 
 
 def test_a_lesson_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 """Fatal error: my.domain:Tripled(-1) is not a registered function/op
 
 The file has an operator of a domain of your own. ONNX Runtime knows the standard domains: it needs a library that has the operator, or the
-operator's definition inside the file, and has neither.
+operator's definition inside the file, and has neither. A library can be a few lines of yours: a kernel
+{doc}`in Python </generated/gallery/torch_onnx/custom_op_kernel>`, or {doc}`in C++ </tutorials/308_onnx_in_cpp>`.
 """
 
 import onnx_ir as ir

@@ -1,0 +1,268 @@
+"""
+ONNX Runtime does not know my operator: can I give it a kernel in Python?
+=========================================================================
+
+The file has a node of your own domain, and ONNX Runtime ends with *is not a registered function/op*. After this page you can give it a
+kernel of six lines of Python, for a file of either exporter, and you know what such a kernel must not do.
+
+``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+import torch
+from matplotlib import pyplot
+from onnx import defs
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
+from onnxruntime_extensions import PyCustomOpDef, get_library_path, onnx_op
+from onnxscript import values
+from torch import nn
+
+from exportlab import expect_failure, export, show, verify
+from exportlab.measure.timing import interleaved
+
+# %%
+# The operator takes spikes out of signals: a sample that is further than ``limit`` from the median of its neighbours becomes that median.
+# ONNX has no median. In numpy it is short:
+
+
+def despiked(x, width, limit):
+    beside = [(0, 0), (width // 2, width // 2)]
+    padded = np.pad(x, beside, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
+    middle = np.median(windows, axis=2).astype(x.dtype)
+    return np.where(np.abs(x - middle) > limit, middle, x)
+
+
+@torch.library.custom_op("lab_kernel::despike", mutates_args=())
+def despike(x: torch.Tensor, width: int, limit: float) -> torch.Tensor:
+    return torch.from_numpy(despiked(x.numpy(), width, limit))
+
+
+despike.register_fake(lambda x, width, limit: torch.empty_like(x))
+
+
+class Cleaned(nn.Module):
+    def forward(self, x):
+        y = despike(x, 5, 0.5)
+        return y - y.mean(1, keepdim=True)
+
+
+torch.manual_seed(0)
+model = Cleaned().eval()
+samples = [(torch.randn(n, length),) for n, length in ((3, 30), (7, 100), (1, 9), (0, 12))]
+moving = ({0: "batch", 1: "length"},)
+
+# %%
+# A file with one node for it
+# ---------------------------
+# For ``to_onnx``, a translation names the node, its domain and its attributes. For ``torch.onnx.export`` it does the same, once the node has
+# a schema:
+
+operator = torch.ops.lab_kernel.despike.default
+
+
+def by_name(g, x, width, limit):
+    return g.op("Despike", x, domain="lab.kernel", width=width, limit=limit)
+
+
+kinds, parameter = defs.OpSchema.AttrType, defs.OpSchema.FormalParameter
+schema = defs.OpSchema(
+    "Despike",
+    "lab.kernel",
+    since_version=1,
+    inputs=[parameter("x", "tensor(float)")],
+    outputs=[parameter("y", "tensor(float)")],
+    attributes=[
+        defs.OpSchema.Attribute("width", kinds.INT),
+        defs.OpSchema.Attribute("limit", kinds.FLOAT),
+    ],
+)
+node = values.Op(values.Opset("lab.kernel", 1), "Despike", schema)
+
+
+def by_schema(x, width: int, limit: float):
+    return node(x, width=width, limit=limit)
+
+
+tables = {"to_onnx": {operator: by_name}, "dynamo": {operator: by_schema}}
+files = {
+    exporter: export(
+        exporter, model, samples[0], dynamic_shapes=moving, custom_translation_table=table
+    )
+    for exporter, table in tables.items()
+}
+
+# %%
+# If you may change the model, ``torch.onnx.ops.symbolic`` writes the node and needs neither table nor schema. It says what shape comes out:
+
+
+class Symbolic(Cleaned):
+    def forward(self, x):
+        if not torch.onnx.is_in_onnx_export():
+            return super().forward(x)
+        with_attributes = {"width": 5, "limit": 0.5}
+        y = torch.onnx.ops.symbolic(
+            "lab.kernel::Despike", (x,), with_attributes, dtype=x.dtype, shape=x.shape, version=1
+        )
+        return y - y.mean(1, keepdim=True)
+
+
+files["symbolic"] = export("dynamo", Symbolic().eval(), samples[0], dynamic_shapes=moving)
+written = [file.model.graph.node(0) for file in files.values()]
+assert {(node.domain, node.op_type) for node in written} == {("lab.kernel", "Despike")}
+assert all(node.attributes["width"].as_int() == 5 for node in written)
+show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
+
+# %%
+# What goes wrong
+# ---------------
+# ONNX Runtime takes none of the three:
+
+for file in files.values():
+    with expect_failure(
+        Fail, match="lab.kernel:Despike.* is not a registered function/op", lines=1
+    ):
+        file.load()
+
+# %%
+# What works: a kernel in Python
+# ------------------------------
+# The package ``onnxruntime-extensions`` has a library in C++ whose kernels call Python functions. You say the name with its domain, the
+# types of the inputs and outputs (``dt_float`` is float32), and the attributes:
+
+FLOAT, INT = PyCustomOpDef.dt_float, PyCustomOpDef.dt_int64
+
+
+@onnx_op(
+    op_type="lab.kernel::Despike",
+    inputs=[FLOAT],
+    outputs=[FLOAT],
+    attrs={"width": INT, "limit": FLOAT},
+)
+def kernel(x, width, limit):
+    return despiked(x, width, limit)
+
+
+# %%
+# ``x`` arrives as a numpy array. Now a session that has the library in its options:
+
+
+def with_kernels(file):
+    options = onnxruntime.SessionOptions()
+    options.register_custom_ops_library(get_library_path())
+    return onnxruntime.InferenceSession(ir.to_proto(file.model).SerializeToString(), options)
+
+
+cleaned = with_kernels(files["dynamo"]).run(None, {"x": samples[1][0].numpy()})[0]
+np.testing.assert_allclose(cleaned, model(samples[1][0]), atol=1e-6)
+
+# %%
+# ``verify`` uses the session that a file already has. Give it yours, and it holds the kernel against the model at sizes that the export
+# never saw, no rows among them:
+
+for file in files.values():
+    file.session = with_kernels(file)
+    report = verify(file, model, samples).check()
+report
+
+# %%
+# What such a kernel must not do
+# ------------------------------
+# Each of these runs in a process of its own, with a file of one node ``lab::Op`` and a kernel for it that is given as text:
+
+one_node = ir.Model(
+    ir.Graph(
+        [x := ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(["n"]))],
+        [y := ir.Value(name="y", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(["m"]))],
+        nodes=[ir.Node("lab", "Op", [x], outputs=[y])],
+        opset_imports={"": 20, "lab": 1},
+    ),
+    ir_version=10,
+)
+
+PROCESS = """
+import sys
+import numpy as np
+import onnxruntime
+from onnxruntime_extensions import PyCustomOpDef, get_library_path, onnx_op
+
+def register(body):
+    onnx_op(op_type="lab::Op", inputs=[PyCustomOpDef.dt_float], outputs=[PyCustomOpDef.dt_float])(body)
+
+{kernel}
+options = onnxruntime.SessionOptions()
+options.register_custom_ops_library(get_library_path())
+session = onnxruntime.InferenceSession(sys.stdin.buffer.read(), options)
+print(session.run(None, {{"x": np.arange(3, dtype=np.float32)}})[0])
+"""
+
+
+def run(kernel):
+    model = ir.to_proto(one_node).SerializeToString()
+    code = PROCESS.format(kernel=kernel)
+    return subprocess.run([sys.executable, "-c", code], input=model, capture_output=True)
+
+
+right = run("register(lambda x: x * 2)")
+raising = run("register(lambda x: x.no_such_method())")
+twice = run("register(lambda x: x * 2)\nregister(lambda x: x * 3)")
+other_type = run("register(lambda x: x.astype(np.float64) / 3)")
+
+# %%
+# **It must not raise.** An exception in the kernel does not reach the caller of ``run``. It ends the process:
+
+assert right.stdout == b"[0. 2. 4.]\n"
+assert raising.returncode < 0  # ended by a signal
+assert b"terminate called" in raising.stderr
+assert b"AttributeError" in raising.stderr
+
+# %%
+# **It must not be registered twice.** The second one does not replace the first. After it, no session with the library can be made in this
+# process. In a notebook, that is a cell that you run again:
+
+assert twice.returncode == 1
+assert b"Failed to add kernel for Op lab" in twice.stderr
+print(twice.stderr.decode().splitlines()[-1].partition(" : ")[2])
+
+# %%
+# **Its dtype is the declared one.** A kernel that returns float64 is not refused: the result is converted to what you declared, here float32.
+
+assert other_type.stdout == b"[0.         0.33333334 0.6666667 ]\n"
+
+# %%
+# What it costs
+# -------------
+# The library hands the result over as a Python list of numbers. So a kernel in Python costs something for each number, even where its numpy
+# is fast. Here are the same 100,000 numbers through the file, and through the model in eager, which calls the same numpy function:
+
+signals = (torch.randn(100, 1000),)
+in_file = files["to_onnx"].prepared(*signals)
+ways = {"file": lambda: in_file, "eager": lambda: lambda: model(*signals)}
+times = interleaved({"": ways}, rounds=6)[""]
+print(f"time of the file, as a multiple of eager: {times.ratio('file', 'eager')}")
+
+# %%
+# The picture is a signal of a length that the export never saw, with ten spikes:
+
+time = np.linspace(0, 12, 400, dtype=np.float32)
+spiky = np.sin(time)[None]
+spiky[0, 20::40] += 2
+clean = files["dynamo"].session.run(None, {"x": spiky})[0]
+assert np.abs(clean).max() < 1.1 < spiky.max()
+
+figure, axes = pyplot.subplots(figsize=(7, 2.8), layout="constrained")
+axes.plot(time, spiky[0], color="#D55E00", lw=1, label="given")
+axes.plot(time, clean[0], color="#0072B2", lw=2, label="from the file")
+axes.set_title("ONNX Runtime calls the kernel: no spike is left")
+axes.legend(frameon=False)
+axes.spines[:].set_visible(False)
+
+# %%
+# A kernel in Python lets you run and check a file today; it needs your Python wherever the file runs. :doc:`Lesson 308
+# </tutorials/308_onnx_in_cpp>` writes one in C++. If ONNX can say what your operator computes, the file needs no kernel:
+# :doc:`custom_op_function`.
