@@ -55,7 +55,7 @@ def _is_attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Ten
         return False
     if 0 in (*query.sizes, *key.sizes, *value.sizes) or (mask is not None and mask.rank > 4):
         return False
-    batches = {query.sizes[0], key.sizes[0], value.sizes[0]}
+    batches = {str(g.shared.onnx_shape(given.sizes[:1])) for given in (query, key, value)}
     return len(batches) == 1 and key.sizes[1] == value.sizes[1] and (enable_gqa or key.sizes[1] in (1, query.sizes[1]))
 
 
@@ -74,7 +74,9 @@ def _for_attention(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor
     if mask.dtype != BOOL:
         mask = g.cast(mask, FLOAT)
         mask = g.Where(g.Equal(mask, torch.finfo(torch.float32).min), g.scalar(NEARLY_LOWEST, FLOAT), mask)
-    return mask if sizes[-2:] == lengths else g.Expand(mask, [1] * (len(sizes) - 2) + list(lengths))
+    if g.shared.onnx_shape(sizes[-2:]) == g.shared.onnx_shape(lengths):
+        return mask
+    return g.Expand(mask, [1] * (len(sizes) - 2) + list(lengths))
 
 
 def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor:
