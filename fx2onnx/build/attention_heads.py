@@ -21,13 +21,11 @@ def attention(graph: Nodes, node: ir.Node) -> None:
 def keys_once(graph: Nodes, node: ir.Node) -> None:
     """Keys and values that are repeated for the heads that share them are given once: Attention has grouped heads."""
     given = [_shared(value) for value in node.inputs[1:3]]
-    if None in given:
-        return
-    for at, value in enumerate(given, 1):
-        repeated = node.inputs[at]
+    for at, value in enumerate(given, 1) if None not in given else ():
+        before = made_by(node.inputs[at], "Reshape")
         node.replace_input_with(at, value)
-        if repeated is not None and (producer := repeated.producer()) is not None:
-            dropped(graph, producer)
+        if before is not None and before.graph is not None:
+            dropped(graph, before)
 
 
 def _shared(repeated: ir.Value | None) -> ir.Value | None:
@@ -49,9 +47,9 @@ def cache_taken(graph: Nodes, node: ir.Node) -> ir.Node:
     """A cache that new keys and values are put behind is given beside them; what the Concat gave is a further output of Attention."""
     joined = [_cached(value) for value in node.inputs[1:3]]
     keys, values = joined
-    if keys is None or values is None or keys is values or node.attributes.get_int("is_causal", 0):
+    if keys is None or values is None or keys is values or "is_causal" in node.attributes:
         return node  # causal counts from the end of the cache
-    readers = {use.node for concat in joined for use in concat.outputs[0].uses()} - {node}
+    readers = {use.node for concat in (keys, values) for use in concat.outputs[0].uses()} - {node}
     if readers & _before(graph, node):
         return node
     (past_keys, key), (past_values, value) = keys.inputs, values.inputs
@@ -85,11 +83,11 @@ def _beside(graph: Nodes, old: ir.Node, inputs: Sequence[ir.Value | None], attri
 def heads_unmoved(graph: Nodes, node: ir.Node) -> None:
     """Where queries, keys and values come from (batch, length, heads · width), and the result goes there, no head is moved."""
     joined = _joined(node)
-    counts = [_split(value) for value in node.inputs[:3]]
-    if joined is None or None in counts:
+    heads, shared, of_values = (_split(value) for value in node.inputs[:3])
+    if joined is None or heads is None or shared is None or of_values is None:
         return
     flat = [_flat(graph, value) for value in node.inputs[:3]]
-    said = [ir.AttrInt64(name, heads) for name, heads in zip(("q_num_heads", "kv_num_heads"), counts, strict=False)]
+    said = [ir.AttrInt64("q_num_heads", heads), ir.AttrInt64("kv_num_heads", shared)]
     new = _beside(graph, node, [*flat, *node.inputs[3:]], [*node.attributes.values(), *said], len(node.outputs))
     for old, made in zip((joined.outputs[0], *node.outputs[1:]), new.outputs, strict=True):
         taken_over(old, made)
@@ -117,24 +115,27 @@ def _only(node: ir.Node, op_type: str) -> ir.Node | None:
 def _split(value: ir.Value | None) -> int | None:
     """How many heads (batch, heads, length, width) has, where that is (batch, length, heads · width), split and moved, and maybe turned."""
     turned = made_by(value, "RotaryEmbedding")
-    if turned is not None:
+    if turned is not None and value is not None:
         value = turned.inputs[0] if len(value.uses()) == 1 and not value.is_graph_output() else None
-    moved = made_by(value, "Transpose")
-    shaped = made_by(moved.inputs[0], "Reshape") if moved is not None and list(moved.attributes["perm"].as_ints()) == MOVED else None
+    shaped = _moved(value)
     after, before = (sizes(shaped.outputs[0], 4), sizes(shaped.inputs[0], 3)) if shaped is not None else (None, None)
     if after is None or before is None or not isinstance(after[2], int) or not isinstance(after[3], int):
         return None
     return after[2] if before == (*after[:2], after[2] * after[3]) else None
 
 
-def _flat(graph: Nodes, value: ir.Value) -> ir.Value:
+def _moved(value: ir.Value | None) -> ir.Node | None:
+    """The Reshape whose third axis, the heads, was moved before the second."""
+    moved = made_by(value, "Transpose")
+    return made_by(moved.inputs[0], "Reshape") if moved is not None and list(moved.attributes["perm"].as_ints()) == MOVED else None
+
+
+def _flat(graph: Nodes, value: ir.Value | None) -> ir.Value | None:
     """(batch, length, heads · width) of what `_split` counts the heads of."""
-    turned = made_by(value, "RotaryEmbedding")
+    turned, shaped = made_by(value, "RotaryEmbedding"), _moved(value)
     if turned is None:
-        return value.producer().inputs[0].producer().inputs[0]
-    heads = _split(value)
+        return shaped.inputs[0] if shaped is not None else None
     flat = _flat(graph, turned.inputs[0])
-    shape = flat.shape
-    new = replaced(graph, turned, "RotaryEmbedding", [flat, *turned.inputs[1:]], [ir.AttrInt64("num_heads", heads)])
-    new.outputs[0].shape = shape
+    new = replaced(graph, turned, "RotaryEmbedding", [flat, *turned.inputs[1:]], [ir.AttrInt64("num_heads", _split(value) or 0)])
+    new.outputs[0].name, new.outputs[0].shape = f"{new.outputs[0].name}/flat", flat.shape if flat is not None else None
     return new.outputs[0]

@@ -17,7 +17,8 @@ ATTENTION = 23  # the first opset with Attention, RotaryEmbedding and RMSNormali
 def fused(model: ir.Model) -> None:
     """Put one node in the place of each such chain, where no node outside of it reads what it hides."""
     opset = model.graph.opset_imports[""]
-    for graph in (model.graph, *model.functions.values()):
+    graphs: list[Nodes] = [model.graph, *model.functions.values()]
+    for graph in graphs:
         for first, op_type, fuse in FUSIONS:
             for node in [node for node in graph if node.op_type == op_type and node.domain == ""] if opset >= first else ():
                 fuse(graph, node)

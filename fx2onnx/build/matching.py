@@ -61,8 +61,9 @@ def sizes(value: ir.Value | None, rank: int) -> tuple[int | str, ...] | None:
     """Return the sizes of a value that has so many axes, as numbers and as the names that the axes have; None where one is not known."""
     if value is None or value.shape is None or len(value.shape) != rank:
         return None
-    said = tuple(size if isinstance(size, int) else size.value for size in value.shape)
-    return None if None in said else said
+    said = [size if isinstance(size, int) else size.value for size in value.shape]
+    known = tuple(size for size in said if size is not None)
+    return known if len(known) == rank else None
 
 
 def replaced(graph: Nodes, old: ir.Node, op_type: str, inputs: Sequence[ir.Value | None], attributes: Sequence[ir.Attr] = ()) -> ir.Node:

@@ -36,6 +36,8 @@ class Norm(nn.Module):
 class Attending(nn.Module):
     """Attention of grouped heads at positions after a cache, as Llama has it."""
 
+    speeds: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.norm = Norm()
