@@ -50,7 +50,7 @@ def cache_taken(graph: Nodes, node: ir.Node) -> ir.Node:
     if keys is None or values is None or keys is values or "is_causal" in node.attributes:
         return node  # causal counts from the end of the cache
     readers = {use.node for concat in (keys, values) for use in concat.outputs[0].uses()} - {node}
-    if readers & _before(graph, node):
+    if readers & _before(graph, node) or any(reader.graph is not node.graph for reader in readers):
         return node
     (past_keys, key), (past_values, value) = keys.inputs, values.inputs
     mask = node.inputs[3] if len(node.inputs) > 3 else None

@@ -163,3 +163,11 @@ def test_a_cache_that_is_measured_before_the_attention_stays_a_concat() -> None:
 
     args = (torch.randn(2, 3, 4, 8), torch.randn(2, 3, 5, 8))
     assert counted(Called(measured), args, 23)["Concat"] == 2
+
+
+def test_equal_blocks_hold_fused_nodes_too() -> None:
+    module = nn.Sequential(*(Norm() for _ in range(3)))
+    program = to_onnx(module, (torch.randn(2, 3, ALL),), dynamic_shapes=({0: "batch"},), opset_version=23, functions=(Norm,))
+    verify(program, module, [(torch.randn(2, 3, ALL),), (torch.randn(5, 3, ALL),)]).check()
+    [body] = program.model.functions.values()
+    assert [node.op_type for node in body if node.op_type != "Constant"] == ["RMSNormalization"]

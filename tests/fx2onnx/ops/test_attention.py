@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import OWN, normal
-from operators import check_both, nodes_of
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, RuntimeException
+from operators import Call, check_both, nodes_of
 from torch import nn
 
 from exportlab.cases import Sample
@@ -76,3 +77,12 @@ def test_transformer_layers_give_what_eager_gives(name: str, opset: int) -> None
     module, inputs = LAYERS[name]
     args = (normal(2, 3, 8),) * inputs
     verify(to_onnx(module, args, opset_version=opset, **OWN), module, [Sample(args)]).check()
+
+
+def test_onnxruntime_refuses_an_empty_batch_of_attention_alone() -> None:
+    module = Call(F.scaled_dot_product_attention, (Q, K, V), {})
+    nothing = (Q[:0], K[:0], V[:0])
+    older, newer = (to_onnx(module, (Q, K, V), dynamic_shapes=(({0: "batch"},) * 3,), opset_version=opset) for opset in (22, 23))
+    assert torch.as_tensor(older(*nothing)[0]).shape == (0, 4, 3, 6)
+    with pytest.raises((Fail, RuntimeException), match="Batch size must be greater than 0"):
+        newer(*nothing)
