@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,7 +21,7 @@ Q, K, V = normal(2, 4, 3, 8), normal(2, 4, 5, 8), normal(2, 4, 5, 6)
 LOWEST = torch.finfo(torch.float32).min
 SEEN = normal(2, 1, 3, 5) > 0
 SEEN[0, 0, 1], SEEN[1, 0, 2] = False, True
-ATTENTIONS = {
+ATTENTIONS: dict[str, tuple[tuple[torch.Tensor, ...], dict[str, Any]]] = {
     "plain": ((Q, K, V), {}),
     "causal, fewer queries": ((Q, K, V), {"is_causal": True}),
     "causal, fewer keys": ((K, Q, Q), {"is_causal": True}),
