@@ -10,6 +10,7 @@ import torch
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tensor_adapters import TorchTensor
 
+from .fusions import fused
 from .graph import TRANSPOSED
 
 
@@ -18,6 +19,7 @@ def passes_applied(model: ir.Model) -> ir.Model:
     for node in list(model.graph):
         if node.op_type == "BatchNormalization" and node.domain == "":
             _fold(model.graph, node)
+    fused(model)
     _store_once(model.graph)
     RemoveUnusedNodesPass()(model)
     return model

@@ -9,12 +9,13 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import BOOL, DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
-from ..build.values import UNKNOWN_SIZE
+from ..build.values import UNKNOWN_SIZE, Size
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
 
 aten = torch.ops.aten
+NEARLY_LOWEST = -3.4e38  # a score added to it is lost, as with the lowest of float32, −3.4028e38
 
 
 @translates(aten.scaled_dot_product_attention.default)
@@ -29,12 +30,15 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """scaled_dot_product_attention(q, k, v, mask?, dropout_p, is_causal, scale?, enable_gqa) → Mul, Transpose, MatMul, Add, Softmax.
+    """scaled_dot_product_attention(q, k, v, mask?, dropout_p, is_causal, scale?, enable_gqa) → Attention; else Mul, MatMul, Add, Softmax.
 
-    A row in which the mask hides everything gives 0, as in torch: Where after the Softmax.
+    Attention is of float32 and four axes, from opset 23 on. A row in which the mask hides everything gives 0, as in torch and in
+    ONNX Runtime's Attention; where it is spelled out, by a Where after the Softmax.
     """
     # query (batch, heads, queries, width), key (batch, heads, keys, width), value (batch, heads, keys, width of values): any axes in front
     # will do, and with enable_gqa the latter two have fewer heads; attn_mask (…, queries, keys) is of booleans or added to the scores
+    if dropout_p == 0 and _is_attention(g, query, key, value, attn_mask, enable_gqa):
+        return _attention(g, query, key, value, attn_mask, is_causal, scale)
     if enable_gqa:
         key, value = _repeated(g, key, query), _repeated(g, value, query)
     bias, hidden = _bias(g, query, key, attn_mask, is_causal)
@@ -43,6 +47,36 @@ def scaled_dot_product_attention(
     if hidden is not None:
         weights = g.Where(hidden, g.scalar(0, weights.dtype), weights)
     return g.MatMul(dropout(g, weights, dropout_p, dropout_p > 0), value)
+
+
+def _is_attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, enable_gqa: bool) -> bool:
+    """Whether ONNX Runtime's Attention takes these sizes and is right: it adds up the scores of float16 in float16."""
+    if g.opset < 23 or query.dtype != FLOAT or query.rank != 4 or key.rank != 4 or value.rank != 4:
+        return False
+    if 0 in (*query.sizes, *key.sizes, *value.sizes) or (mask is not None and mask.rank > 4):
+        return False
+    batches = {str(g.shared.onnx_shape(given.sizes[:1])) for given in (query, key, value)}
+    return len(batches) == 1 and key.sizes[1] == value.sizes[1] and (enable_gqa or key.sizes[1] in (1, query.sizes[1]))
+
+
+def _attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    """Return the attention of (batch, heads, queries, width) as one node."""
+    attributes: dict[str, float] = {} if scale is None else {"scale": float(scale)}
+    if is_causal:
+        attributes["is_causal"] = 1
+    given = None if mask is None else _for_attention(g, mask, (query.sizes[-2], key.sizes[-2]))
+    return g.Attention(query, key, value, given, **attributes)
+
+
+def _for_attention(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor:
+    """Return a mask (…, queries, keys) of this very size, whose lowest number is another: a row of them gives 0 in ONNX Runtime."""
+    sizes = mask.sizes
+    if mask.dtype != BOOL:
+        mask = g.cast(mask, FLOAT)
+        mask = g.Where(g.Equal(mask, torch.finfo(torch.float32).min), g.scalar(NEARLY_LOWEST, FLOAT), mask)
+    if g.shared.onnx_shape(sizes[-2:]) == g.shared.onnx_shape(lengths):
+        return mask
+    return g.Expand(mask, [1] * (len(sizes) - 2) + list(lengths))
 
 
 def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor:

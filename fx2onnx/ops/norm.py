@@ -95,7 +95,8 @@ def fused_rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight
 def _root_mean_square(g: Graph, x: Tensor, normalized_shape: Sequence[Size], eps: float) -> Tensor:
     axes = list(range(x.rank - len(normalized_shape), x.rank))
     x = g.cast(x, DOUBLE if x.dtype == DOUBLE else FLOAT)
-    return g.Sqrt(g.Add(g.ReduceMean(g.Mul(x, x), axes, keepdims=1), eps))
+    squares = g.Mul(x, x) if x.dtype == DOUBLE else g.Pow(x, 2)  # ONNX Runtime fuses the latter into one kernel, whose eps is a float32
+    return g.Sqrt(g.Add(g.ReduceMean(squares, axes, keepdims=1), eps))
 
 
 def standardised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
