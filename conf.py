@@ -25,6 +25,7 @@ extensions = [
     "missing_page",
     "support_matrix",
     "atlas",
+    "across_time",
     "operators_table",
     "pictures",
     "outcome_colors",
