@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 BUILD, STORED = ROOT / "build", ROOT / "docs/data/previous"
 AGAIN = ".now"  # ends the name of the file with what was made again today
 MODES = ("dynamic", "static")
-TIMEOUT = "120"  # seconds, as `make matrix` has it
+TIMEOUT = "900"  # seconds, so many that a busy machine is not taken for what a release does
 
 
 @dataclass(frozen=True)
