@@ -68,6 +68,7 @@ html_theme_options = {
         "docs/**": ["page-toc"],
         "docs/support": [],
         "docs/atlas": [],
+        "docs/across_time": [],
         "index": [],
     },
     "footer_start": ["copyright"],

@@ -62,6 +62,15 @@ def test_whatever_differs_was_made_again(package: str) -> None:
     assert [row.change.run for row in page.of_package(package).rows if row.change.run not in again] == []
 
 
+def test_the_page_says_which_models_were_asked() -> None:
+    torch, transformers = ({case for case, *_ in rows_of(f"previous/{name}.jsonl")} for name in ("torch", "transformers"))
+    text = (ROOT / "docs/across_time.md").read_text(encoding="utf-8")
+    assert f"{len(torch)} models of transformers" in text
+    assert torch < transformers
+    assert len(transformers - torch) == 8
+    assert "The same models, and eight more." in text
+
+
 def test_the_summary_has_a_row_for_each_package() -> None:
     head, *rows = Rows(page.parts()["parts/across-summary.html"]).rows
     assert [text for _, text in head[2:5]] == ["compared", "as before", "broke"]
