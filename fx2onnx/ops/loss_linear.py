@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,15 +14,14 @@ from ..translate.registry import translates
 from .linear import linear
 from .loss import MEAN, NONE, SUM, cross_entropy_loss
 
-REGISTERS = "torch.nn.modules.linear_cross_entropy"  # the operators: torch has it from 2.13 on, and imports it when one is first called
+REGISTERED = find_spec("torch.nn.modules.linear_cross_entropy") is not None  # torch has the operators from 2.13 on
+if REGISTERED:
+    import torch.nn.modules.linear_cross_entropy  # registers them, which torch does when one is first called
 REDUCTIONS = {"mean": MEAN, "sum": SUM}
 
 
 def _overloads(name: str) -> list[Any]:
-    if find_spec(REGISTERS) is None:
-        return []
-    importlib.import_module(REGISTERS)
-    return [getattr(torch.ops.torch_nn, name).default]
+    return [getattr(torch.ops.torch_nn, name).default] if REGISTERED else []
 
 
 @translates(*_overloads("_linear_cross_entropy_batch_chunked"))
