@@ -8,15 +8,13 @@ MOVING ?= openvino,executorch,transformers
 TIMEOUT ?= 120
 STAGES ?= lessons recipes errors pytest matrix
 NOTEBOOKS ?= gallery benchmarks
-PREVIOUS ?= 0.7.1
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
-PACKAGES := python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site page test matrix matrix-check matrix-moving notebooks bench: export OMP_NUM_THREADS := 1
+site page test matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving matrix-previous web headers lint clean constraints
+.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,14 +57,8 @@ matrix-check: $(READY)  ## sweep every case again, and name every outcome that i
 matrix-moving: $(READY)
 	@$(BIN)/python tools/expected_matrix.py --check --moving --exporters to_onnx
 
-# The packages of .venv, behind one that differs.
-matrix-previous: $(READY)  ## sweep with the previous onnxscript, for what changed since
-	@mkdir -p build docs/data
-	@$(BIN)/python -m venv build/previous
-	@build/previous/bin/pip install -q --disable-pip-version-check --no-deps onnxscript==$(PREVIOUS)
-	@echo "import site; site.addsitedir('$$($(BIN)/$(PACKAGES))')" > "$$(build/previous/bin/$(PACKAGES))/shared.pth"
-	@build/previous/bin/python -m exportlab.cli sweep --all --exporters dynamo --timeout $(TIMEOUT) --output build/matrix-previous.jsonl
-	@cp build/matrix-previous.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix-previous.jsonl
+previous: $(READY)  ## sweep with another release of a package, for what changed since (PACKAGE=transformers VERSION=5.22.2; CASES=, ALSO=)
+	@$(BIN)/python tools/previous.py $(PACKAGE) $(VERSION) $(if $(CASES),--cases $(CASES)) $(if $(ALSO),--also $(ALSO))
 
 web:  ## fetch ONNX Runtime for browsers, which runs models in pages, and axe-core, which checks pages (needs npm, and the network)
 	@npm install --ignore-scripts --no-audit --no-fund --silent --prefix build/web onnxruntime-web@1.30.0 axe-core@4.14.1

@@ -15,7 +15,8 @@ from browser.chromium import Page, opened
 from browser.hosting import served
 
 WIDE, NARROW = 1280, 390
-SCROLLS = ("docs/atlas", "docs/converter", "docs/support", "genindex", "tutorials/205")  # a table scrolls in its own box at 390 px
+# A table scrolls in its own box at 390 px.
+SCROLLS = ("docs/across_time", "docs/atlas", "docs/converter", "docs/support", "genindex", "tutorials/205")
 LOADED = "document.readyState == 'complete' && location.href == {address}"
 CLIPPED = """[...document.querySelectorAll("main pre")].filter(it => it.scrollWidth > it.clientWidth + 1).length"""
 SCROLLING = """(document.documentElement.scrollWidth > innerWidth + 1 ? 1 : 0) +

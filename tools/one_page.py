@@ -24,6 +24,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "gallery_pages": SCRIPTS,
     "support_matrix": ("docs/support",),
     "atlas": ("docs/atlas",),
+    "across_time": ("docs/across_time",),
     "operators_table": ("docs/converter",),
     "export_options": ("docs/options",),
     "pictures": ("docs/converter", "docs/analogies"),

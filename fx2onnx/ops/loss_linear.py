@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch.nn.modules import linear_cross_entropy as _registers  # noqa: F401 - the operators, which torch does when one is first called
 
 from ..build.dtypes import FLOATS
 from ..build.graph import Graph, Tensor
@@ -14,11 +14,17 @@ from ..translate.registry import translates
 from .linear import linear
 from .loss import MEAN, NONE, SUM, cross_entropy_loss
 
-torch_nn = torch.ops.torch_nn
+REGISTERED = find_spec("torch.nn.modules.linear_cross_entropy") is not None  # torch has the operators from 2.13 on
+if REGISTERED:
+    import torch.nn.modules.linear_cross_entropy  # registers them, which torch does when one is first called
 REDUCTIONS = {"mean": MEAN, "sum": SUM}
 
 
-@translates(torch_nn._linear_cross_entropy_batch_chunked.default)
+def _overloads(name: str) -> list[Any]:
+    return [getattr(torch.ops.torch_nn, name).default] if REGISTERED else []
+
+
+@translates(*_overloads("_linear_cross_entropy_batch_chunked"))
 def linear_cross_entropy(
     g: Graph, x: Tensor, linear_weight: Tensor, target: Tensor, bias: Tensor | None, weight: Tensor | None,
     reduction: str, ignore_index: int, label_smoothing: float, *_: Any,
@@ -30,7 +36,7 @@ def linear_cross_entropy(
     return [found, None, None, None]
 
 
-@translates(torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default)
+@translates(*_overloads("_linear_cross_entropy_batch_chunked_no_reduction"))
 def linear_cross_entropy_of_each(
     g: Graph, x: Tensor, linear_weight: Tensor, target: Tensor, bias: Tensor | None, weight: Tensor | None, ignore_index: int, *_: Any
 ) -> Tensor:

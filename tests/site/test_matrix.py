@@ -43,21 +43,9 @@ def test_every_outcome_has_a_sign_and_is_counted_once() -> None:
     assert set(counted) == set(re.findall(r"`(\w+)`", " ".join(words)))
 
 
-def test_what_changed_between_two_sweeps() -> None:
-    before = sweep_of(*(Record(r.case, r.exporter, r.mode, Outcome.OK) for r in RECORDS[:5]), onnxscript="1")
-    made = page.changes(before, sweep_of(*RECORDS))
-    assert "Between onnxscript 1 and onnxscript 2, 2 of 5 outcomes differ." in made
-    assert [[text for _, text in row] for row in Rows(made).rows[1:]] == [
-        ["mlp", "dynamo", "dynamic", "ok", "wrong", "broke"],
-        ["branch_on_batch", "dynamo", "dynamic", "ok", "frozen", "broke"],
-    ]
-    assert "no outcome differs" in page.changes(before, before)
-    assert "No earlier sweep" in page.changes(counts.Sweep([]), before)
-
-
 def test_the_page_includes_every_part() -> None:
     text = (ROOT / "docs/support.md").read_text(encoding="utf-8")
-    parts = page.parts(sweep_of(*RECORDS), counts.Sweep([]), cases("mlp"))
+    parts = page.parts(sweep_of(*RECORDS), cases("mlp"))
     included = [name for name in parts if name.startswith("parts/")]
     assert re.findall(r":file: \.\./generated/(\S+)", text) == included
     for name in included:
@@ -72,7 +60,7 @@ def test_a_case_links_to_the_pages_about_it() -> None:
 
 
 def test_the_page_says_whose_exporter_to_onnx_is() -> None:
-    made = page.parts(sweep_of(*RECORDS), counts.Sweep([]), cases("mlp"))
+    made = page.parts(sweep_of(*RECORDS), cases("mlp"))
     for name in ("parts/matrix-totals.html", "parts/matrix-table.html"):
         assert "<code>to_onnx</code> is this site’s own exporter" in made[name]
 
@@ -80,7 +68,7 @@ def test_the_page_says_whose_exporter_to_onnx_is() -> None:
 def test_a_cell_links_to_the_page_of_a_known_error() -> None:
     said = "GuardOnDataDependentSymNode: Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, 1))."
     record = Record("mlp", "dynamo", "static", Outcome.CAPTURE, error=said)
-    made = page.parts(sweep_of(record), counts.Sweep([]), cases("mlp"))[f"static/{page.DATA}"]
+    made = page.parts(sweep_of(record), cases("mlp"))[f"static/{page.DATA}"]
     known = ["A known error: why it happens, and ways past it", "../generated/errors/branch_on_value.html"]
     assert unpacked(made)["runs"]["mlp/dynamo/static"]["known"] == known
 

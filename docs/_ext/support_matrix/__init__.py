@@ -14,13 +14,12 @@ from exportlab import zoo
 from exportlab.cases import Case
 from exportlab.said import CAUSES, NOISE, name_of
 from exportlab.sweep import page as swept
-from exportlab.sweep.changes import changes as changes_between
 from exportlab.sweep.page.cells import packed, texts
-from exportlab.sweep.page.counts import OUTCOMES, Sweep
+from exportlab.sweep.page.counts import Sweep
 
 from . import links
 
-STORED, PREVIOUS = ROOT / "docs/data/matrix.jsonl", ROOT / "docs/data/matrix-previous.jsonl"
+STORED = ROOT / "docs/data/matrix.jsonl"
 DATA, STYLE, SCRIPT = "matrix-data.js", "matrix.css", "matrix.js"
 WHOSE = "this site"
 
@@ -37,7 +36,7 @@ def store_parts(app: Sphinx) -> None:
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     write(STATIC / SCRIPT, swept.script())
-    for name, text in parts(Sweep.read(STORED), Sweep.read(PREVIOUS), zoo.cases()).items():
+    for name, text in parts(Sweep.read(STORED), zoo.cases()).items():
         write(GENERATED / name, text)
 
 
@@ -48,7 +47,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
-def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str]:
+def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
     """Return the generated files, by their names in generated/."""
     loaded = texts(sweep.runs, cases, beside, links.links_of)
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
@@ -57,7 +56,6 @@ def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str
         "parts/matrix-causes.html": rendered("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
         "parts/matrix-noise.html": rendered("lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]),
         "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
-        "parts/matrix-changes.html": changes(previous, sweep),
         f"static/{DATA}": packed(loaded),
     }
 
@@ -65,25 +63,6 @@ def parts(sweep: Sweep, previous: Sweep, cases: Sequence[Case]) -> dict[str, str
 def beside(page: str) -> str:
     """Return the way from the page of the matrix to another."""
     return f"../{page}"
-
-
-def changes(before: Sweep, now: Sweep) -> str:
-    """Return what differs between two sweeps, after a sentence that says between which."""
-    old, new = versions_apart(before, now)
-    return rendered(
-        "changes.html",
-        stored=bool(before.runs),
-        old=old,
-        new=new,
-        changes=[change.row() for change in changes_between(before.records, now.records).outcomes],
-        common=len(before.runs.keys() & now.runs.keys()),
-        outcomes=OUTCOMES,
-    )
-
-
-def versions_apart(before: Sweep, now: Sweep) -> list[str]:
-    """Return the versions in which two sweeps differ, those of each in a line."""
-    return [", ".join(v for v in one.versions() if v not in other.versions()) for one, other in ((before, now), (now, before))]
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -235,7 +235,7 @@ def test_the_most_serious_outcome_wins() -> None:
     assert verify(Pretender(both), Module(double), [(four,), (seven,)]).outcome == "wrong"
 
 
-@pytest.mark.parametrize("stored", ["matrix", "matrix-previous"])
+@pytest.mark.parametrize("stored", ["matrix", "previous/onnxscript"])
 def test_stored_outcomes_follow_from_their_checks(stored: str) -> None:
     records = read(Path(__file__).parents[3] / f"docs/data/{stored}.jsonl")
     checked = [record for record in records if record.outcome in (Outcome.WRONG, Outcome.FROZEN, Outcome.RUN)]

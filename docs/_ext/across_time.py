@@ -1,0 +1,144 @@
+"""The page of what other releases change: by package, two stored sweeps held against each other, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from own_exporter import OURS
+from previous import AGAIN, STORED, both, stored
+from site_files import GENERATED, STATIC, publish_static, write
+from sphinx.application import Sphinx
+from support_matrix import STYLE
+
+from exportlab.measure.words import spoken
+from exportlab.outcomes import Outcome
+from exportlab.show.templates import environment
+from exportlab.sweep import page as swept
+from exportlab.sweep.changes import Change, changes, worst
+from exportlab.sweep.page.counts import OUTCOMES, Sweep
+from exportlab.sweep.records import Record
+
+PAGE = "docs/across_time"
+PACKAGES = ("torch", "transformers", "onnxscript")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store the page's parts before it is read; its style is that of the support matrix."""
+    app.connect("builder-inited", store_parts)
+    app.connect("html-page-context", lambda app, page, *_: app.add_css_file(STYLE) if page == PAGE else None)
+    return {"parallel_read_safe": True}
+
+
+def store_parts(app: Sphinx) -> None:
+    """Write what docs/across_time.md includes, from the stored sweeps."""
+    publish_static(app)
+    write(STATIC / STYLE, swept.style())
+    for name, text in parts().items():
+        write(GENERATED / name, text)
+
+
+def parts() -> dict[str, str]:
+    """Return the generated files, by their names in generated/."""
+    found = {package: of_package(package) for package in PACKAGES}
+    each = {f"parts/across-{package}.html": rendered("across_package.html", found=one) for package, one in found.items()}
+    return {"parts/across-summary.html": rendered("across_summary.html", all=list(found.values())), **each}
+
+
+def of_package(package: str) -> Compared:
+    """Return what another release of a package changed, as its stored sweeps say."""
+    before, now = both(package)
+    return Compared(package, before, now, len(stored(STORED / f"{package}{AGAIN}.jsonl").runs))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run that came out otherwise, its records with each release."""
+
+    change: Change
+    before: Record
+    now: Record
+
+    @property
+    def turned(self) -> str:
+        """`silent` where it is wrong without a word now and was not, `loud` where it was, and is not right now either; else nothing."""
+        if self.before.silent == self.now.silent:
+            return ""
+        return "silent" if self.now.silent else "loud" * (self.now.outcome is not Outcome.OK)
+
+    @property
+    def said(self) -> str:
+        """The first line of the error, or what the first check found: of today's record, or of the earlier one where that is right."""
+        shown = self.before if self.now.outcome is Outcome.OK else self.now
+        return shown.error or (str(shown.failed[0]["detail"]) if shown.failed else "")
+
+    @property
+    def exporter(self) -> str:
+        """Its name as a reader knows it."""
+        return spoken(self.now.exporter)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two sweeps of the same runs, with two releases of one package; `again` of those that differed were made again."""
+
+    package: str
+    before: Sweep
+    now: Sweep
+    again: int = 0
+
+    @cached_property
+    def pairs(self) -> list[tuple[Record, Record]]:
+        """The records of each run that both have."""
+        return [(worst(rounds), worst(self.now.runs[run])) for run, rounds in self.before.runs.items() if run in self.now.runs]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What came out otherwise, what broke first."""
+        records = {(then.case, then.exporter, then.mode): (then, now) for then, now in self.pairs}
+        return [Row(change, *records[change.run]) for change in changes(self.before.records, self.now.records).outcomes]
+
+    @property
+    def versions(self) -> list[str]:
+        """The releases that differ, earlier and today, as `torch 2.12.1`; the line is empty where none does."""
+        sides = (self.before, self.now), (self.now, self.before)
+        return [", ".join(v for v in one.versions() if v not in other.versions()) for one, other in sides]
+
+    @property
+    def days(self) -> list[str]:
+        """The days of the two sweeps, first and last."""
+        return [" to ".join(dict.fromkeys((days[0], days[-1]))) for days in map(days_of, (self.before, self.now)) if days]
+
+    def count(self, kind: str) -> int:
+        """How many rows are `better`, `broke` or `other`."""
+        return sum(row.change.kind == kind for row in self.rows)
+
+    def turned(self, way: str) -> int:
+        """How many rows turned `silent` or `loud`."""
+        return sum(row.turned == way for row in self.rows)
+
+    @property
+    def exporters(self) -> Sequence[str]:
+        """The exporters that were asked."""
+        return [spoken(name) for name in dict.fromkeys(then.exporter for then, _ in self.pairs)]
+
+    @property
+    def redrawn(self) -> dict[str, tuple[int, int]]:
+        """By exporter: how many of the runs with one outcome have another number of nodes, and how many have any. Ours is left out, whose
+        code may have changed since."""
+        alike = [(then, now) for then, now in self.pairs if then.outcome == now.outcome and None not in (then.nodes, now.nodes)]
+        others = dict.fromkeys(then.exporter for then, _ in alike if then.exporter != OURS)
+        of = {name: [then.nodes != now.nodes for then, now in alike if then.exporter == name] for name in others}
+        return {spoken(name): (sum(differ), len(differ)) for name, differ in of.items()}
+
+
+def days_of(sweep: Sweep) -> list[str]:
+    """Return the days that a sweep was made on, in order."""
+    return sorted(str(made_in["date"])[:10] for made_in in sweep.environments)
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a template of this folder with its values, which it escapes."""
+    return environment(Path(__file__).parent, trim=True).get_template(template).render(outcomes=OUTCOMES, **values)
