@@ -74,11 +74,11 @@ def arrays_of(path: Path | None) -> Mapping[str, Any] | None:
         return None
     check_is_file(path)
     try:
-        found = given.read(lambda: numpy.load(path, allow_pickle=False), path)
-        if not isinstance(found, numpy.lib.npyio.NpzFile):
-            raise BadInput(f"{path} is not an archive of arrays: numpy.savez writes one")
-        return given.read(lambda: dict(found), path)
-    except BadZipFile as error:
+        with numpy.load(path, allow_pickle=False) as found:
+            return dict(found)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, TypeError, BadZipFile) as error:
         raise BadInput(f"{path} is not an archive of arrays: numpy.savez writes one") from error
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<number>\d+), in \S+\n +(?P<line>[^\n]+)')
+NO_STACK = "_empty_nn_module_stack_from_metadata_hook"  # torch writes it where it knows no module
+GENERATED = "<eval_with_key>"  # what torch calls code that it made itself
 LIBRARIES = ("site-packages", "dist-packages")
 STACK, NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 
@@ -45,7 +47,7 @@ def placed_line(trace: str) -> str:
 
     A file is named from the current folder or from its library on; another folder of this machine is not named.
     """
-    frames = list(FRAME.finditer(trace))
+    frames = [frame for frame in FRAME.finditer(trace) if not frame["file"].startswith(GENERATED)]
     others = [frame for frame in frames if not _in_library(frame["file"]).startswith("torch/")]
     return "".join(f"{_shown_file(frame['file'])}:{frame['number']}  {frame['line'].strip()}" for frame in (others or frames)[-1:])
 
@@ -56,7 +58,8 @@ def modules_of(said: Mapping[str, str]) -> list[tuple[str, str]]:
     They write `: M/l: torch.nn.modules.linear.Linear`, and torch.onnx.export the node behind it.
     """
     scopes = [scope.partition(": ") for scope in said.get("namespace", "").split("/") if ": " in scope]
-    return [(path, kind.rpartition(".")[2]) for path, _, kind in (scopes[:-1] if NODE in said else scopes)]
+    modules = scopes[:-1] if NODE in said else scopes
+    return [(path, kind.rpartition(".")[2]) for path, _, kind in modules if path != NO_STACK]
 
 
 def _in_library(file: str) -> str:

@@ -112,5 +112,6 @@ def ort_value(value: Any) -> onnxruntime.OrtValue:
     """Return an array or a tensor as ONNX Runtime takes it."""
     import onnxruntime
 
-    kind = onnxruntime.OrtValue
-    return kind.from_dlpack(value.contiguous()) if isinstance(value, torch.Tensor) else kind.ortvalue_from_numpy(value)
+    if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:  # of which numpy has none
+        return onnxruntime.OrtValue.from_dlpack(value.contiguous())
+    return onnxruntime.OrtValue.ortvalue_from_numpy(value.numpy() if isinstance(value, torch.Tensor) else value)

@@ -10,13 +10,15 @@ from functools import cached_property
 from html import escape
 
 from ... import show
+from ...exporters.session import CPU
 from ...plain import plain
 from ..figures import short
 from .events import Run
 from .whence import Origin
 
 NO_LINE, NO_MODULE, MODEL = "no line known", "no module known", "the model itself"
-FUSED = "fused of: "
+FUSED = "fused of "
+WIDE = 96  # characters of a name in a table
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class NodeTime:
     def line(self) -> str:
         """Return the line of the source it comes from; several where it was fused of nodes of several lines; else that none is known."""
         lines = self.origin.lines
-        return NO_LINE if not lines else lines[0] if len(lines) == 1 else FUSED + " + ".join(lines)
+        return NO_LINE if not lines else lines[0] if len(lines) == 1 else FUSED + " + ".join(sorted(line.split("  ")[0] for line in lines))
 
     def module(self, depth: int = 0) -> str:
         """Return path and class of its module, the path cut to so many names where `depth` is not 0."""
@@ -160,6 +162,7 @@ class Profile:
             f"{self.file}: a run takes {short(whole * 1e3)} ms, the median of {len(self.runs)}; {self.outside:.0%} is between nodes",
             f"{lines}; no module is known of {unknown['module']:.0%}",
             *self.notes,
+            *_of_providers(self.by_provider()),
         ]
 
     def unknown(self) -> dict[str, float]:
@@ -170,6 +173,17 @@ class Profile:
             "several": sum(group.share for group in lines if group.name.startswith(FUSED)),
             "module": sum(group.share for group in modules if group.name == NO_MODULE),
         }
+
+
+def _of_providers(groups: Sequence[Group]) -> list[str]:
+    """What is to be known where something else than the CPU computed nodes."""
+    others = [group.name for group in groups if group.name not in ("", CPU)]
+    if not others:
+        return []
+    parts = ", ".join(f"{group.name} {group.share:.0%}" for group in groups)
+    return [
+        f"of the nodes' time: {parts}; a node on {' or '.join(others)} may be timed at its launch alone, and the next copy waits for it"
+    ]
 
 
 def _rows(what: str, groups: Sequence[Group], top: int) -> list[dict[str, str | int]]:
@@ -186,4 +200,8 @@ def _rows(what: str, groups: Sequence[Group], top: int) -> list[dict[str, str | 
 def _row(what: str, group: Group) -> dict[str, str | int]:
     low, high = group.middle
     shares: dict[str, str | int] = {"nodes": group.nodes, "share": f"{group.share:.1%}", "ms": short(group.median * 1e3)}
-    return {what: group.name, **shares, "half of the runs": f"{short(low * 1e3)}–{short(high * 1e3)}"}
+    return {what: _cut(group.name), **shares, "half of the runs": f"{short(low * 1e3)}–{short(high * 1e3)}"}
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= WIDE else f"{name[: WIDE - 1]}…"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...exporters.onnx_file import read_proto
 from ...exporters.session import asked, computed, instead, running_on, session, session_options, shared
 from ...messages import first_line
+from .inlining import inlined
 from .inputs import Declared, NoInputs, declared, ort_value
 from .whence import graphs
 
@@ -53,7 +54,7 @@ def ran(path: Path, feed: Feed, runs: int, threads: int, providers: Sequence[str
     Raises:
         OSError, ValueError: the file cannot be read. Refused: ONNX Runtime refuses it. NoInputs: it does not run on what `feed` returns.
     """
-    file = with_names(read_proto(path))
+    file = with_names(inlined(read_proto(path)))
     with TemporaryDirectory() as draft, running_on(providers, threads):
         made, graph = _session(file, path.parent, Path(draft), threads)
         feeds = {name: ort_value(value) for name, value in feed(declared(made)).items()}

@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...show.origin import STACK, modules_of, placed_line
+from .blocked import claims
 
 if TYPE_CHECKING:
     import onnx
-
-BLOCKED = "_nchwc"  # behind the name of a value: what ONNX Runtime calls a convolution for which it moves the axes
 
 
 @dataclass(frozen=True)
@@ -92,14 +91,12 @@ class Whence:
 
     def __init__(self, file: onnx.ModelProto, ran: onnx.ModelProto | None) -> None:
         self._file, self._ran = Graph(file), Graph(ran) if ran is not None else None
-        self._ends = self._kept()
-
-    def _kept(self) -> set[str]:
-        """The values of the file that are still there when it runs: what a fused node stands for ends at them."""
-        if self._ran is None:
-            return set()
-        blocked = {name.removesuffix(BLOCKED) for name in self._ran.named if name.endswith(BLOCKED)}
-        return {*self._ran.makers, *self._ran.given, *blocked}
+        self._ends: set[str] = set()
+        self._blocked: dict[str, list[onnx.NodeProto]] = {}
+        if self._ran is not None:
+            self._ends = {*self._ran.makers, *self._ran.given}
+            self._blocked = claims(self._ran.nodes, self._file.nodes, self._file.makers, self._ends)
+            self._ends.update(value for nodes in self._blocked.values() for node in nodes for value in node.output)
 
     def of(self, name: str, op: str) -> Origin:
         """Return where a node that ran under this name, with this operator, comes from."""
@@ -111,11 +108,11 @@ class Whence:
         same = self._file.named.get(name)
         if same is not None and same.op_type == op:
             return [same]
+        if name in self._blocked:
+            return self._blocked[name]
         node = self._ran.named.get(name) if self._ran is not None else None
         if node is None:
             return [same] if same is not None else []
-        if (value := name.removesuffix(BLOCKED)) in self._file.makers:
-            return self._between([value])
         return self._between(self._results(node))
 
     def _results(self, node: onnx.NodeProto) -> list[str]:
