@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .doctor import doctor
     from .exporters import export
     from .exporters.to_onnx import to_onnx
+    from .measure.profile import profile
     from .messages import expect_failure, quiet
     from .programs import require
     from .specs import tensor
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     from .verification.verify import verify
 
 __all__ = [
-    "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show", "tensor",
-    "to_onnx", "verify",
+    "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "profile", "quiet", "require", "show",
+    "tensor", "to_onnx", "verify",
 ]  # fmt: skip
 
 _HOMES = {
     "Sample": "cases", "VerificationError": "verification.report", "bench": "bench", "case": "cases", "compare": "verification.comparison",
-    "doctor": "doctor", "expect_failure": "messages", "export": "exporters", "quiet": "messages", "require": "programs", "tensor": "specs",
-    "to_onnx": "exporters.to_onnx", "verify": "verification.verify",
+    "doctor": "doctor", "expect_failure": "messages", "export": "exporters", "profile": "measure.profile", "quiet": "messages",
+    "require": "programs", "tensor": "specs", "to_onnx": "exporters.to_onnx", "verify": "verification.verify",
 }  # fmt: skip
 
 

@@ -90,8 +90,8 @@ def test_every_family_of_translations_has_its_tests(family: str) -> None:
 
 def test_the_public_names_are_these() -> None:
     assert sorted(exportlab.__all__) == [
-        "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "quiet", "require", "show",
-        "tensor", "to_onnx", "verify",
+        "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "profile", "quiet", "require",
+        "show", "tensor", "to_onnx", "verify",
     ]  # fmt: skip
     assert sorted(fx2onnx.__all__) == ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
     assert exportlab.to_onnx is fx2onnx.to_onnx

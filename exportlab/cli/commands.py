@@ -17,6 +17,8 @@ from ..defaults import (
     DOCTORS,
     EXPORTERS,
     MODES,
+    PROFILE_RUNS,
+    PROFILE_WARMUP,
     TASK_BYTES,
     TASK_SECONDS,
     TASK_THREADS,
@@ -31,6 +33,8 @@ from .names import file_of, listed
 
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
 CASES = "A file of your own @cases; such functions in it, by name; names or families of the zoo; or atlas, atlas:timm."
+
+PROFILE_FILES = "The nodes as a table (.csv, .json), one run as a picture (.png, .svg); may be given again."
 
 app = typer.Typer(
     help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -198,6 +202,26 @@ def run_bench(
     wanted = sizes_of(batches, sizes or [])
     limits = timeout, int(memory * GiB)
     bench_model(target, output, Asked(listed(exporters), listed(runtimes), wanted, rounds, threads, *limits, listed(providers), device))
+
+
+@app.command("profile")
+def run_profile(
+    file: File,
+    sizes: Annotated[str, typer.Option(metavar="batch=8,seq=128", help="Of the axes that have names, where inputs are made up.")] = "",
+    inputs: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Arrays by the names of the inputs; else made up.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many count.")] = PROFILE_RUNS,
+    warmup: Annotated[int, typer.Option(min=0, help="How many are made before, and do not count.")] = PROFILE_WARMUP,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that a run may take.")] = TASK_THREADS,
+    providers: Providers = "",
+    depth: Annotated[int, typer.Option(min=0, help="Names of a module's path that count: 2 for layers.0; 0 for all.")] = 0,
+    top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
+    output: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help=PROFILE_FILES)] = None,
+) -> None:
+    """Run an ONNX file, and say where its time goes: by operator, by line of your source, by module."""
+    check_is_file(file)
+    from .profiling import Asked, write_profile
+
+    write_profile(file, Asked(sizes, inputs, runs, warmup, threads, listed(providers)), output or [], depth, top)
 
 
 @app.command("fuzz")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,36 @@ def read_model(path: Path) -> ir.Model:
     Raises:
         OSError: a file is missing, or cannot be read. ValueError: it holds no ONNX model, or its weights are not where it says.
     """
+    with _refusing(path):
+        return _with_weights(_read(path), path.parent)
+
+
+def read_proto(path: Path) -> onnx.ModelProto:
+    """Return the model in a file, weights beside it left there; that they are there was looked at.
+
+    Raises:
+        OSError, ValueError: as `read_model`.
+    """
+    with _refusing(path):
+        return _read(path)
+
+
+def _read(path: Path) -> onnx.ModelProto:
     import onnx
+
+    proto = onnx.load(path, load_external_data=False)
+    check_beside(proto, path)
+    return proto
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Make one line of whatever reading a file raises."""
     from google.protobuf.message import DecodeError
 
     try:
         with heard():
-            proto = onnx.load(path, load_external_data=False)
-            check_beside(proto, path)
-            return _with_weights(proto, path.parent)
+            yield
     except (OSError, Misplaced):
         raise
     except DecodeError as error:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..messages import CELL
 from .text import fx_annotation, value_annotation
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-FRAME = re.compile(r'File "(?P<file>[^"]*)", line \d+, in \S+\n +(?P<line>[^\n]+)')
+FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<number>\d+), in \S+\n +(?P<line>[^\n]+)')
+NO_STACK = "_empty_nn_module_stack_from_metadata_hook"  # torch writes it where it knows no module
+GENERATED = "<eval_with_key>"  # what torch calls code that it made itself
 LIBRARIES = ("site-packages", "dist-packages")
 STACK, NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 
@@ -39,11 +42,43 @@ def source_line(trace: str) -> str:
     return own[-1] if own else ""
 
 
-def _module_of(said: Mapping[str, str]) -> str:
-    """The innermost module in what exporters write: `: M/l: torch.nn.modules.linear.Linear`, then maybe the node."""
-    scopes = [scope.partition(": ") for scope in said.get("namespace", "").split("/")]
+def placed_line(trace: str) -> str:
+    """Return the innermost line of a stack that is not torch's own, with its file: `model.py:10  return x @ self.w`; torch's where all are.
+
+    A file is named from the current folder or from its library on; another folder of this machine is not named.
+    """
+    frames = [frame for frame in FRAME.finditer(trace) if not frame["file"].startswith(GENERATED)]
+    others = [frame for frame in frames if not _in_library(frame["file"]).startswith("torch/")]
+    return "".join(f"{_shown_file(frame['file'])}:{frame['number']}  {frame['line'].strip()}" for frame in (others or frames)[-1:])
+
+
+def modules_of(said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return path and class of each module around a node, the outermost first, as exporters write it: the model itself has no path.
+
+    They write `: M/l: torch.nn.modules.linear.Linear`, and torch.onnx.export the node behind it.
+    """
+    scopes = [scope.partition(": ") for scope in said.get("namespace", "").split("/") if ": " in scope]
     modules = scopes[:-1] if NODE in said else scopes
-    return _module(modules[-1][0], modules[-1][2]) if modules else ""
+    return [(path, kind.rpartition(".")[2]) for path, _, kind in modules if path != NO_STACK]
+
+
+def _in_library(file: str) -> str:
+    """The path of a file in the folder of installed packages; nothing where it is elsewhere."""
+    parts = Path(file).parts
+    at = max((place for place, part in enumerate(parts) if part in LIBRARIES), default=-1)
+    return "/".join(parts[at + 1 :]) if at >= 0 else ""
+
+
+def _shown_file(file: str) -> str:
+    if CELL.fullmatch(file):
+        return "cell"
+    here = Path(file)
+    return _in_library(file) or (str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else here.name)
+
+
+def _module_of(said: Mapping[str, str]) -> str:
+    modules = modules_of(said)
+    return _module(*modules[-1]) if modules else ""
 
 
 def _module(path: str, kind: str) -> str:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
+import onnx
 import pytest
 
 from exportlab import cli
@@ -479,3 +481,64 @@ class ByMode(torch.nn.Module):
 def build():
     return ByMode(), (torch.ones(4, 3),)
 """
+
+
+def test_profile_says_where_the_time_goes_and_writes_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx") == 0
+    capsys.readouterr()
+    asked = ("profile", "good.onnx", "--runs", "2", "--sizes", "n=5", "--providers", "NoSuchProvider")
+    assert run(monkeypatch, *asked, "-o", "it.csv", "-o", "it.json", "-o", "it.svg") == 0
+    said = capsys.readouterr().out
+    assert all(head in said for head in ("operator ", "line of the source ", "module ", "the model itself, Linear"))
+    assert said.count("NoSuchProvider is not in this ONNX Runtime") == 1
+    assert "wrote it.csv\nwrote it.json\nwrote it.svg\n" in said
+    assert files(folder) == ["good.onnx", "it.csv", "it.json", "it.svg"]
+    numpy.savez(folder / "given.npz", **{name: numpy.ones((4, 3), "float32") for name in given_names(folder / "good.onnx")})
+    assert run(monkeypatch, "profile", "good.onnx", "--runs", "1", "--inputs", "given.npz") == 0
+    assert "made up" not in capsys.readouterr().out
+
+
+def given_names(path: Path) -> list[str]:
+    return [value.name for value in onnx.load(path).graph.input]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing.onnx",), "there is no file nothing.onnx"),
+        (("models.py",), "models.py is not an ONNX model"),
+        (("good.onnx",), "good.onnx: the file leaves n open: give sizes, as in n=8"),
+        (("good.onnx", "--sizes", "m=3"), "good.onnx: no axis of an input is called 'm': those with names are n"),
+        (("good.onnx", "--sizes", "n"), "--sizes n is not NAME=SIZE, as in batch=8,seq=128"),
+        (("good.onnx", "--inputs", "models.py"), "models.py is not an archive of arrays: numpy.savez writes one"),
+        (("good.onnx", "--inputs", "nothing.npz"), "there is no file nothing.npz"),
+        (("good.onnx", "--inputs", "empty.npz"), "good.onnx: the input "),
+        (("good.onnx", "--inputs", "empty.npz", "--sizes", "n=3"), "--inputs have their own sizes: leave out --sizes"),
+        (("good.onnx", "--sizes", "n=3", "-o", "it.txt"), "no profile ends in '.txt': name a file that ends in .csv, .json, .png, .svg"),
+        (("good.onnx", "--sizes", "n=3", "-o", "missing/it.csv"), "there is no folder missing"),
+    ],
+)
+def test_bad_input_to_profile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    given = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "good", [given], [onnx.ValueInfoProto(name="y")])
+    onnx.save(onnx.helper.make_model(graph, ir_version=10, opset_imports=[onnx.helper.make_opsetid("", 20)]), folder / "good.onnx")
+    numpy.savez(folder / "empty.npz")
+    before = files(folder)
+    assert run(monkeypatch, "profile", *arguments) == 2
+    error = capsys.readouterr().err.strip()
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert files(folder) == before
+
+
+def test_a_file_that_onnx_runtime_refuses_is_no_profile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = onnx.helper.make_graph([onnx.helper.make_node("NoSuchOperator", [], ["y"])], "bad", [], [onnx.ValueInfoProto(name="y")])
+    onnx.save(onnx.helper.make_model(graph), folder / "bad.onnx")
+    assert run(monkeypatch, "profile", "bad.onnx") == 1
+    assert capsys.readouterr().err.startswith("exportlab: bad.onnx: ONNX Runtime refuses the file: ")

@@ -27,11 +27,12 @@ print("imported", [name for name in {SLOW!r} if name in sys.modules])
     [
         (["export", "nosuchfile.py:x", "-o", "x.onnx"], 2),
         (["verify", "nosuchfile.onnx", "mine.py:x"], 2),
+        (["profile", "nosuchfile.onnx"], 2),
         (["doctor", "nosuchfile.py:x"], 2),
         (["doctor", "nosuchfile.py"], 2),
         (["sweep", "--cases", "nosuchfile.py", "-o", "x.jsonl"], 2),
         (["compare", "nosuchfile.jsonl", "nosuchfile.jsonl"], 2),
-        *(([command, "--help"], 0) for command in ("export", "verify", "doctor", "sweep", "compare")),
+        *(([command, "--help"], 0) for command in ("export", "verify", "doctor", "sweep", "compare", "profile")),
         (["--help"], 0),
     ],
 )

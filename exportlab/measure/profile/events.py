@@ -1,0 +1,81 @@
+"""What ONNX Runtime notes of its runs, read: how long each node took in each, without the nodes that it runs itself."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+KERNEL, RUN = "_kernel_time", "model_run"
+Key = tuple[str, str]  # the name of a node and its operator
+
+
+@dataclass(frozen=True)
+class Span:
+    """A node at work, once: from when it began to when it ended, in seconds since the run began, and the part that was its own."""
+
+    key: Key
+    provider: str
+    start: float
+    seconds: float
+    own: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A call inside ONNX Runtime: how long all of it took, and its nodes in the order in which they began."""
+
+    seconds: float
+    spans: tuple[Span, ...]
+
+    def own(self) -> dict[Key, float]:
+        """Return the seconds of each node: all turns of a loop added up, and of a node that runs others only what is left of its own."""
+        found: dict[Key, float] = defaultdict(float)
+        for span in self.spans:
+            found[span.key] += span.own
+        return dict(found)
+
+
+def runs_of(events: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """Return the runs in a profile of ONNX Runtime, in the order in which they were made."""
+    noted = list(events)
+    kernels = sorted((event for event in noted if event["cat"] == "Node" and event["name"].endswith(KERNEL)), key=_outer_first)
+    whole = sorted((event for event in noted if event["cat"] == "Session" and event["name"] == RUN), key=lambda event: event["ts"])
+    return [_run(event, [kernel for kernel in kernels if _begins_in(kernel, event)]) for event in whole]
+
+
+def _outer_first(event: Mapping[str, Any]) -> tuple[float, float]:
+    return event["ts"], -event["dur"]
+
+
+def _begins_in(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return other["ts"] <= event["ts"] <= other["ts"] + other["dur"]
+
+
+def _within(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Times are cut to microseconds, so what is within may seem to end one later."""
+    return other["ts"] <= event["ts"] and event["ts"] + event["dur"] <= other["ts"] + other["dur"] + 1
+
+
+def _run(whole: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> Run:
+    """Take from each node what the nodes directly below it took: a loop's own time is not that of its body."""
+    own = [float(kernel["dur"]) for kernel in kernels]
+    open_ones: list[int] = []
+    for place, kernel in enumerate(kernels):
+        while open_ones and not _within(kernel, kernels[open_ones[-1]]):
+            open_ones.pop()
+        if open_ones and _runs_others(kernels[open_ones[-1]]):
+            own[open_ones[-1]] -= kernel["dur"]
+        open_ones.append(place)
+    return Run(whole["dur"] / 1e6, tuple(_span(kernel, left, whole["ts"]) for kernel, left in zip(kernels, own, strict=True)))
+
+
+def _runs_others(kernel: Mapping[str, Any]) -> bool:
+    return kernel["args"]["op_name"] in ("If", "Loop", "Scan", "SequenceMap")
+
+
+def _span(kernel: Mapping[str, Any], own: float, start: float) -> Span:
+    said = kernel["args"]
+    key = kernel["name"].removesuffix(KERNEL), said["op_name"]
+    return Span(key, said.get("provider", ""), (kernel["ts"] - start) / 1e6, kernel["dur"] / 1e6, max(own, 0) / 1e6)

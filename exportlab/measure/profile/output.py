@@ -1,0 +1,59 @@
+"""A profile as files: its nodes as a table, one of its runs as a picture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...files import written_whole
+from .result import NodeTime, Profile
+from .timeline import save_timeline
+
+COLUMNS = ("node", "operator", "provider", "module", "class", "lines", "of", "share", "median_seconds", "seconds")
+
+
+def save_csv(found: Profile, path: Path) -> None:
+    """Write a line for each node, the longest first; several lines of the source stand in one cell, one below the other.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        for row in rows(found):
+            writer.writerow(row | {"lines": "\n".join(row["lines"]), "seconds": " ".join(map(str, row["seconds"]))})
+
+
+def save_json(found: Profile, path: Path) -> None:
+    """Write the nodes, the seconds of each run and what is to be known of them.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    told = {"file": found.file, "run_seconds": [run.seconds for run in found.runs], "unknown": found.unknown(), "said": found.said()}
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(told | {"nodes": rows(found)}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def rows(found: Profile) -> list[dict[str, Any]]:
+    """Return a row for each node, the longest first: `of` says how many nodes of the file it stands for."""
+    return sorted((_row(node, found.total) for node in found.nodes), key=lambda row: -row["share"])
+
+
+def _row(node: NodeTime, total: float) -> dict[str, Any]:
+    median, (path, kind) = statistics.median(node.seconds), node.origin.module or ("", "")
+    about = (node.name, node.op, node.provider, path, kind, list(node.origin.lines), node.origin.of)
+    return dict(zip(COLUMNS, (*about, median / total if total else 0.0, median, list(node.seconds)), strict=True))
+
+
+WRITERS: Mapping[str, Callable[[Profile, Path], None]] = {
+    ".csv": save_csv,
+    ".json": save_json,
+    ".png": save_timeline,
+    ".svg": save_timeline,
+}

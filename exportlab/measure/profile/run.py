@@ -1,0 +1,122 @@
+"""A file run by ONNX Runtime with its profile on: the events of all runs, and the graph that it ran."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ...exporters.onnx_file import read_proto
+from ...exporters.session import asked, computed, instead, running_on, session, session_options, shared
+from ...messages import first_line
+from .inlining import inlined
+from .inputs import Declared, NoInputs, declared, ort_value
+from .whence import graphs
+
+if TYPE_CHECKING:
+    import onnx
+    import onnxruntime
+
+FOLDER = "session.model_external_initializers_file_folder_path"  # where the weights lie that a file leaves beside it
+WEIGHTS, WEIGHTS_FROM = (f"session.optimized_model_external_initializers_{what}" for what in ("file_name", "min_size_in_bytes"))
+COMPILED = "compiled nodes"  # why ONNX Runtime cannot write down a graph: a provider made a program of a part of it
+
+Feed = Callable[[Sequence[Declared]], Mapping[str, Any]]
+
+
+class Refused(Exception):
+    """ONNX Runtime does not load the file; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What was run: the file as it was handed over, the graph that became of it where that is known, the events, and where it ran.
+
+    Attributes:
+        notes: a line for each provider that was asked for and not used, or that computes a part.
+    """
+
+    file: onnx.ModelProto
+    graph: onnx.ModelProto | None
+    events: list[Mapping[str, Any]]
+    notes: tuple[str, ...]
+
+
+def ran(path: Path, feed: Feed, runs: int, threads: int, providers: Sequence[str]) -> Ran:
+    """Run a file so many times.
+
+    Args:
+        feed: takes the inputs that the file declares, and returns what to run it on.
+
+    Raises:
+        OSError, ValueError: the file cannot be read. Refused: ONNX Runtime refuses it. NoInputs: it does not run on what `feed` returns.
+    """
+    file = with_names(inlined(read_proto(path)))
+    with TemporaryDirectory() as draft, running_on(providers, threads):
+        made, graph = _session(file, path.parent, Path(draft), threads)
+        feeds = {name: ort_value(value) for name, value in feed(declared(made)).items()}
+        _run(made, feeds, runs)
+        events = json.loads(Path(made.end_profiling()).read_text(encoding="utf-8"))
+        where = instead(asked(), made.get_providers()) or shared(asked(), computed(made))
+        return Ran(file, graph, events, (where,) if where else ())
+
+
+def _run(made: onnxruntime.InferenceSession, feeds: Mapping[str, Any], runs: int) -> None:
+    names = [value.name for value in made.get_outputs()]
+    try:
+        for _ in range(runs):
+            made.run_with_ort_values(names, feeds)
+    except Exception as error:
+        raise NoInputs(f"ONNX Runtime does not run it on these inputs: {first_line(error)}") from error
+
+
+def _session(file: onnx.ModelProto, folder: Path, draft: Path, threads: int) -> tuple[onnxruntime.InferenceSession, onnx.ModelProto | None]:
+    """The session, and the graph that it runs; None where it cannot be written down."""
+    import onnx
+
+    graph = draft / "graph.onnx"
+    try:
+        made = session(file.SerializeToString(), _options(folder, draft, threads, graph))
+    except Exception as error:
+        if COMPILED not in str(error):
+            raise Refused(f"ONNX Runtime refuses the file: {first_line(error)}") from error
+        return session(file.SerializeToString(), _options(folder, draft, threads, None)), None
+    return made, onnx.load(graph, load_external_data=False)
+
+
+def _options(folder: Path, draft: Path, threads: int, graph: Path | None) -> onnxruntime.SessionOptions:
+    options = session_options(threads)
+    options.log_severity_level = 4
+    options.enable_profiling, options.profile_file_prefix = True, str(draft / "profile")
+    options.add_session_config_entry(FOLDER, str(folder.resolve()))
+    if graph is not None:
+        options.optimized_model_filepath = str(graph)
+        options.add_session_config_entry(WEIGHTS, "weights")
+        options.add_session_config_entry(WEIGHTS_FROM, "1024")
+    return options
+
+
+def with_names(file: onnx.ModelProto) -> onnx.ModelProto:
+    """Give every node a name that no node of another graph has, since a profile says nothing else of it; in place.
+
+    Two of the same graph that share one are left so: ONNX Runtime refuses the file.
+    """
+    taken: set[str] = set()
+    for graph in graphs(file.graph):
+        here = {node.name for node in graph.node if node.name}
+        for place, node in enumerate(graph.node):
+            if not node.name or node.name in taken:
+                node.name = _unique(node.name or f"{node.op_type}_{place}", taken | here)
+                here.add(node.name)
+        taken |= here
+    return file
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number, found = 2, name
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found

@@ -1,0 +1,155 @@
+"""Where a node that ran comes from: the nodes of the file that it stands for, their lines and their modules.
+
+ONNX Runtime runs another graph than the file's: it fuses nodes, folds constants, moves axes. It keeps the names of values that lie between
+what it has changed. So a node that the file does not hold stands for the nodes between its inputs and its results.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...show.origin import STACK, modules_of, placed_line
+from .blocked import claims
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known of a node that ran: the lines of the source it comes from, the module that all of it belongs to, if it is of the file.
+
+    Attributes:
+        lines: none where the file does not say; several where nodes of several lines became one.
+        module: path and class of the innermost module that holds all of it; None where the file does not say.
+        of: how many nodes of the file it stands for.
+    """
+
+    lines: tuple[str, ...] = ()
+    module: tuple[str, str] | None = None
+    of: int = 0
+
+
+class Graph:
+    """The nodes of a model, subgraphs included: by name, by what they make and by what they read."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.nodes = [node for graph in graphs(model.graph) for node in graph.node]
+        self.named = {node.name: node for node in self.nodes if node.name}
+        self.makers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+        self.readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+        for node in self.nodes:
+            for name in filter(None, node.output):
+                self.makers[name].append(node)
+            for name in read_by(node):
+                self.readers[name].append(node)
+        self.given = {value.name for graph in graphs(model.graph) for value in (*graph.input, *graph.initializer)}
+        self.varying = {value.name for graph in graphs(model.graph) for value in graph.input} - {w.name for w in model.graph.initializer}
+
+    @cached_property
+    def moving(self) -> set[str]:
+        """The values that depend on an input: the others are computed once, when the file is loaded."""
+        found, left = set(self.varying), list(self.varying)
+        while left:
+            for node in self.readers.get(left.pop(), ()):
+                new = [name for name in node.output if name and name not in found]
+                found.update(new)
+                left.extend(new)
+        return found
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and those inside its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner.node or inner.output:
+                    yield from graphs(inner)
+
+
+def read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield the names of the values that a node reads, those that its subgraphs read included."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for inner in (attribute.g, *attribute.graphs):
+            for below in graphs(inner):
+                yield from (name for below_node in below.node for name in below_node.input if name)
+
+
+class Whence:
+    """Looks up where the nodes of a run come from.
+
+    Args:
+        file: the model that was handed over.
+        ran: what ONNX Runtime made of it; None where it does not say, and then a node is known by its name alone.
+    """
+
+    def __init__(self, file: onnx.ModelProto, ran: onnx.ModelProto | None) -> None:
+        self._file, self._ran = Graph(file), Graph(ran) if ran is not None else None
+        self._ends: set[str] = set()
+        self._blocked: dict[str, list[onnx.NodeProto]] = {}
+        if self._ran is not None:
+            self._ends = {*self._ran.makers, *self._ran.given}
+            self._blocked = claims(self._ran.nodes, self._file.nodes, self._file.makers, self._ends)
+            self._ends.update(value for nodes in self._blocked.values() for node in nodes for value in node.output)
+
+    def of(self, name: str, op: str) -> Origin:
+        """Return where a node that ran under this name, with this operator, comes from."""
+        nodes = self._nodes(name, op)
+        lines = dict.fromkeys(placed_line(_said(node).get(STACK, "")) for node in nodes)
+        return Origin(tuple(filter(None, lines)), _shared_module([modules_of(_said(node)) for node in nodes]), len(nodes))
+
+    def _nodes(self, name: str, op: str) -> list[onnx.NodeProto]:
+        same = self._file.named.get(name)
+        if same is not None and same.op_type == op:
+            return [same]
+        if name in self._blocked:
+            return self._blocked[name]
+        node = self._ran.named.get(name) if self._ran is not None else None
+        if node is None:
+            return [same] if same is not None else []
+        return self._between(self._results(node))
+
+    def _results(self, node: onnx.NodeProto) -> list[str]:
+        """The first values of the file that are made of what a node makes: its own outputs, or what comes of them further on."""
+        assert self._ran is not None
+        found, met, left = [], set(), list(filter(None, node.output))
+        while left:
+            name = left.pop(0)
+            if name in met:
+                continue
+            met.add(name)
+            if name in self._file.makers:
+                found.append(name)
+            else:
+                left.extend(made for reader in self._ran.readers.get(name, ()) for made in reader.output if made)
+        return found
+
+    def _between(self, results: Iterable[str]) -> list[onnx.NodeProto]:
+        """The nodes of the file on the way to some values, back to the values that are still there; not what was folded away."""
+        found, left = {}, list(results)
+        while left:
+            name = left.pop(0)
+            for node in self._file.makers.get(name, ()):
+                if id(node) in found or not self._file.moving.intersection(node.output):
+                    continue
+                found[id(node)] = node
+                left.extend(value for value in read_by(node) if value not in self._ends)
+        return list(found.values())
+
+
+def _said(node: onnx.NodeProto) -> dict[str, str]:
+    return {entry.key: entry.value for entry in node.metadata_props}
+
+
+def _shared_module(scopes: list[list[tuple[str, str]]]) -> tuple[str, str] | None:
+    """The innermost module that all of these nodes are in."""
+    if not scopes or not all(scopes):
+        return None
+    shared = [first for first, *others in zip(*scopes, strict=False) if all(other == first for other in others)]
+    return shared[-1] if shared else None
