@@ -124,7 +124,7 @@ class Program(torch.onnx.ONNXProgram):
         if external_data is False and include_initializers:
             _check_fits_into_one_file(self._bytes())
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with self._with_weights(include_initializers, keep_initializers_as_inputs), _said_once(self.model.graph):
+        with self._with_weights(include_initializers, keep_initializers_as_inputs):
             save_whole(self.model, destination, beside and include_initializers)
 
     @contextmanager
@@ -152,22 +152,6 @@ class Program(torch.onnx.ONNXProgram):
 
     def _bytes(self) -> int:
         return sum(value.const_value.nbytes for value in self.model.graph.initializers.values() if value.const_value is not None)
-
-
-@contextmanager
-def _said_once(graph: ir.Graph) -> Iterator[None]:
-    """Have the weights, while it lasts, say shape and dtype themselves and nowhere else.
-
-    Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
-    """
-    declared = [(value, value.shape, value.type) for value in graph.initializers.values() if not value.is_graph_input()]
-    for value, *_ in declared:
-        value.shape, value.type = None, None
-    try:
-        yield
-    finally:
-        for value, shape, dtype in declared:
-            value.shape, value.type = shape, dtype
 
 
 def _check_fits_into_one_file(weights: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
@@ -12,6 +14,8 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from .files import check_replaceable, written_whole
+
+PRODUCER = "fx2onnx"  # the name that a file bears
 
 
 def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
@@ -27,11 +31,28 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
     check_replaceable(path, beside)
     target = Path(os.path.realpath(path))
     before = weights_of(target)
-    with written_whole(path) as draft:
+    with written_whole(path) as draft, _said_once(model):
         ir.save(model, draft, external_data=_name_of_weights(target) if beside else None)
         kept = weights_of(draft)
     for name in before - kept:
         (target.parent / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _said_once(model: ir.Model) -> Iterator[None]:
+    """Have the weights of a model that `to_onnx` made, while it lasts, say shape and dtype themselves and nowhere else.
+
+    Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
+    """
+    weights = model.graph.initializers.values() if model.producer_name == PRODUCER else ()
+    declared = [(value, value.shape, value.type) for value in weights if not value.is_graph_input()]
+    for value, *_ in declared:
+        value.shape, value.type = None, None
+    try:
+        yield
+    finally:
+        for value, shape, dtype in declared:
+            value.shape, value.type = shape, dtype
 
 
 def _name_of_weights(path: Path) -> str:

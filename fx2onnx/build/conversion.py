@@ -11,6 +11,7 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
 from ..errors import MutationError, NameCollision, UnsupportedArgument, unsupported
+from ..saving import PRODUCER
 from ..state import describe_state
 from .aliasing import writes
 from .dtypes import BOOL, FLOAT, INT64, Unrunnable, onnx_dtype
@@ -224,7 +225,7 @@ class Conversion:
         graph = ir.Graph(
             self.inputs, outputs, nodes=self.g.nodes, initializers=used, opset_imports=dict(self.shared.domains), name="main_graph"
         )
-        model = ir.Model(graph, ir_version=IR_VERSION, producer_name="fx2onnx", functions=list(self.shared.functions.values()))
+        model = ir.Model(graph, ir_version=IR_VERSION, producer_name=PRODUCER, functions=list(self.shared.functions.values()))
         if self.mutated:
             describe_state(model, self.mutated, [str(value.name) for value in outputs[-len(self.mutated) :]], self.state)
         return model
