@@ -22,6 +22,7 @@ FAILS = {
     "comparison_of_int64": (AssertionError, "wrong: Max, Min, Clip, Sign, ReduceMax, ReduceMin"),
     "logcumsumexp_loses_small_numbers": (AssertionError, "Mismatched elements: 3 / 4"),
     "quantize_dynamic_and_value_info": (Exception, r"Inferred shape and existing shape differ in dimension 0: \(4\) vs \(8\)"),
+    "sigmoid_is_zero_too_soon": (AssertionError, "Mismatched elements: 1 / 3"),
     "shape_inference_of_reduce_max": (TypeError, "object of type 'NoneType' has no len"),
 }
 OF_THE_PROCESSOR = {"comparison_of_int64"}
