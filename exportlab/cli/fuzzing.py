@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import show
 from ..exporters import get
@@ -18,6 +20,7 @@ from .endings import Interrupted, NotRight
 if TYPE_CHECKING:
     from ..fuzz import Hunt
 
+PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
 COLUMNS = {
     "right": (Outcome.OK,),
     "refused": (Outcome.CAPTURE, Outcome.CONVERT, Outcome.LOAD, Outcome.RUN, Outcome.NARROW, Outcome.SKIPPED),
@@ -45,9 +48,9 @@ def hunt(minutes: float, seed: int, exporters: Sequence[str], output: Path) -> N
     try:
         made.run(minutes * 60)
     except KeyboardInterrupt as error:
-        _close(made, output)
+        _close(made, output, minutes)
         raise Interrupted(f"interrupted; what was found is in {output}") from error
-    _close(made, output)
+    _close(made, output, minutes)
     if wrong := [found for found in made.findings if found.trial.silent]:
         raise NotRight(f"{len(wrong)} found silently wrong: the scripts are in {output}")
 
@@ -56,10 +59,10 @@ def _tell(made: Hunt) -> None:
     print(f"\r{made.programs} programs, {len(made.findings)} found", end="", file=sys.stderr, flush=True)
 
 
-def _close(made: Hunt, output: Path) -> None:
+def _close(made: Hunt, output: Path, minutes: float) -> None:
     from ..fuzz.finding import write_all
 
-    given.written(lambda: write_all(made.findings, output), output)
+    given.written(lambda: write_all(made.findings, output, made.refused, _totals(made, minutes)), output)
     print(file=sys.stderr)
     rows = [{"exporter": exporter.name, **_counted(made, exporter.name)} for exporter in made.exporters]
     print(show.table(rows, f"{made.programs} programs of seed {made.seed}"))
@@ -69,3 +72,10 @@ def _close(made: Hunt, output: Path) -> None:
 
 def _counted(made: Hunt, exporter: str) -> dict[str, int]:
     return {column: sum(made.counts[exporter, outcome] for outcome in outcomes) for column, outcomes in COLUMNS.items()}
+
+
+def _totals(made: Hunt, minutes: float) -> dict[str, Any]:
+    """What a page says of a hunt: when and with what it was made, and what came of it."""
+    of_each = {exporter.name: _counted(made, exporter.name) for exporter in made.exporters}
+    about = {"date": f"{date.today()}", "seed": made.seed, "minutes": minutes, "programs": made.programs}
+    return {**about, "versions": {name: version(name) for name in PACKAGES}, "exporters": of_each, "found": len(made.findings)}

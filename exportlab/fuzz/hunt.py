@@ -12,14 +12,27 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from ..exporters import Exporter
+from ..outcomes import Outcome
 from .finding import Finding
-from .program import Program, Step
-from .steps import STEPS
+from .program import MOVING, WIDE, Program, Step
+from .steps import LAYERS, PARTS, STEPS, WRITTEN, forms
 from .trial import Trial, runs, tried
 
 PROGRAMS, LONGEST, LARGEST = 50, 6, 3  # of one round; steps of a program; number of a step
-STEP = st.builds(Step, st.sampled_from(list(STEPS)), st.integers(1, LARGEST))
-RANDOM = st.lists(STEP, min_size=1, max_size=LONGEST).map(lambda steps: Program(tuple(steps)))
+
+
+def programs() -> st.SearchStrategy[Program]:
+    """Return programs of steps of every kind; the simplest are short ones, of steps that are written here, with rows that move."""
+    operators = [name for name in forms() if name not in WRITTEN]
+    return st.sampled_from(list(MOVING)).flatmap(lambda moving: _moving(moving, operators))
+
+
+def _moving(moving: str, operators: list[str]) -> st.SearchStrategy[Program]:
+    """Programs in which these axes move. Layers have as many columns as they were made for."""
+    layers = [] if moving == WIDE else [*LAYERS, *PARTS]
+    names = st.one_of(*(st.sampled_from(kind) for kind in ([*STEPS], operators, layers) if kind))
+    step = st.builds(Step, names, st.integers(1, LARGEST))
+    return st.lists(step, min_size=1, max_size=LONGEST).map(lambda steps: Program(tuple(steps), moving))
 
 
 class _Found(AssertionError):
@@ -39,6 +52,7 @@ class Hunt:
     told: Callable[[Hunt], None] = lambda hunt: None
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused: list[Finding] = field(default_factory=list)
     programs: int = 0
     _smallest: tuple[Program, Trial] | None = None
     _until: float = 0.0
@@ -46,17 +60,17 @@ class Hunt:
     def run(self, seconds: float) -> None:
         """Hunt for so long. What was being shrunk when the time was up, or at an interrupt, is kept as small as it was."""
         self._until = time.monotonic() + seconds
-        turn = 0
+        turn, drawn = 0, programs()
         try:
             while True:
-                self._round(self.seed * 1_000_003 + turn)
+                self._round(drawn, self.seed * 1_000_003 + turn)
                 turn += 1
         except _TimeIsUp:
             return
         finally:
             self._keep()
 
-    def _round(self, seed: int) -> None:
+    def _round(self, drawn: st.SearchStrategy[Program], seed: int) -> None:
         looked = settings(
             max_examples=PROGRAMS,
             database=None,
@@ -65,7 +79,7 @@ class Hunt:
             report_multiple_bugs=False,
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
-        )(given(RANDOM)(self._look))
+        )(given(drawn)(self._look))
         try:
             seeded(seed)(looked)()
         except _Found:
@@ -86,9 +100,10 @@ class Hunt:
     def _judge(self, program: Program, trial: Trial, counted: bool) -> None:
         if counted:
             self.counts[trial.exporter, trial.outcome] += 1
+            self.refused += [Finding(program, trial)] * (trial.outcome is not Outcome.OK and not trial.found)
         if not trial.found or (self._smallest and trial.outcome is not self._smallest[1].outcome):
             return
-        if self._smallest is None or len(program.steps) <= len(self._smallest[0].steps):
+        if self._smallest is None or _size(program) <= _size(self._smallest[0]):
             self._smallest = program, trial
         raise _Found
 
@@ -101,3 +116,8 @@ class Hunt:
             program, trial = self._smallest
             self.findings.append(Finding(program, trial))
             self._smallest = None
+
+
+def _size(program: Program) -> tuple[int, int]:
+    """What is made small: the number of steps, then what moves."""
+    return len(program.steps), list(MOVING).index(program.moving)

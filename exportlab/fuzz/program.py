@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from ..cases import registered_case
 from ..samples import Sample
-from .steps import STEPS
+from .steps import form
 
-EXPORTED, UNSEEN = 4, (7, 1, 2)  # rows: at export, and those that the export never saw
-SHAPES = {"x": {0: "rows"}, "y": {0: "rows"}}
+WIDE = "rows and columns"
+MOVING = {  # which axes of `x` and `y` move together
+    "rows": ({0: "rows"}, {0: "rows"}),
+    "rows of each": ({0: "rows"}, {0: "others"}),
+    WIDE: ({0: "rows", 1: "columns"}, {0: "rows", 1: "columns"}),
+}
+SIZES = {"rows": (4, 7, 1, 2), "others": (5, 3, 6, 1), "columns": (6, 5, 2, 1)}  # the first at export; the export sees no other
+COLUMNS = 4  # where they do not move
+OWN = {"torch": torch, "nn": nn, "F": F, "registered_case": registered_case}
 
 
 @dataclass(frozen=True)
@@ -23,17 +32,22 @@ class Step:
     name: str
     number: int
 
+    def source(self, columns: str, layer: str) -> str:
+        """Return the expression, of `x` and `y`."""
+        return form(self.name).source.format(k=self.number, n=columns, layer=layer)
+
     @property
-    def source(self) -> str:
-        """The expression, of `x` and `y`."""
-        return STEPS[self.name].format(k=self.number)
+    def made(self) -> str:
+        """The expression that makes its module; empty where it has none."""
+        return form(self.name).made.format(k=self.number)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Steps, one after the other: `x` and `y`, float32 of shape (rows, 4), become a tensor of shape (any rows, 4)."""
+    """Steps, one after the other: `x` and `y`, float32 of two axes, become a tensor of any number of rows and as many columns."""
 
     steps: tuple[Step, ...]
+    moving: str = "rows"
 
     @property
     def names(self) -> frozenset[str]:
@@ -43,23 +57,45 @@ class Program:
     @property
     def source(self) -> str:
         """The class `Program`, as a person would write it."""
-        body = [f"        x = {step.source}" for step in self.steps]
-        return "\n".join(["class Program(nn.Module):", "    def forward(self, x, y):", *body, "        return x", ""])
+        columns = "y.shape[1]" if "columns" in self._axes else str(COLUMNS)
+        body = [f"        x = {step.source(columns, f'self.layer{i}')}" for i, step in enumerate(self.steps, 1)]
+        return "\n".join(["class Program(nn.Module):", *self._layers(), "    def forward(self, x, y):", *body, "        return x", ""])
+
+    @property
+    def shapes(self) -> tuple[dict[int, str], dict[int, str]]:
+        """The names of the axes that move, of `x` and `y`."""
+        return MOVING[self.moving]
+
+    def sizes(self) -> list[tuple[int, int, int]]:
+        """Return the rows of `x`, those of `y`, and the columns: at export, then those that the export never sees."""
+        rows, others, columns = SIZES["rows"], SIZES["others"], SIZES["columns"]
+        others = others if "others" in self._axes else rows
+        columns = columns if "columns" in self._axes else (COLUMNS,) * len(rows)
+        return list(zip(rows, others, columns, strict=True))
 
     def module(self) -> nn.Module:
-        """Return the module, which inspection does not find the source of."""
-        space: dict[str, Any] = {"torch": torch, "nn": nn, "F": F}
+        """Return the module, in evaluation mode, which inspection does not find the source of."""
+        space: dict[str, Any] = dict(OWN)
         exec(self.source, space)
         made = space["Program"]()
         assert isinstance(made, nn.Module)
-        return made
+        return made.eval()
 
     def samples(self) -> list[Sample]:
         """Return the inputs at the size of the export, and at those that it never sees."""
-        return [Sample(inputs(rows)) for rows in (EXPORTED, *UNSEEN)]
+        return [Sample(inputs(*sizes)) for sizes in self.sizes()]
+
+    @property
+    def _axes(self) -> set[str]:
+        return {name for axes in self.shapes for name in axes.values()}
+
+    def _layers(self) -> Iterator[str]:
+        made = [f"        self.layer{i} = {step.made}" for i, step in enumerate(self.steps, 1) if step.made]
+        if made:
+            yield from ("    def __init__(self):", "        super().__init__()", "        torch.manual_seed(0)", *made, "")
 
 
-def inputs(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return `x` and `y`, float32 of shape (rows, 4), the same at each call."""
+def inputs(rows: int, others: int, columns: int = COLUMNS) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return `x` and `y`, float32 of so many rows each, the same at each call."""
     random = torch.Generator().manual_seed(rows)
-    return torch.randn(rows, 4, generator=random), torch.randn(rows, 4, generator=random)
+    return torch.randn(rows, columns, generator=random), torch.randn(others, columns, generator=random)

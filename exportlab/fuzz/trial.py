@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import torch
 
 from ..defaults import GiB
 from ..exporters import Exporter
+from ..exporters.to_onnx import ToOnnxError
 from ..isolation import apart
 from ..outcomes import Outcome
 from ..said import names_cause
 from ..verification.comparison import Attempt, attempt, reason
-from .program import SHAPES, Program
+from ..verification.report import Check
+from .program import Program
 
 SECONDS, BYTES = 60.0, 8 * GiB  # that one program may take in one exporter
+OURS = "to_onnx"  # which means to refuse a model by its own errors only, and to write no file that the runtime refuses
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one program in one exporter: the outcome, what was seen, and whether a warning named the cause."""
+    """What came of one program in one exporter: the outcome, what was seen, and whether a warning named the cause.
+
+    `values` names the change of the inputs that showed it, where it does not show with the inputs themselves. `internal` is whether
+    `to_onnx` raised another error than its own, or wrote what the runtime refuses.
+    """
 
     exporter: str
     outcome: Outcome
     seen: str = ""
     warned: bool = False
+    values: str = ""
+    internal: bool = False
 
     @property
     def silent(self) -> bool:
@@ -33,18 +43,24 @@ class Trial:
 
     @property
     def found(self) -> bool:
-        """Whether it is a defect: wrong without a word, or a process that died."""
-        return self.silent or self.outcome is Outcome.CRASH
+        """Whether it is a defect: wrong without a word, a process that died, or an internal error of ours."""
+        return self.silent or self.internal or self.outcome is Outcome.CRASH
 
 
 def runs(program: Program) -> bool:
     """Return whether eager accepts the program at every size."""
-    module = program.module()
     try:
-        with torch.inference_mode():
-            return all(module(*sample.args).shape[1:] == (4,) for sample in program.samples())
-    except (RuntimeError, IndexError, ValueError):  # as eager refuses a size
+        module = program.module()
+        with torch.inference_mode(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return all(_keeps(module(*sample.args), sample.args[0]) for sample in program.samples())
+    except (RuntimeError, IndexError, ValueError, AssertionError, TypeError, NotImplementedError):  # as eager refuses a size
         return False
+
+
+def _keeps(result: torch.Tensor, x: torch.Tensor) -> bool:
+    """Whether a result is what a further step takes."""
+    return result.dim() == 2 and result.shape[1] == x.shape[1] and result.dtype == torch.float32
 
 
 def tried(program: Program, exporter: Exporter) -> Trial:
@@ -57,12 +73,18 @@ def tried(program: Program, exporter: Exporter) -> Trial:
 
 
 def _trial(program: Program, exporter: Exporter) -> Trial:
-    made = attempt(exporter, program.module(), program.samples(), SHAPES)
-    return Trial(made.exporter, made.outcome, _seen(made), any(map(names_cause, made.said)))
+    made = attempt(exporter, program.module(), program.samples(), program.shapes)
+    check = _worst(made)
+    seen = reason(made.error) if made.error is not None else f"{check.name} ({check.given}): {check.detail}" if check else ""
+    warned = any(map(names_cause, made.said))
+    return Trial(made.exporter, made.outcome, seen, warned, check.values if check else "", _is_internal(made))
 
 
-def _seen(made: Attempt) -> str:
-    if made.error is not None:
-        return reason(made.error)
+def _worst(made: Attempt) -> Check | None:
     failed = made.report.failed if made.report else ()
-    return next((f"{c.name} ({c.given}): {c.detail}" for c in failed if c.outcome == made.outcome), "")
+    return next((check for check in failed if check.outcome == made.outcome), None)
+
+
+def _is_internal(made: Attempt) -> bool:
+    refused_by_runtime = made.outcome in (Outcome.LOAD, Outcome.RUN)
+    return made.exporter == OURS and (refused_by_runtime or not (made.error is None or isinstance(made.error, ToOnnxError)))

@@ -1,4 +1,4 @@
-"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. Not here: activation.py."""
+"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. Not here: activation.py, sigmoid.py."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ log = unary("Log", aten.log.default)
 sin = unary("Sin", aten.sin.default)
 cos = unary("Cos", aten.cos.default)
 tanh = unary("Tanh", aten.tanh.default)
-sigmoid = unary("Sigmoid", aten.sigmoid.default, aten.special_expit.default)
 tan = unary("Tan", aten.tan.default, in_double=double.tan)
 asin = unary("Asin", aten.asin.default, aten.arcsin.default, in_double=double.asin)
 acos = unary("Acos", aten.acos.default, aten.arccos.default, in_double=double.acos)

@@ -16,7 +16,7 @@ from exportlab.exporters import Artifact, get
 from exportlab.fuzz import Hunt, Program
 from exportlab.fuzz.finding import Finding, write_all
 from exportlab.fuzz.program import Step, inputs
-from exportlab.fuzz.steps import STEPS
+from exportlab.fuzz.steps import WRITTEN
 from exportlab.fuzz.trial import Trial, runs
 from exportlab.outcomes import Outcome
 
@@ -47,10 +47,10 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     few = st.builds(Step, st.sampled_from(["flip", "relu", "add"]), st.integers(1, 3))
     made = st.lists(few, min_size=1, max_size=4).map(lambda steps: Program(tuple(steps)))
-    monkeypatch.setattr("exportlab.fuzz.hunt.RANDOM", made)
+    monkeypatch.setattr("exportlab.fuzz.hunt.programs", lambda: made)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_every_step_runs_in_eager(name: str) -> None:
     assert runs(Program((Step(name, 1),)))
 
@@ -69,7 +69,7 @@ def test_a_broken_exporter_is_found_and_shrunk_to_one_step(tmp_path: Path) -> No
 def test_a_program_is_the_script_that_it_prints() -> None:
     program = Program((Step("add", 2), Step("flip", 1)))
     assert "x = x + 2\n        x = x.flip(0)" in program.source
-    x, y = inputs(5)
+    x, y = inputs(5, 5)
     assert torch.equal(program.module()(x, y), (x + 2).flip(0))
 
 
@@ -79,5 +79,7 @@ def test_a_script_runs_and_says_whether_the_export_is_off(exporter: str, tmp_pat
     write_all([found], tmp_path)
     script = tmp_path / f"{found.name}.py"
     assert subprocess.run([sys.executable, script], cwd=tmp_path, check=False).returncode == 0
-    script.write_text(script.read_text().replace("Program()(*inputs(rows))", "Program()(*inputs(rows)) + 1"))
+    script.write_text(
+        script.read_text().replace("expected = call(*given), program(*given)", "expected = call(*given), program(*given) + 1")
+    )
     assert subprocess.run([sys.executable, script], cwd=tmp_path, check=False).returncode == 1
