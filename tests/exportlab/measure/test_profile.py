@@ -134,10 +134,15 @@ class Convnet(nn.Module):
 
 def test_convolutions_whose_axes_were_moved_belong_to_their_own_blocks() -> None:
     found = profile(exported(Convnet(), torch.randn(1, 3, 12, 12)), runs=2)
+    stem, first = ("return self.two(self.one(self.stem(x))).mean((2, 3))",), ("y = torch.relu(self.first(x))",)
     convolutions = [node for node in found.nodes if "Conv" in node.op]
     assert len(convolutions) == 5
     inside = [node.module(1) for node in convolutions]
     assert sorted(inside) == ["one", "one", "stem", "two", "two"]
+    texts = sorted(tuple(sorted(line.partition("  ")[2] for line in node.origin.lines)) for node in convolutions)
+    summed = ("return torch.relu(x + y)", "y = self.second(y)")
+    assert {node.module(1) for node in found.nodes if node.op == "ReorderOutput"} <= {"two"}
+    assert texts == sorted([stem, first, first, summed, summed])
     assert found.unknown()["line"] == found.unknown()["module"] == 0
 
 
