@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import onnx_ir as ir
 import onnxruntime
 import torch
@@ -23,7 +24,6 @@ from onnxscript import values
 from torch import nn
 
 from exportlab import expect_failure, export, show, verify
-from exportlab.measure.timing import interleaved
 
 # %%
 # The operator takes spikes out of signals: a sample that is further than ``limit`` from the median of its neighbours becomes that median.
@@ -60,8 +60,7 @@ moving = ({0: "batch", 1: "length"},)
 # %%
 # A file with one node for it
 # ---------------------------
-# For ``to_onnx``, a translation names the node, its domain and its attributes. For ``torch.onnx.export`` it does the same, once the node has
-# a schema:
+# A translation names the node, its domain and its attributes; for ``torch.onnx.export`` the node needs a schema as well:
 
 operator = torch.ops.lab_kernel.despike.default
 
@@ -70,17 +69,14 @@ def by_name(g, x, width, limit):
     return g.op("Despike", x, domain="lab.kernel", width=width, limit=limit)
 
 
-kinds, parameter = defs.OpSchema.AttrType, defs.OpSchema.FormalParameter
-schema = defs.OpSchema(
+Schema, kinds = defs.OpSchema, defs.OpSchema.AttrType
+schema = Schema(
     "Despike",
     "lab.kernel",
     since_version=1,
-    inputs=[parameter("x", "tensor(float)")],
-    outputs=[parameter("y", "tensor(float)")],
-    attributes=[
-        defs.OpSchema.Attribute("width", kinds.INT),
-        defs.OpSchema.Attribute("limit", kinds.FLOAT),
-    ],
+    inputs=[Schema.FormalParameter("x", "tensor(float)")],
+    outputs=[Schema.FormalParameter("y", "tensor(float)")],
+    attributes=[Schema.Attribute("width", kinds.INT), Schema.Attribute("limit", kinds.FLOAT)],
 )
 node = values.Op(values.Opset("lab.kernel", 1), "Despike", schema)
 
@@ -98,30 +94,15 @@ files = {
 }
 
 # %%
-# If you may change the model, ``torch.onnx.ops.symbolic`` writes the node and needs neither table nor schema. It says what shape comes out:
+# Both files have it. (Where you may change the model, :doc:`lesson 308 </tutorials/308_onnx_in_cpp>` needs no table.)
 
-
-class Symbolic(Cleaned):
-    def forward(self, x):
-        if not torch.onnx.is_in_onnx_export():
-            return super().forward(x)
-        with_attributes = {"width": 5, "limit": 0.5}
-        y = torch.onnx.ops.symbolic(
-            "lab.kernel::Despike", (x,), with_attributes, dtype=x.dtype, shape=x.shape, version=1
-        )
-        return y - y.mean(1, keepdim=True)
-
-
-files["symbolic"] = export("dynamo", Symbolic().eval(), samples[0], dynamic_shapes=moving)
-written = [file.model.graph.node(0) for file in files.values()]
-assert {(node.domain, node.op_type) for node in written} == {("lab.kernel", "Despike")}
-assert all(node.attributes["width"].as_int() == 5 for node in written)
+assert all(file.model.graph.node(0).domain == "lab.kernel" for file in files.values())
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
 # What goes wrong
 # ---------------
-# ONNX Runtime takes none of the three:
+# ONNX Runtime takes neither:
 
 for file in files.values():
     with expect_failure(
@@ -158,9 +139,6 @@ def with_kernels(file):
     return onnxruntime.InferenceSession(ir.to_proto(file.model).SerializeToString(), options)
 
 
-cleaned = with_kernels(files["dynamo"]).run(None, {"x": samples[1][0].numpy()})[0]
-np.testing.assert_allclose(cleaned, model(samples[1][0]), atol=1e-6)
-
 # %%
 # ``verify`` uses the session that a file already has. Give it yours, and it holds the kernel against the model at sizes that the export
 # never saw, no rows among them:
@@ -175,14 +153,8 @@ report
 # ------------------------------
 # Each of these runs in a process of its own, with a file of one node ``lab::Op`` and a kernel for it that is given as text:
 
-one_node = ir.Model(
-    ir.Graph(
-        [x := ir.Value(name="x", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(["n"]))],
-        [y := ir.Value(name="y", type=ir.TensorType(ir.DataType.FLOAT), shape=ir.Shape(["m"]))],
-        nodes=[ir.Node("lab", "Op", [x], outputs=[y])],
-        opset_imports={"": 20, "lab": 1},
-    ),
-    ir_version=10,
+one_node = onnx.parser.parse_model(
+    '<ir_version: 10, opset_import: ["": 20, "lab": 1]> g (float[n] x) => (float[m] y) { y = lab.Op(x) }'
 )
 
 PROCESS = """
@@ -203,22 +175,19 @@ print(session.run(None, {{"x": np.arange(3, dtype=np.float32)}})[0])
 
 
 def run(kernel):
-    model = ir.to_proto(one_node).SerializeToString()
-    code = PROCESS.format(kernel=kernel)
+    code, model = PROCESS.format(kernel=kernel), one_node.SerializeToString()
     return subprocess.run([sys.executable, "-c", code], input=model, capture_output=True)
 
 
 right = run("register(lambda x: x * 2)")
 raising = run("register(lambda x: x.no_such_method())")
 twice = run("register(lambda x: x * 2)\nregister(lambda x: x * 3)")
-other_type = run("register(lambda x: x.astype(np.float64) / 3)")
 
 # %%
 # **It must not raise.** An exception in the kernel does not reach the caller of ``run``. It ends the process:
 
 assert right.stdout == b"[0. 2. 4.]\n"
 assert raising.returncode < 0  # ended by a signal
-assert b"terminate called" in raising.stderr
 assert b"AttributeError" in raising.stderr
 
 # %%
@@ -228,23 +197,6 @@ assert b"AttributeError" in raising.stderr
 assert twice.returncode == 1
 assert b"Failed to add kernel for Op lab" in twice.stderr
 print(twice.stderr.decode().splitlines()[-1].partition(" : ")[2])
-
-# %%
-# **Its dtype is the declared one.** A kernel that returns float64 is not refused: the result is converted to what you declared, here float32.
-
-assert other_type.stdout == b"[0.         0.33333334 0.6666667 ]\n"
-
-# %%
-# What it costs
-# -------------
-# The library hands the result over as a Python list of numbers. So a kernel in Python costs something for each number, even where its numpy
-# is fast. Here are the same 100,000 numbers through the file, and through the model in eager, which calls the same numpy function:
-
-signals = (torch.randn(100, 1000),)
-in_file = files["to_onnx"].prepared(*signals)
-ways = {"file": lambda: in_file, "eager": lambda: lambda: model(*signals)}
-times = interleaved({"": ways}, rounds=6)[""]
-print(f"time of the file, as a multiple of eager: {times.ratio('file', 'eager')}")
 
 # %%
 # The picture is a signal of a length that the export never saw, with ten spikes:

@@ -217,5 +217,4 @@ right.set(xlabel="difference from float32", xscale="log", title="bfloat16 strays
 plt.show()
 
 # %%
-# On a CPU, use half precision to make the file smaller. :doc:`Lesson 210 </tutorials/210_half_precision>` keeps a sum that overflows in
-# float32, in the model and by the converter's lists. Next: :doc:`weights in a file of their own <external_data>`.
+# On a CPU, use half precision to make the file smaller. Next: :doc:`lesson 210 </tutorials/210_half_precision>`, where a sum overflows.

@@ -14,7 +14,6 @@ from swept import RECORDS, sweep_of
 
 from exportlab import zoo
 from exportlab.sweep import page as swept
-from exportlab.sweep.page import counts
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +24,7 @@ def opened_as_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     if shutil.which("chromium") is None:
         pytest.skip("needs Chromium (Debian: apt install chromium)")
     folder = tmp_path_factory.mktemp("site")
-    parts = page.parts(sweep_of(*RECORDS), counts.Sweep([]), zoo.cases())
+    parts = page.parts(sweep_of(*RECORDS), zoo.cases())
     (folder / "_static").mkdir()
     (folder / "docs").mkdir()
     (folder / "_static" / page.DATA).write_text(parts[f"static/{page.DATA}"], encoding="utf-8")
