@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from .steps import Form
+from .form import Form
 
 LOOKED_AT, KEPT = 12, 3  # samples of an operator that are looked at, and steps that are made of them
 NUMBERS = (bool, int, float, str, type(None))
@@ -24,6 +24,7 @@ UNDEFINED = {  # operators whose results are random, what memory holds, one of m
     "pca_lowrank", "svd_lowrank", "linalg.householder_product", "linalg.ldl_factor", "linalg.ldl_factor_ex", "ormqr", "multinomial",
     "nn.functional.embedding_bag", "take_along_dim", "matrix_exp", "mode", "kthvalue", "triangular_solve", "lu_solve", "lu_unpack",
     "cholesky_solve", "cholesky_inverse", "linalg.inv_ex", "linalg.solve_ex", "linalg.cholesky_ex", "nextafter", "signbit",
+    "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update",  # take weights for other channels than there are
 }  # fmt: skip
 TAKEN = ("x.sum()", "x[:, 0]", "x", "x[None]", "x[None, None]")  # in place of a first argument of so many axes
 

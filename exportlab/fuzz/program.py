@@ -68,10 +68,9 @@ class Program:
 
     def sizes(self) -> list[tuple[int, int, int]]:
         """Return the rows of `x`, those of `y`, and the columns: at export, then those that the export never sees."""
-        rows, others, columns = SIZES["rows"], SIZES["others"], SIZES["columns"]
-        others = others if "others" in self._axes else rows
-        columns = columns if "columns" in self._axes else (COLUMNS,) * len(rows)
-        return list(zip(rows, others, columns, strict=True))
+        others = SIZES["others" if "others" in self._axes else "rows"]
+        still = [COLUMNS] * len(others)
+        return list(zip(SIZES["rows"], others, SIZES["columns"] if "columns" in self._axes else still, strict=True))
 
     def module(self) -> nn.Module:
         """Return the module, in evaluation mode, which inspection does not find the source of."""

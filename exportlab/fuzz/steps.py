@@ -7,18 +7,10 @@ A step is an expression of `x` and `y`, both two-dimensional, and gives a tensor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-
-@dataclass(frozen=True)
-class Form:
-    """How a step is written: its expression, and the expression that makes its module, where it has one."""
-
-    source: str
-    made: str = ""
-
+from .form import Form
 
 ELEMENTWISE = {
     "relu": "torch.relu(x)",

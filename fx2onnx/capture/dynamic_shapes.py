@@ -176,9 +176,9 @@ def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[
     for dim in asked:
         size = symbol_of(program, given, dim)
         if isinstance(size, int):
-            reader = next(user for node in [_input_of(program, given, dim)] if node is not None for user in node.users)
-            line = lines.get(str(size)) or users_line(reader)
-            told[f'"{dim.name}" was asked to be dynamic but is the constant {size} after {line}.'] = None
+            reader = next((user for node in [_input_of(program, given, dim)] if node is not None for user in node.users), None)
+            line = lines.get(str(size)) or (users_line(reader) if reader is not None else "")
+            told[f'"{dim.name}" was asked to be dynamic but is the constant {size}{" after " if line else ""}{line}.'] = None
             names.append(dim.name)
     return " ".join(told), list(dict.fromkeys(names))
 

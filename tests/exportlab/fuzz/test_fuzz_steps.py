@@ -14,9 +14,10 @@ from torch import nn
 from exportlab.exporters.to_onnx import ToOnnxError
 from exportlab.fuzz import Program, database
 from exportlab.fuzz.finding import Finding, write_all
+from exportlab.fuzz.form import Form
 from exportlab.fuzz.hunt import programs
 from exportlab.fuzz.program import MOVING, WIDE, Step
-from exportlab.fuzz.steps import LAYERS, Form, forms
+from exportlab.fuzz.steps import LAYERS, forms
 from exportlab.fuzz.trial import Trial, runs, tried
 from exportlab.outcomes import Outcome
 

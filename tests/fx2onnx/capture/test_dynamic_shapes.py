@@ -225,3 +225,11 @@ def test_a_squeeze_of_a_number_is_exported(capture: str) -> None:
 def test_a_squeeze_of_other_axes_is_exported() -> None:
     module = With(lambda _, x: x.sum(1, keepdim=True).squeeze(1))
     verify(to_onnx(module, (X,), dynamic_shapes=({0: "batch"},)), module, [(X,), (X[:1],)]).check()
+
+
+@pytest.mark.parametrize("capture", ["auto", "torch.export"])
+def test_an_axis_that_is_frozen_is_told_where_only_its_size_is_read(capture: str) -> None:
+    windows = Two(lambda x, y: x.T.reshape(-1).unfold(0, y.shape[1], 1))
+    axes = {0: "rows", 1: "columns"}
+    with pytest.raises(FrozenDimension, match='"columns" was asked to be dynamic but is the constant 6'):
+        to_onnx(windows, (torch.randn(4, 6), torch.randn(4, 6)), dynamic_shapes=(axes, axes), capture=capture)
