@@ -56,6 +56,6 @@ ERROR = KnownError(
     stage="run",
     message=r"Inputs 'cos_cache' and 'sin_cache' are expected to have the same shape as input 'x', got \d+ and \d+",
     breaks=breaks,
-    fixes=(Fix("change the call", older), Fix("change the model", by_row), Fix("another exporter", to_onnx)),
+    fixes=(Fix("change the model", by_row), Fix("change the call", older), Fix("another exporter", to_onnx)),
     threads=("microsoft/onnxruntime#29618",),
 )
