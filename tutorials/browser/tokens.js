@@ -1,6 +1,6 @@
-// A byte-level tokenizer from its tokenizer.json: text to numbers, and back. It cuts before each space, as the tokenizer of lesson 310 does.
+// A byte-level tokenizer from its tokenizer.json: text to numbers, and back. It cuts before each space, as that of lesson 310 does.
 
-/** The letter that stands for each byte in such a file: a byte that can be printed for itself, any other for one beyond 255. */
+/** The letter that stands for each byte in such a file: its own, where it prints, otherwise one beyond 255. */
 function lettersOfBytes() {
   let next = 256;
   const printed = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -15,7 +15,7 @@ export async function tokenizerFrom(address) {
   const tokens = [];
   numbers.forEach((number, token) => (tokens[number] = token)); // an object of JavaScript has keys such as "10" first
 
-  /** Merges two neighbours as long as two of them are a token; the one with the lowest number was found first in the training. */
+  /** Merges two neighbours as long as there are two that are a token; of several, the two that the training merged first. */
   function merged(parts) {
     for (;;) {
       const pairs = parts.slice(1).map((part, i) => numbers.get(parts[i] + part) ?? Infinity);

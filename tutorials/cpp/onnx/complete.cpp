@@ -37,15 +37,17 @@ class Tokenizer {
   const std::string& bytes(int64_t number) const { return tokens.at(number); }
 
  private:
-  // Merges two neighbours as long as there are two whose bytes are a token. The training numbered its tokens as it found them: the lowest is first.
+  // Merges two neighbours as long as there are two whose bytes are a token; of several, the two that the training merged first.
   std::vector<std::string> merged(const std::string& piece) const {
     std::vector<std::string> parts;
     for (char byte : piece) parts.emplace_back(1, byte);
     for (;;) {
       size_t first = 0, lowest = tokens.size();
       for (size_t i = 0; i + 1 < parts.size(); ++i)
-        if (const auto found = numbers.find(parts[i] + parts[i + 1]); found != numbers.end() && size_t(found->second) < lowest)
-          first = i, lowest = found->second;
+        if (const auto found = numbers.find(parts[i] + parts[i + 1]); found != numbers.end() && size_t(found->second) < lowest) {
+          first = i;
+          lowest = found->second;
+        }
       if (lowest == tokens.size()) return parts;
       parts[first] += parts[first + 1];
       parts.erase(parts.begin() + first + 1);
