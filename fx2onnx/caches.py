@@ -71,8 +71,8 @@ def _registrations() -> Callable[[], None] | None:
 def _put_together_from(own: Callable[..., Any]) -> Callable[..., Any]:
     """Return what makes a `DynamicCache` of its tensors without an operation.
 
-    Transformers' own function calls `update`, and torch captures that: it starts from a constant, which `run_decompositions` misses, and cuts
-    to the window what is no longer than it.
+    Transformers' own function calls `update`, and torch captures that: it starts from a constant, which `run_decompositions` misses, and
+    cuts to the window what is no longer than it.
     """
     from transformers import DynamicCache
 

@@ -203,6 +203,15 @@ def test_a_refused_export_leaves_the_mode_of_gradients() -> None:
     assert torch.is_grad_enabled()
 
 
+def test_the_older_tracer_leaves_the_mode_of_gradients_and_the_patch_does_not() -> None:
+    with torch.enable_grad():
+        torch.jit.trace(WithoutGradients(), torch.ones(4, 3))
+        assert not torch.is_grad_enabled()
+    with patches.grad_mode_kept():
+        torch.jit.trace(WithoutGradients(), torch.ones(4, 3))
+    assert torch.is_grad_enabled()
+
+
 def test_a_branch_is_no_check() -> None:
     with patches.checks_passed() as places, pytest.raises(Exception, match="data-dependent"):
         exported(Obstacle(Branching(), tensors(), ROWS, patches.checks_passed, ""))
