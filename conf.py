@@ -26,6 +26,7 @@ extensions = [
     "support_matrix",
     "atlas",
     "across_time",
+    "old_runtimes",
     "operators_table",
     "export_options",
     "pictures",

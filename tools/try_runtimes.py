@@ -2,7 +2,7 @@
 
 usage: try_runtimes.py FOLDER [--runtimes VERSIONS] [--cases NAMES] [--output FILE.jsonl]
 
-Each runtime gets an environment of its own in the folder, where the next call finds it.
+Each runtime gets an environment of its own in the folder. The next call finds it there, and the files that were written.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -25,6 +26,7 @@ import onnx
 import onnx_ir as ir
 import torch
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+from torch.utils import _pytree as pytree
 
 from exportlab.cases import Sample, registered_case
 from exportlab.eager import called_once
@@ -82,35 +84,51 @@ class Written:
     runs: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-def sample_sizes(question: Question) -> tuple[torch.nn.Module, list[Sample], Any]:
+def built(name: str) -> tuple[torch.nn.Module, list[Sample], Any]:
     """Return a module, its samples without those that have an empty axis, and the axes that move."""
-    case = registered_case("mlp" if question.case == BESIDE else question.case)
-    built = case.build()
-    kept = [sample for sample, sizes in zip(built.samples, case.sizes(), strict=True) if all(sizes.values())]
-    return built.module, kept, built.dynamic_shapes
+    case = registered_case("mlp" if name == BESIDE else name)
+    made = case.build()
+    kept = [sample for sample, sizes in zip(made.samples, case.sizes(), strict=True) if all(sizes.values())]
+    return made.module, kept, made.dynamic_shapes
 
 
-def write(question: Question, root: Path) -> tuple[Written, Checked | None]:
-    """Export, and lay the file and its samples where a runtime finds them; None where the exporter refuses."""
+@cache
+def expected(name: str) -> list[list[torch.Tensor]]:
+    """Return what eager returns for each sample of a case, flat."""
+    module, samples, _ = built(name)
+    return [pytree.tree_leaves(called_once(module, sample)) for sample in samples]
+
+
+def written(question: Question, root: Path) -> Written:
+    """Return what is known of a file, which is exported where it is not there yet."""
+    folder = question.folder(root)
+    note = folder / "written.json"
+    if not note.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        made = write(question, folder)
+        with written_whole(note) as draft:
+            draft.write_text(json.dumps(asdict(made)), encoding="utf-8")
+    return Written(**json.loads(note.read_text(encoding="utf-8")))
+
+
+def write(question: Question, folder: Path) -> Written:
+    """Export, and lay the file and its samples where a runtime finds them."""
     for layer in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
         layer._dispatch_cache.clear()  # or torch.onnx.export refuses the second one in a process
-    module, samples, moving = sample_sizes(question)
+    module, samples, moving = built(question.case)
     found = Written(**asdict(question))
+    first, options = samples[0], {"dynamic_shapes": moving, "opset_version": question.opset}
     try:
         with muffled():
-            made = export(
-                question.exporter, module, samples[0].args, samples[0].kwargs, dynamic_shapes=moving, opset_version=question.opset
-            )
+            made = export(question.exporter, module, first.args, first.kwargs, **options)
     except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is noted
         found.refused = first_line(error)
-        return found, None
+        return found
     assert isinstance(made, OnnxArtifact)
-    folder = question.folder(root)
-    folder.mkdir(parents=True, exist_ok=True)
     save(made.model, folder, question.case == BESIDE)
-    found.written, found.ir = made.model.opset_imports[""], made.model.ir_version
     lay(samples, made, folder)
-    return found, Checked(made, [called_once(module, sample) for sample in samples])
+    found.written, found.ir = made.model.opset_imports[""], made.model.ir_version
+    return found
 
 
 def save(model: ir.Model, folder: Path, beside: bool) -> None:
@@ -127,24 +145,16 @@ def lay(samples: Sequence[Sample], made: OnnxArtifact, folder: Path) -> None:
         np.savez(folder / f"{number}.npz", **{name: leaf.numpy() for name, leaf in zip(names, leaves, strict=True)})
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What eager returns for each sample, to hold a file's results against."""
-
-    made: OnnxArtifact
-    expected: Sequence[Any]
-
-    def problem(self, results: Path) -> str:
-        """Return how the stored results differ from eager's; nothing where they agree."""
-        with np.load(results) as stored:
-            arrays = dict(stored)
-        for number, expected in enumerate(self.expected):
-            mine = sorted((key for key in arrays if key.startswith(f"{number}.")), key=lambda key: int(key.split(".")[1]))
-            actual = self.made.calling.assemble([torch.from_numpy(arrays[key]) for key in mine])
-            found = difference_of(expected, actual)
-            if found.problem:
-                return f"sample {number}: {found.problem}"
-        return ""
+def problem(name: str, results: Path) -> str:
+    """Return how the stored results of a case's file differ from eager's; nothing where they agree."""
+    with np.load(results) as stored:
+        arrays = dict(stored)
+    for number, wanted in enumerate(expected(name)):
+        mine = sorted((key for key in arrays if key.startswith(f"{number}.")), key=lambda key: int(key.split(".")[1]))
+        found = difference_of(wanted, [torch.from_numpy(arrays[key]) for key in mine])
+        if found.problem:
+            return f"sample {number}: {found.problem}"
+    return ""
 
 
 def runtime(release: str, root: Path) -> tuple[Path, str]:
@@ -155,31 +165,38 @@ def runtime(release: str, root: Path) -> tuple[Path, str]:
     """
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     wheels, folder = root / "wheels", root / "runtimes" / release
-    python = folder / "bin/python"
+    python, ready = folder / "bin/python", folder / "ready"
     if not list(wheels.glob(f"onnxruntime-{release}-*.whl")):
         only = ["--no-deps", "--only-binary", ":all:", "-d", wheels]
         subprocess.run([*pip, "download", *only, f"onnxruntime=={release}"], check=True)
     (wheel,) = wheels.glob(f"onnxruntime-{release}-*.whl")
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    if not ready.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--clear", folder], check=True)
         numpy = "numpy<2" if release.startswith(OLD_NUMPY) else "numpy"
         install = ["--python", python, "install", "--no-deps", "--only-binary", ":all:", wheel, numpy]
         subprocess.run([*pip, *install], check=True)
+        ready.touch()
     with zipfile.ZipFile(wheel) as packed:
         year, month, *_ = packed.getinfo(f"onnxruntime-{release}.dist-info/METADATA").date_time
     return python, f"{year}-{month:02}"
 
 
 def run_all(python: Path, folders: Sequence[Path]) -> dict[str, tuple[str, str]]:
-    """Return how far each file comes in that runtime, and what stopped it; after one that ends the process, the rest goes on."""
+    """Return how far each file comes in that runtime, and what stopped it; after one that ends the process, the rest goes on.
+
+    Raises:
+        CalledProcessError: the runtime cannot be used at all.
+    """
     found: dict[str, tuple[str, str]] = {}
     while rest := [str(folder) for folder in folders if str(folder) not in found]:
         done = subprocess.run([python, IN_A_RUNTIME, *rest], capture_output=True, text=True, check=False)
         for name, stage, said in map(json.loads, done.stdout.splitlines()):
             found[name] = stage, said
+        if done.returncode > 0:  # an error of the script, as a runtime that cannot be imported
+            raise subprocess.CalledProcessError(done.returncode, done.args, done.stdout, done.stderr)
         if done.returncode:
             missing = [name for name in rest if name not in found]
-            found |= dict.fromkeys(missing[:1], ("crash", f"exit code {done.returncode}"))
+            found |= dict.fromkeys(missing[:1], ("crash", f"signal {-done.returncode}"))
             if not missing:
                 break
     return found
@@ -199,25 +216,24 @@ def lowered(folder: Path, newest: int) -> Path:
     return copied
 
 
-def judged(outcome: str, said: str, folder: Path, checked: Checked) -> dict[str, str]:
+def judged(name: str, outcome: str, said: str, folder: Path) -> dict[str, str]:
     """Return an outcome with what was said; where the file ran, its numbers decide."""
-    if outcome == "ok" and (problem := checked.problem(folder / "got.npz")):
-        outcome, said = "wrong", problem
+    if outcome == "ok" and (differs := problem(name, folder / "got.npz")):
+        outcome, said = "wrong", differs
     return {"outcome": outcome, **({"said": said} if said else {})}
 
 
-def ask(release: str, root: Path, files: Mapping[Path, tuple[Written, Checked]]) -> str:
+def ask(release: str, root: Path, files: Mapping[Path, Written]) -> str:
     """Run every file in one runtime, note what became of each, and return the month of that runtime."""
     python, month = runtime(release, root)
-    found = run_all(python, list(files))
-    for name, (outcome, said) in found.items():
-        written, checked = files[Path(name)]
-        written.runs[release] = judged(outcome, said, Path(name), checked)
-    older = {lowered(Path(name), int(told[1])): Path(name) for name, (_, said) in found.items() if (told := IR_TOO_NEW.search(said))}
+    found = {Path(name): told for name, told in run_all(python, list(files)).items()}
+    for folder, (outcome, said) in found.items():
+        files[folder].runs[release] = judged(files[folder].case, outcome, said, folder)
+    older = {lowered(folder, int(told[1])): folder for folder, (_, said) in found.items() if (told := IR_TOO_NEW.search(said))}
     for name, (outcome, said) in run_all(python, list(older)).items():
-        written, checked = files[older[Path(name)]]
-        again = judged(outcome, said, Path(name), checked)
-        written.runs[release] |= {f"lowered_{key}": value for key, value in again.items()}
+        file = files[older[Path(name)]]
+        again = judged(file.case, outcome, said, Path(name))
+        file.runs[release] |= {f"lowered_{key}": value for key, value in again.items()}
     return month
 
 
@@ -230,13 +246,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=STORED, help="where the lines go")
     chosen = parser.parse_args()
     root = chosen.folder.resolve()
-    rows, files = [], {}
-    for question in (Question(*asked) for asked in product(chosen.cases, EXPORTERS, OPSETS)):
-        written, checked = write(question, root)
-        rows.append(written)
-        print(question, written.refused, file=sys.stderr)
-        if checked is not None:
-            files[question.folder(root)] = written, checked
+    questions = [Question(*asked) for asked in product(chosen.cases, EXPORTERS, OPSETS)]
+    rows = [written(question, root) for question in questions]
+    files = {question.folder(root): row for question, row in zip(questions, rows, strict=True) if not row.refused}
     months = {release: ask(release, root, files) for release in chosen.runtimes}
     store(chosen.output, months, rows)
 

@@ -119,18 +119,28 @@ class Tried:
         """The opsets that were asked for, each once."""
         return sorted({file.opset for file in self.files})
 
+    @property
+    def pinned(self) -> str:
+        """The release that this site is made with."""
+        return self.made_by["onnxruntime"]
+
+    @cached_property
+    def sound(self) -> list[File]:
+        """The files that are right in that release: what else becomes of them is the runtime's doing."""
+        return [file for file in self.files if any(run.release == self.pinned and run.at_last == "ok" for run in file.runs)]
+
     def at(self, exporter: str, opset: int) -> list[File]:
-        """Return the files of one exporter and opset."""
-        return [file for file in self.files if (file.exporter, file.opset) == (exporter, opset)]
+        """Return the sound files of one exporter and opset."""
+        return [file for file in self.sound if (file.exporter, file.opset) == (exporter, opset)]
 
     def right(self, exporter: str, opset: int, release: str) -> int:
         """Return how many of these are right in a runtime, with an IR version that it takes."""
         return sum(run.at_last == "ok" for file in self.at(exporter, opset) for run in file.runs if run.release == release)
 
     def problems(self) -> Iterator[tuple[File, Run]]:
-        """Yield what is not right, and not for an IR version or opset that is newer than the runtime."""
-        for file in self.files:
-            known = {runtime.release: runtime.opset for runtime in self.runtimes}
+        """Yield the runs of sound files that are not right, and not for an IR version or opset that is newer than the runtime."""
+        known = {runtime.release: runtime.opset for runtime in self.runtimes}
+        for file in self.sound:
             yield from ((file, run) for run in file.runs if run.at_last != "ok" and file.written <= known[run.release])
 
 
@@ -164,39 +174,52 @@ def parts(tried: Tried) -> dict[str, str]:
 
 
 def asked(tried: Tried) -> str:
-    """Return what was tried, and how many of the answers were wrong."""
+    """Return what was tried, how many of the answers were wrong, and which files are not right in the pinned release either."""
     first, *_, last = tried.runtimes
     made_by = ", ".join(f"{name} {tried.made_by[name]}" for name in ("torch", "onnxscript"))
-    runs = [run for file in tried.files for run in file.runs]
+    runs = [run for file in tried.sound for run in file.runs]
     answers = [run for run in runs if run.at_last in ("ok", "wrong")]
     wrong = sum(run.at_last == "wrong" for run in answers)
+    left_out = "; ".join(filter(None, (_unsound(tried, exporter) for exporter in EXPORTERS)))
     return (
         f"<p>{len(tried.cases)} models were exported by both exporters for each opset from {tried.opsets[0]} to {tried.opsets[-1]}, with "
         f"{made_by}, and each file was run in {len(tried.runtimes)} releases of ONNX Runtime, from {first.release} ({first.month}) to "
-        f"{last.release} ({last.month}), at sizes that the export never saw. "
-        f"<strong>Of {len(runs)} runs, {len(answers)} came to an answer, "
+        f"{last.release} ({last.month}), at sizes that the export never saw. {len(tried.sound)} of {len(tried.files)} files are right in "
+        f"{tried.pinned}, and the tables are about these. <strong>Of their {len(runs)} runs, {len(answers)} came to an answer, "
         f"and {wrong} of these were not what eager has</strong>; the others were refused.</p>\n"
+        f"<p>Not right in {tried.pinned} either, or not written: {left_out}.</p>\n"
     )
+
+
+def _unsound(tried: Tried, exporter: str) -> str:
+    """Say which models of an exporter are not right in the pinned release, with their opsets."""
+    found: dict[str, list[int]] = {}
+    for file in tried.files:
+        if file.exporter == exporter and file not in tried.sound:
+            found.setdefault(file.case, []).append(file.opset)
+    told = ", ".join(f"<code>{case}</code> (opset {_spans(opsets, tried.opsets)})" for case, opsets in found.items())
+    return told and f"by {spoken(exporter)}, {told}"
 
 
 def releases(tried: Tried) -> tuple[list[str], list[list[str]]]:
     """Return by release what it takes, and how many models are right at its newest opset; neighbours that are alike share a row."""
+    newest = max(file.ir for file in tried.files)
 
     def row(runtime: Runtime) -> tuple[str, ...]:
         counts = (_of(tried.right(name, runtime.opset, runtime.release), len(tried.at(name, runtime.opset))) for name in EXPORTERS)
-        return str(runtime.opset), "newer than asked" if runtime.ir is None else str(runtime.ir), *counts
+        return str(runtime.opset), f"{newest}, as written" if runtime.ir is None else f"{runtime.ir}, so lower it", *counts
 
-    heads = ["ONNX Runtime", "made", "opset to ask for", "newest IR version", *(f"right, by {spoken(name)}" for name in EXPORTERS)]
+    heads = ["ONNX Runtime", "built", "newest opset", "IR version", *(f"right, by {spoken(name)}" for name in EXPORTERS)]
     rows = []
     for values, alike in groupby(tried.runtimes, row):
         same = list(alike)
-        rows.append([_span([one.release for one in same]), _span([one.month for one in same]), *values])
+        rows.append([*(_spans(given, given) for given in ([one.release for one in same], [one.month for one in same])), *values])
     return heads, rows
 
 
 def lowered(tried: Tried) -> str:
     """Return what became of the files whose IR version alone was too new."""
-    runs = [(file, run) for file in tried.files for run in file.runs if run.lowered and not run.too_new]
+    runs = [(file, run) for file in tried.sound for run in file.runs if run.lowered and not run.too_new]
     right = sum(run.lowered == "ok" for _, run in runs)
     where = list(dict.fromkeys(run.release for _, run in runs))
     return (
@@ -213,24 +236,23 @@ def problems(tried: Tried) -> tuple[list[str], list[list[str]]]:
     known = list(tried.months)
 
     def spans(at: Sequence[tuple[int, str]]) -> tuple[str, str]:
-        return _span(sorted({opset for opset, _ in at})), _span(sorted({release for _, release in at}, key=known.index))
+        return _spans((opset for opset, _ in at), tried.opsets), _spans((release for _, release in at), known)
 
     rows = [[case, exporter, *spans(at), f"{outcome}: {said}"] for (case, exporter, outcome, said), at in found.items()]
     return ["model", "exporter", "opset", "in", "what it says"], rows
 
 
 def opsets(tried: Tried) -> tuple[list[str], list[list[str]]]:
-    """Return by opset how many models each exporter writes, and the oldest release in which all of those are right."""
-    heads = ["opset", *(word for name in EXPORTERS for word in (f"written by {spoken(name)}", "all right from"))]
+    """Return by opset how many models each exporter has right in the pinned release, and the oldest in which all of those are."""
+    heads = ["opset", *(word for name in EXPORTERS for word in (f"right by {spoken(name)}", "all of these from"))]
     return heads, [[str(opset), *(cell for name in EXPORTERS for cell in _at_opset(tried, name, opset))] for opset in tried.opsets]
 
 
 def _at_opset(tried: Tried, exporter: str, opset: int) -> tuple[str, str]:
-    files = tried.at(exporter, opset)
-    written = sum(file.written == opset for file in files)
-    right = [tried.right(exporter, opset, release) == len(files) for release in tried.months]
-    since = right.index(True) if True in right else None
-    return _of(written, len(files)), "none here" if since is None else list(tried.months)[since]
+    """How many, and the release from which on they all are."""
+    count = len(tried.at(exporter, opset))
+    bad = [number for number, release in enumerate(tried.months) if tried.right(exporter, opset, release) < max(count, 1)]
+    return _of(count, len(tried.cases)), [*tried.months, "none here"][bad[-1] + 1 if bad else 0]
 
 
 def plain_error(said: str) -> str:
@@ -239,9 +261,11 @@ def plain_error(said: str) -> str:
     return re.sub(r"Load model from \S+ failed:", "", said)[:160]
 
 
-def _span(values: Sequence[object]) -> str:
-    """The only one of some values, or the first and the last."""
-    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+def _spans(values: Iterable[Any], among: Sequence[Any]) -> str:
+    """Return values as `18 to 22, 26`: those that follow each other in the whole list as the first and the last."""
+    places = sorted({among.index(value) for value in values})
+    runs = [[among[place] for _, place in run] for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def _of(count: int, total: int) -> str:

@@ -1,7 +1,8 @@
 """Opset 28 is under development and support for this is limited: the file asks for a later opset than ONNX Runtime knows
 
 A file says which opset its operators come from. `onnx.helper.make_model` writes the newest one that the installed `onnx` has, even where
-the operators are older; ONNX Runtime follows `onnx` with some delay, and refuses what it has not seen released. {doc}`Which release takes which opset </docs/old_runtimes>` was tried.
+the operators are older; ONNX Runtime follows `onnx` with some delay, and refuses what it has not seen released.
+{doc}`Which release takes which opset </docs/old_runtimes>` was tried.
 """
 
 import onnx
