@@ -126,6 +126,15 @@ def test_what_the_page_says_of_wrong_answers() -> None:
     assert list(HEAD["runtimes"])[last : last + 2] == ["1.27.0", "1.28.0"]
 
 
+def test_what_the_page_says_of_opset_22() -> None:
+    files = {file["exporter"]: file["runs"] for file in FILES if (file["case"], file["opset"]) == ("llama", 22)}
+    assert final(files["dynamo"]["1.31.1"]) == "wrong"
+    outcomes = [final(run) for run in files["to_onnx"].values()]
+    first = outcomes.index("ok")
+    assert set(outcomes[:first]) == {"load"}
+    assert set(outcomes[first:]) == {"ok"}
+
+
 def test_the_page_includes_every_part() -> None:
     assert re.findall(r":file: \.\./generated/parts/(\S+)", TEXT) == list(PARTS)
     for part in PARTS.values():
