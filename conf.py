@@ -72,6 +72,7 @@ html_theme_options = {
         "docs/atlas": [],
         "docs/options": [],
         "docs/across_time": [],
+        "docs/old_runtimes": [],
         "index": [],
     },
     "footer_start": ["copyright"],

@@ -53,6 +53,7 @@ def test_a_release_says_itself_which_opset_is_its_newest() -> None:
     shown = {runtime.release: runtime.opset for runtime in page.read(page.STORED).runtimes}
     assert len(told) > 5
     assert told.items() <= shown.items()
+    assert shown["1.20.1"] == 21, "as the page says"
 
 
 def test_a_release_row_counts_what_is_right_there() -> None:
