@@ -72,7 +72,6 @@ html_theme_options = {
         "docs/atlas": [],
         "docs/options": [],
         "docs/across_time": [],
-        "docs/old_runtimes": [],
         "index": [],
     },
     "footer_start": ["copyright"],

@@ -209,7 +209,7 @@ def releases(tried: Tried) -> tuple[list[str], list[list[str]]]:
         counts = (_of(tried.right(name, runtime.opset, runtime.release), len(tried.at(name, runtime.opset))) for name in EXPORTERS)
         return str(runtime.opset), f"{newest}, as written" if runtime.ir is None else f"{runtime.ir}, so lower it", *counts
 
-    heads = ["ONNX Runtime", "built", "newest opset", "IR version", *(f"right, by {spoken(name)}" for name in EXPORTERS)]
+    heads = ["ONNX Runtime", "built", "newest opset", "IR version", *map(spoken, EXPORTERS)]
     rows = []
     for values, alike in groupby(tried.runtimes, row):
         same = list(alike)
