@@ -30,6 +30,8 @@ STILL_LONGER = {
     "103_shapes_that_move",
     "104_branches_and_loops",
     "105_two_flavours",
+    "209_eight_bits_or_four",
+    "210_half_precision",
     "301_transformer_whole_road",
     "302_language_model_with_cache",
     "303_llama_exporter_against_exporter",
