@@ -231,17 +231,23 @@ def make(prepare: Callable[[], Call], repeats: int, threads: int) -> Call:
 # Eager and to_onnx's file then run on one thread as well, by turns with two, as no time is divided by one of another round.
 
 
+def often(model: str, batch: int) -> int:
+    """How many runs eager fits into the span; the first, which is slower, is not looked at."""
+    module, shape = models[model]
+    x = torch.randn(batch, *shape)
+    module(x)
+    return max(1, round(span / timing.seconds(lambda: partial(module, x))))
+
+
 def makers(
-    found: dict[str, Artifact], fast: Call | None, model: str, batch: int
+    found: dict[str, Artifact], fast: Call | None, model: str, batch: int, repeats: int
 ) -> dict[str, timing.Make]:
-    """All runs of one model at one batch: each as often as eager fits into the span."""
+    """So many runs of one model at one batch, by every way."""
     module, shape = models[model]
     x, threads = torch.randn(batch, *shape), torch.get_num_threads()
     calls = {EAGER: lambda: partial(module, x)}
     calls |= {COMPILED: lambda: partial(fast, x)} if fast else {}
     calls |= {name: running(artifact, x, threads) for name, artifact in found.items()}
-    module(x)
-    repeats = max(1, round(span / timing.seconds(calls[EAGER])))
     timed = {name: partial(make, call, repeats, threads) for name, call in calls.items()}
     if threads > 1:
         single = {EAGER: calls[EAGER], "to_onnx": running(found["to_onnx"], x, 1)}
@@ -254,14 +260,17 @@ def makers(
 def measured(threads: int) -> dict[str, timing.Timings]:
     """All models at all batches."""
     torch.set_num_threads(threads)
-    groups = {}
+    groups: dict[str, dict[str, timing.Make]] = {}
+    repeats: dict[str, int] = {}
     for model in models:
         found = exported(model)
         fast = None if COMPILED in left_out else compiled(model)
         for batch in batches:
             title = f"{model}, threads {threads}, batch {batch}"
-            groups[title] = makers(found, fast, model, batch)
-    return timing.interleaved(groups, rounds, budget=60, tell=page.tell)
+            repeats[title] = often(model, batch)
+            groups[title] = makers(found, fast, model, batch, repeats[title])
+    together = timing.interleaved(groups, rounds, budget=60, tell=page.tell)
+    return {title: seen.each(repeats[title]) for title, seen in together.items()}
 
 
 times: dict[str, timing.Timings] = {}

@@ -278,7 +278,7 @@ calls = {
     for place, phase in enumerate(PHASES)
 }
 with muffled():
-    ran = timing.interleaved(calls, 2 * rounds, budget=60, tell=page.tell, clock=time.process_time)
+    many = timing.interleaved(calls, 2 * rounds, budget=60, tell=page.tell, clock=time.process_time)
     exported = timing.interleaved(
         {f"export, layers {depth}": exports(depth) for depth in depths},
         rounds,
@@ -287,6 +287,8 @@ with muffled():
         tell=page.tell,
         clock=time.process_time,
     )
+
+ran = {title: seen.each(repeats) for title, seen in many.items()}
 
 # %%
 # What was seen

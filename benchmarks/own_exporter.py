@@ -36,6 +36,7 @@ page = benchmark.page(
     "What does to_onnx cost compared with torch.export?",
     quick="three models, 3 rounds",
 )
+RUNS = 50  # timed together
 BASE, EXPORT, RUN, ALONE = "torch.export", "export, ", "ONNX Runtime, ", "conversion alone, "
 
 
@@ -231,12 +232,13 @@ def measured(groups: dict[str, dict[str, timing.Make]], **options: Any) -> dict[
 times = measured({EXPORT + t: {n: maker(n, m) for n in right[t]} for t, m in models.items()})
 files = {
     RUN + t: {
-        n: benchmark.in_onnxruntime(compared[t][n].artifact, models[t].samples[-1], 50)
+        n: benchmark.in_onnxruntime(compared[t][n].artifact, models[t].samples[-1], RUNS)
         for n in ("to_onnx", "dynamo")
     }
     for t in both
 }
-times |= measured(files, rounds=7 if page.quick else 21, discard=1)
+ran = measured(files, rounds=7 if page.quick else 21, discard=1)
+times |= {title: seen.each(RUNS) for title, seen in ran.items()}
 
 # %%
 # The conversion alone

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -50,7 +51,7 @@ def caches_known() -> Iterator[None]:
 def _registrations() -> Callable[[], None] | None:
     """What registers every cache there is; None, after a warning, where transformers cannot import it."""
     try:
-        from transformers import Cache
+        from transformers import Cache, DynamicCache
         from transformers.exporters.exporter_dynamo import register_pytree_node
         from transformers.integrations.executorch import register_dynamic_cache_export_support
     except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
@@ -59,10 +60,44 @@ def _registrations() -> Callable[[], None] | None:
 
     def register() -> None:
         register_dynamic_cache_export_support()
+        known = pytree.SUPPORTED_NODES[DynamicCache]
+        pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
 
     return register
+
+
+def _put_together_from(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what makes a `DynamicCache` of its tensors without an operation.
+
+    Transformers' own function calls `update`, and torch captures that: it starts from a constant, which `run_decompositions` misses, and
+    cuts to the window what is no longer than it.
+    """
+    from transformers import DynamicCache
+
+    def put_together(values: Iterable[Any], context: list[Any]) -> Any:
+        names, windows = context
+        if isinstance(windows, str):  # older releases note the names alone
+            return own(values, context)
+        parts = dict(zip(names, values, strict=True))
+        cache = DynamicCache()
+        cache.layers.extend(_layer(*each) for each in zip_longest(parts["key_cache"], parts["value_cache"], windows))
+        return cache
+
+    return put_together
+
+
+def _layer(keys: Any, values: Any, window: int | None) -> Any:
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+    layer = DynamicLayer() if window is None else DynamicSlidingWindowLayer(window)
+    if keys is not None:
+        layer.keys, layer.values, layer.is_initialized = keys, values, True
+        layer.dtype, layer.device = keys.dtype, keys.device
+        if window is not None:
+            layer.cumulative_length = keys.shape[-2]
+    return layer
 
 
 def is_cache(value: Any) -> bool:

@@ -25,6 +25,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "support_matrix": ("docs/support",),
     "atlas": ("docs/atlas",),
     "across_time": ("docs/across_time",),
+    "old_runtimes": ("docs/old_runtimes",),
     "operators_table": ("docs/converter",),
     "export_options": ("docs/options",),
     "pictures": ("docs/converter", "docs/analogies"),

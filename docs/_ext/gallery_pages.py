@@ -24,7 +24,7 @@ ORDER = (
     "spectrogram",
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
-    "real_sizes",
+    *("transformer_files", "real_sizes"),
 )
 
 

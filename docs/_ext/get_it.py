@@ -23,10 +23,12 @@ from stale import digest
 PACKAGES = ("exportlab", "fx2onnx")
 IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
 FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
+    "tutorials/301_transformer_whole_road": "tutorials/serving",
     "tutorials/304_cpp_with_aotinductor": "tutorials/cpp",
     "tutorials/306_in_the_browser": "tutorials/browser",
     "tutorials/307_the_same_tomorrow": "docs/data",
     "tutorials/308_onnx_in_cpp": "tutorials/cpp/onnx",
+    "tutorials/310_text_in_text_out": "tutorials",
 }
 CODE = re.compile(r'<div class="(?:cell docutils|highlight-)')
 THE_SAME_EACH_TIME = "1767225600"  # seconds since 1970, for what a wheel notes of its files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Any
 
 from .. import show
@@ -21,6 +22,8 @@ CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
 RANKED = (Outcome.OK, Outcome.NARROW)  # right wherever they answer
 CLOSED_ALONE = " only where a mask hides everything"
 OVER = "of torch.onnx.export"
+FEW = ("one round", "two rounds")  # too few for an interval
+KEPT_SAID = 200  # characters of a message that a finding quotes
 BASE = "dynamo"  # what the seconds of an export are held against: the official exporter
 
 
@@ -133,7 +136,8 @@ class Bench(show.Tabular):
     def title(self) -> str:
         """Say what was measured, and how often."""
         rounds = max((record.round for record in self.records), default=0)
-        said = f"{self.name}: medians, {rounds} rounds, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
+        counted = f"{rounds} round{'s' * (rounds != 1)}"
+        said = f"{self.name}: medians, {counted}, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
         return f"{said}; {self.places()}"
 
     def places(self) -> str:
@@ -168,7 +172,7 @@ def _of_file(way: Way, base: Way | None) -> dict[str, str]:
         "run by": way.spoken,
         "outcome": str(way.outcome),
         "export": "" if eager else _seconds(way.seconds("export")),
-        OVER: str(over or ""),
+        OVER: held(over) if over else "",
         "memory": f"{record.peak_bytes / 2**20:.0f} MiB" if record.peak_bytes is not None else "",
         "file": size_of(record.bytes),
         "nodes": f"{record.nodes:,}" if record.nodes else "",
@@ -191,7 +195,12 @@ def of_eager(way: Way, size: str) -> str:
     ratio = way.ratio(size)
     if way.name == "eager" or not ratio.seen:
         return ""
-    return str(ratio) if len(ratio.seen) > 1 else f"{rounded(ratio.median)}x, one round"
+    return held(ratio)
+
+
+def held(ratio: Ratio) -> str:
+    """Return a quotient with its interval; of one round or two, which say next to nothing of it, with their number instead."""
+    return str(ratio) if len(ratio.seen) > len(FEW) else f"{rounded(ratio.median)}x, {FEW[len(ratio.seen) - 1]}"
 
 
 def batch_of(size: str) -> int:
@@ -247,7 +256,7 @@ def _verdict(way: Way) -> str:
 
 
 def why(record: Record) -> str:
-    """Return what was seen of a record that is not right, in one line."""
-    if record.error:
-        return record.error
-    return f"{record.failed[0]['inputs']}: {record.failed[0]['detail']}" if record.failed else record.outcome.meaning
+    """Return what was seen of a record that is not right, in one line, cut between words."""
+    first = record.failed[0] if record.failed else {}
+    said = record.error or (f"{first['inputs']}: {first['detail']}" if first else record.outcome.meaning)
+    return shorten(said, KEPT_SAID, placeholder=" …")

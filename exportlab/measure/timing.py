@@ -70,6 +70,11 @@ class Timings:
     discarded: tuple[Round, ...]
     rounds: tuple[Round, ...]
 
+    def each(self, calls: int) -> Timings:
+        """Return the seconds of one call, where so many were timed together."""
+        kept = (tuple({name: seconds / calls for name, seconds in one.items()} for one in part) for part in (self.discarded, self.rounds))
+        return Timings(*kept)
+
     def of(self, name: str) -> tuple[float, ...]:
         """Return the seconds of one name, round by round."""
         return tuple(seconds[name] for seconds in self.rounds)

@@ -14,7 +14,18 @@ from exportlab.measure import tables as measured
 from exportlab.measure.timing import Timings
 from exportlab.show.table import Table
 
-WITH_TABLES = ("captures", "export_time", "graph_size", "latency", "llama_layers", "memory", "optimisers", "own_exporter", "start_up")
+WITH_TABLES = (
+    "captures",
+    "export_time",
+    "graph_size",
+    "latency",
+    "llama_layers",
+    "memory",
+    "optimisers",
+    "own_exporter",
+    "start_up",
+    "transformer_files",
+)
 UNITS = {"ms": 1000.0, "MB": 1e-6, "nodes": 1.0, "s": 1.0}
 BEFORE = ("", "time, ", "large, ", "memory, ")  # stands before the name of the model in some titles
 

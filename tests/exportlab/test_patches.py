@@ -169,6 +169,15 @@ def test_for_model_picks_it_and_says_so(name: str) -> None:
     assert observed() == before
 
 
+def test_the_official_exporter_goes_on_with_a_cache_after_the_capture() -> None:
+    """Its decomposition puts the cache together once more, and finds no constant that it has not seen."""
+    obstacle = obstacles()["caches_as_containers"]
+    with patches.caches_as_containers(), heard():
+        artifact = export("dynamo", obstacle.model, (), obstacle.samples[0].kwargs, dynamic_shapes=obstacle.dynamic_shapes)
+    report = verify(artifact, obstacle.model, obstacle.samples)
+    assert [check.values for check in report.failed] in ([], ["integers zero"])  # a mask of zeros, where the official file differs
+
+
 def _break(grad: bool) -> None:
     torch.set_grad_enabled(grad)
     raise ZeroDivisionError
@@ -191,6 +200,15 @@ def test_a_patch_is_undone_after_an_exception(name: str) -> None:
 def test_a_refused_export_leaves_the_mode_of_gradients() -> None:
     with pytest.raises(Exception, match="data-dependent"), patches.grad_mode_kept(), heard():
         torch.export.export(Silenced(), (torch.ones(4, 3),))
+    assert torch.is_grad_enabled()
+
+
+def test_the_older_tracer_leaves_the_mode_of_gradients_and_the_patch_does_not() -> None:
+    with torch.enable_grad():
+        torch.jit.trace(WithoutGradients(), torch.ones(4, 3))
+        assert not torch.is_grad_enabled()
+    with patches.grad_mode_kept():
+        torch.jit.trace(WithoutGradients(), torch.ones(4, 3))
     assert torch.is_grad_enabled()
 
 

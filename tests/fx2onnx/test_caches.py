@@ -15,10 +15,16 @@ from transformers import DynamicCache, EncoderDecoderCache
 from exportlab import verify
 from exportlab.zoo.tiny import weighted
 from fx2onnx import to_onnx
+from fx2onnx.caches import caches_known
 from fx2onnx.errors import CaptureError
 
 pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
+WHISPER = {
+    "d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "vocab_size": 64, "num_mel_bins": 8, "max_source_positions": 6,
+    "max_target_positions": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
+}  # fmt: skip
 KEPT = {0: "batch", 2: "past"}
 ROWS, COLUMNS = {0: "batch"}, {0: "batch", 1: "seq"}
 
@@ -34,8 +40,9 @@ def ids(batch: int, length: int) -> torch.Tensor:
 
 def past(model: nn.Module, batch: int, length: int) -> DynamicCache:
     cache = DynamicCache(config=model.config)
-    for layer in range(2):
-        cache.update(torch.rand(batch, 2, length, 8), torch.rand(batch, 2, length, 8), layer)
+    for index, layer in enumerate(cache.layers):
+        kept = min(length, getattr(layer, "sliding_window", length + 1) - 1)
+        cache.update(torch.rand(batch, 2, kept, 8), torch.rand(batch, 2, kept, 8), index)
     return cache
 
 
@@ -84,11 +91,46 @@ def test_what_stands_for_a_cache_in_dynamic_shapes_is_said() -> None:
     model = decoder()
     pairs = [(KEPT, KEPT), (KEPT, KEPT)]
     with pytest.raises(
-        CaptureError, match=r"To past_key_values, a DynamicCache, it gives \[\[keys of each layer\], \[values of each layer\]\]"
+        CaptureError, match=r"To past_key_values, of class DynamicCache, it gives \[\[keys of each layer\], \[values of each layer\]\]"
     ):
         to_onnx(
             model, (), kwargs=step(model, 2, 3, 5), dynamic_shapes={"input_ids": None, "attention_mask": None, "past_key_values": pairs}
         )
+
+
+def test_what_stands_for_another_cache_in_dynamic_shapes_is_said() -> None:
+    model = transformers.WhisperForConditionalGeneration(transformers.WhisperConfig(**WHISPER)).eval()
+    both = EncoderDecoderCache(past(model, 2, 5), past(model, 2, 6))
+    given = {"encoder_outputs": (torch.rand(2, 6, 32),), "decoder_input_ids": ids(2, 3), "past_key_values": both}
+    shapes = {"encoder_outputs": None, "decoder_input_ids": None, "past_key_values": [[KEPT, KEPT], [KEPT, KEPT]]}
+    with pytest.raises(CaptureError, match="To past_key_values, of class EncoderDecoderCache, it gives a list of 8 entries, one for each"):
+        to_onnx(model, (), kwargs=given, dynamic_shapes=shapes)
+
+
+def test_a_cache_is_put_together_without_an_operation() -> None:
+    cache = past(decoder("Gemma2", head_dim=8, sliding_window=6), 2, 4)
+    assert [type(layer).__name__ for layer in cache.layers] == ["DynamicSlidingWindowLayer", "DynamicLayer"]
+    with caches_known():
+        leaves, tree = pytree.tree_flatten(cache)
+        again = pytree.tree_unflatten(leaves, tree)
+    assert [type(layer) for layer in again.layers] == [type(layer) for layer in cache.layers]
+    assert [again.layers[0].sliding_window, again.layers[0].cumulative_length, again.get_seq_length(1)] == [6, 4, 4]
+    for layer, own in zip(again.layers, cache.layers, strict=True):
+        assert layer.keys is own.keys
+        assert layer.values is own.values
+
+
+def test_a_cache_with_a_window_is_an_argument_at_lengths_around_it() -> None:
+    model = decoder("Gemma2", head_dim=8, sliding_window=6)
+
+    def stepped(batch: int, length: int, before: int) -> dict[str, Any]:
+        places = torch.arange(before, before + length).expand(batch, -1)
+        return {**step(model, batch, length, before), "position_ids": places}
+
+    window = [{0: "batch", 2: torch.export.Dim("window", max=5)}, KEPT]
+    shapes = {"input_ids": COLUMNS, "attention_mask": {0: "batch", 1: "all"}, "position_ids": COLUMNS, "past_key_values": [window] * 2}
+    program = to_onnx(model, (), kwargs=stepped(2, 3, 4), dynamic_shapes=shapes)
+    verify(program, model, [((), stepped(*sizes)) for sizes in ((2, 3, 4), (3, 1, 9), (1, 7, 0), (2, 1, 3))]).check()
 
 
 def test_where_transformers_cannot_import_its_registrations_a_warning_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 A file says which opset its operators come from. `onnx.helper.make_model` writes the newest one that the installed `onnx` has, even where
 the operators are older; ONNX Runtime follows `onnx` with some delay, and refuses what it has not seen released.
+{doc}`Which release takes which opset </docs/old_runtimes>` was tried.
 """
 
 import onnx

@@ -3,6 +3,7 @@
 A container of yours is taken apart before the model runs and put together inside the capture. If putting it together makes a tensor, as
 `DynamicCache` of transformers does (an empty one, to which it appends), that tensor is a constant of the graph. `run_decompositions`
 captures the graph again and puts the container together again: there is a second constant, and nobody enters it in the list of constants.
+For a cache of transformers, `exportlab.patches.caches_as_containers` puts it together without one.
 """
 
 from functools import cache

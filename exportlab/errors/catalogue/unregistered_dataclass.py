@@ -2,7 +2,8 @@
 
 The inputs of a graph are tensors. For a list or a dict torch knows how to take it apart and how to put it together again; for a class of
 yours it does not, be it a dataclass, a cache for past keys and values, or an output of another library. Tell it, or take the object
-apart yourself. A numpy array is refused in the same words, and `torch.from_numpy` is all it needs.
+apart yourself. A numpy array is refused in the same words, and `torch.from_numpy` is all it needs. For the caches of transformers there is
+a patch: {doc}`lesson 309 </tutorials/309_patch_a_real_model>`.
 """
 
 from dataclasses import dataclass

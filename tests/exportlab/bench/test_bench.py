@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyperf
@@ -19,7 +20,7 @@ from torch import nn
 from exportlab import bench
 from exportlab.bench.compare import compared
 from exportlab.bench.plan import Plan, measured
-from exportlab.bench.result import CALL, EAGER, Bench
+from exportlab.bench.result import CALL, EAGER, Bench, why
 from exportlab.bench.run import Work, measure
 from exportlab.cases import Case, case
 from exportlab.cli.benching import on_device, sizes_of
@@ -94,6 +95,19 @@ def test_no_difference_is_said_where_the_interval_holds_1() -> None:
     found = Bench([*[record("eager", Outcome.OK, 1.0, turn) for turn in range(1, 5)], *noisy])
     assert "no difference seen" in str(found)
     assert found.findings() == ["At batch 8, no difference was seen between the fastest: eager and to_onnx"]
+
+
+@pytest.mark.parametrize(("kept", "said"), [(1, "0.50x, one round"), (2, "0.50x, two rounds"), (3, "0.50x (0.50–0.50)")])
+def test_so_few_rounds_have_no_interval(kept: int, said: str) -> None:
+    found = Bench([*rounds("eager", Outcome.OK, 1.0)[:kept], *rounds("to_onnx", Outcome.OK, 0.5)[:kept]])
+    assert found.calls()[1].cells["of eager (interval)"] == said
+    assert f"medians, {kept} round{'s' * (kept > 1)}, warm-ups" in found.title()
+
+
+def test_what_a_record_says_is_cut_between_words() -> None:
+    record = replace(rounds("dynamo", Outcome.RUN, 1.0)[0], error="word " * 90)
+    assert why(record).endswith("word …")
+    assert len(why(record)) <= 200
 
 
 def test_who_is_fastest_agrees_with_the_interval_of_the_table() -> None:

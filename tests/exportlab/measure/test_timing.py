@@ -79,6 +79,11 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     assert gc.isenabled()
 
 
+def test_the_seconds_of_one_call_are_those_of_all_by_their_number() -> None:
+    together = Timings(({"a": 8.0},), ({"a": 4.0}, {"a": 6.0}))
+    assert together.each(4) == Timings(({"a": 2.0},), ({"a": 1.0}, {"a": 1.5}))
+
+
 def test_ratios_and_growth_are_paired_by_round() -> None:
     assert BOTH.ratio("a", "b").seen == (2.0, 3.0)
     assert BOTH.median("a") == 4.0

@@ -68,6 +68,9 @@ def closed(*values: str) -> Record:
 def test_what_is_wrong_only_where_a_mask_hides_everything_is_told(values: tuple[str, ...], told: bool) -> None:
     said = page.totals(sweep_of(closed(*values)))
     assert ("silent in 1, 1 of them only where a mask hides everything" in said) is told
+    made = page.table(sweep_of(closed(*values)).runs, cases("mlp"), "data.js")
+    (cell,) = [kind for row in Rows(made).rows for kind, text in row if "wrong" in kind and text == "W"]
+    assert (cell == "e0 dynamic wrong closed") is told
 
 
 def test_the_filter_for_silent_cells_leaves_those_out_that_warned() -> None:

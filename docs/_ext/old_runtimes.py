@@ -1,0 +1,277 @@
+"""The page of older runtimes: files of both exporters at each opset, run in releases of ONNX Runtime, as tools/try_runtimes.py stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from site_files import PARTS, ROOT, write
+from sphinx.application import Sphinx
+
+from exportlab.measure.words import spoken
+from exportlab.show.templates import environment
+
+STORED = ROOT / "docs/data/old_runtimes.jsonl"
+EXPORTERS = ("dynamo", "to_onnx")
+IR_LIMIT = re.compile(r"max supported IR version: (\d+)")
+OPSET_TOO_NEW = re.compile(r"Opset \d+ is under development")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Store the page's parts before it is read."""
+    app.connect("builder-inited", lambda _: store_parts())
+    return {"parallel_read_safe": True}
+
+
+def store_parts() -> None:
+    """Write what docs/old_runtimes.md includes."""
+    for name, text in parts(read(STORED)).items():
+        write(PARTS / name, text)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of one file in one runtime: as it is, and where its IR version was too new, with the one that the runtime takes."""
+
+    release: str
+    outcome: str
+    said: str = ""
+    lowered: str = ""
+    lowered_said: str = ""
+
+    @property
+    def at_last(self) -> str:
+        """The outcome with an IR version that the runtime takes."""
+        return self.lowered or self.outcome
+
+    @property
+    def why(self) -> str:
+        """What is said of that."""
+        return self.lowered_said if self.lowered else self.said
+
+    @property
+    def too_new(self) -> bool:
+        """Whether the runtime refuses the opset itself."""
+        return OPSET_TOO_NEW.search(self.why) is not None
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, or the refusal of its exporter."""
+
+    case: str
+    exporter: str
+    opset: int
+    written: int
+    ir: int
+    refused: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """One release: when its wheel was made, and the newest IR version and opset that it takes."""
+
+    release: str
+    made: str
+    ir: int | None
+    opset: int
+
+    @property
+    def month(self) -> str:
+        """As `November 2024`."""
+        return date.fromisoformat(f"{self.made}-01").strftime("%B %Y")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """All that was tried."""
+
+    made_by: dict[str, str]
+    months: dict[str, str]
+    files: tuple[File, ...]
+
+    @cached_property
+    def runtimes(self) -> list[Runtime]:
+        """The releases, the oldest first."""
+        return [self._runtime(release, made) for release, made in self.months.items()]
+
+    def _runtime(self, release: str, made: str) -> Runtime:
+        runs = [(file, run) for file in self.files for run in file.runs if run.release == release]
+        limits = {int(told[1]) for _, run in runs if (told := IR_LIMIT.search(run.said))}
+        taken = [file.written for file, run in runs if run.at_last == "ok"]
+        return Runtime(release, made, min(limits, default=None), max(taken))
+
+    @property
+    def cases(self) -> list[str]:
+        """The models, each once."""
+        return list(dict.fromkeys(file.case for file in self.files))
+
+    @property
+    def opsets(self) -> list[int]:
+        """The opsets that were asked for, each once."""
+        return sorted({file.opset for file in self.files})
+
+    @property
+    def pinned(self) -> str:
+        """The release that this site is made with."""
+        return self.made_by["onnxruntime"]
+
+    @cached_property
+    def sound(self) -> list[File]:
+        """The files that are right in that release: what else becomes of them is the runtime's doing."""
+        return [file for file in self.files if any(run.release == self.pinned and run.at_last == "ok" for run in file.runs)]
+
+    def at(self, exporter: str, opset: int) -> list[File]:
+        """Return the sound files of one exporter and opset."""
+        return [file for file in self.sound if (file.exporter, file.opset) == (exporter, opset)]
+
+    def right(self, exporter: str, opset: int, release: str) -> int:
+        """Return how many of these are right in a runtime, with an IR version that it takes."""
+        return sum(run.at_last == "ok" for file in self.at(exporter, opset) for run in file.runs if run.release == release)
+
+    def problems(self) -> Iterator[tuple[File, Run]]:
+        """Yield the runs of sound files that are not right, and not for an IR version or opset that is newer than the runtime."""
+        known = {runtime.release: runtime.opset for runtime in self.runtimes}
+        for file in self.sound:
+            yield from ((file, run) for run in file.runs if run.at_last != "ok" and file.written <= known[run.release])
+
+
+def read(path: Path) -> Tried:
+    """Return what is stored."""
+    head, *rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return Tried(head["made_by"], head["runtimes"], tuple(_file(row, head["said"]) for row in rows))
+
+
+def _file(row: dict[str, Any], said: Sequence[str]) -> File:
+    runs = tuple(
+        Run(release, run["outcome"], _said(run, "said", said), run.get("lowered_outcome", ""), _said(run, "lowered_said", said))
+        for release, run in row["runs"].items()
+    )
+    return File(*(row[name] for name in ("case", "exporter", "opset", "written", "ir", "refused")), runs)
+
+
+def _said(run: dict[str, Any], key: str, said: Sequence[str]) -> str:
+    return said[run[key]] if key in run else ""
+
+
+def parts(tried: Tried) -> dict[str, str]:
+    """Return the generated files, by their names below generated/parts/."""
+    return {
+        "old-runtimes-asked.html": asked(tried),
+        "old-runtimes-releases.html": table(*releases(tried)),
+        "old-runtimes-lowered.html": lowered(tried),
+        "old-runtimes-problems.html": table(*problems(tried)),
+        "old-runtimes-opsets.html": table(*opsets(tried)),
+    }
+
+
+def asked(tried: Tried) -> str:
+    """Return what was tried, how many of the answers were wrong, and which files are not right in the pinned release either."""
+    first, *_, last = tried.runtimes
+    made_by = ", ".join(f"{name} {tried.made_by[name]}" for name in ("torch", "onnxscript"))
+    runs = [run for file in tried.sound for run in file.runs]
+    answers = [run for run in runs if run.at_last in ("ok", "wrong")]
+    wrong = sum(run.at_last == "wrong" for run in answers)
+    left_out = "; ".join(filter(None, (_unsound(tried, exporter) for exporter in EXPORTERS)))
+    return (
+        f"<p>{len(tried.cases)} models were exported by both exporters for each opset from {tried.opsets[0]} to {tried.opsets[-1]}, with "
+        f"{made_by}, and each file was run in {len(tried.runtimes)} releases of ONNX Runtime, from {first.release} ({first.month}) to "
+        f"{last.release} ({last.month}), at sizes that the export never saw. {len(tried.sound)} of {len(tried.files)} files are right in "
+        f"{tried.pinned}, and the tables are about these. <strong>Of their {len(runs)} runs, {len(answers)} came to an answer, "
+        f"and {wrong} of these were not what eager has</strong>; the others were refused.</p>\n"
+        f"<p>Not right in {tried.pinned} either, or not written: {left_out}.</p>\n"
+    )
+
+
+def _unsound(tried: Tried, exporter: str) -> str:
+    """Say which models of an exporter are not right in the pinned release, with their opsets."""
+    found: dict[str, list[int]] = {}
+    for file in tried.files:
+        if file.exporter == exporter and file not in tried.sound:
+            found.setdefault(file.case, []).append(file.opset)
+    told = ", ".join(f"<code>{case}</code> (opset {_spans(opsets, tried.opsets)})" for case, opsets in found.items())
+    return told and f"by {spoken(exporter)}, {told}"
+
+
+def releases(tried: Tried) -> tuple[list[str], list[list[str]]]:
+    """Return by release what it takes, and how many models are right at its newest opset; neighbours that are alike share a row."""
+    newest = max(file.ir for file in tried.files)
+
+    def row(runtime: Runtime) -> tuple[str, ...]:
+        counts = (_of(tried.right(name, runtime.opset, runtime.release), len(tried.at(name, runtime.opset))) for name in EXPORTERS)
+        return str(runtime.opset), f"{newest}, as written" if runtime.ir is None else f"{runtime.ir}, so lower it", *counts
+
+    heads = ["ONNX Runtime", "built", "newest opset", "IR version", *(f"right, by {spoken(name)}" for name in EXPORTERS)]
+    rows = []
+    for values, alike in groupby(tried.runtimes, row):
+        same = list(alike)
+        rows.append([*(_spans(given, given) for given in ([one.release for one in same], [one.month for one in same])), *values])
+    return heads, rows
+
+
+def lowered(tried: Tried) -> str:
+    """Return what became of the files whose IR version alone was too new."""
+    runs = [(file, run) for file in tried.sound for run in file.runs if run.lowered and not run.too_new]
+    right = sum(run.lowered == "ok" for _, run in runs)
+    where = list(dict.fromkeys(run.release for _, run in runs))
+    return (
+        f"<p>{len(runs)} times a release refused a file for its IR version and knew its opset: {', '.join(where)}. "
+        f"With the version lowered, {right} of them were right.</p>\n"
+    )
+
+
+def problems(tried: Tried) -> tuple[list[str], list[list[str]]]:
+    """Return what is not right though it is old enough, by exporter, model and what is said."""
+    found: dict[tuple[str, str, str, str], list[tuple[int, str]]] = {}
+    for file, run in tried.problems():
+        found.setdefault((file.case, spoken(file.exporter), run.at_last, plain_error(run.why)), []).append((file.opset, run.release))
+    known = list(tried.months)
+
+    def spans(at: Sequence[tuple[int, str]]) -> tuple[str, str]:
+        return _spans((opset for opset, _ in at), tried.opsets), _spans((release for _, release in at), known)
+
+    rows = [[case, exporter, *spans(at), f"{outcome}: {said}"] for (case, exporter, outcome, said), at in found.items()]
+    return ["model", "exporter", "opset", "in", "what it says"], rows
+
+
+def opsets(tried: Tried) -> tuple[list[str], list[list[str]]]:
+    """Return by opset how many models each exporter has right in the pinned release, and the oldest in which all of those are."""
+    heads = ["opset", *(word for name in EXPORTERS for word in (f"right by {spoken(name)}", "all of these from"))]
+    return heads, [[str(opset), *(cell for name in EXPORTERS for cell in _at_opset(tried, name, opset))] for opset in tried.opsets]
+
+
+def _at_opset(tried: Tried, exporter: str, opset: int) -> tuple[str, str]:
+    """How many, and the release from which on they all are."""
+    count = len(tried.at(exporter, opset))
+    bad = [number for number, release in enumerate(tried.months) if tried.right(exporter, opset, release) < max(count, 1)]
+    return _of(count, len(tried.cases)), [*tried.months, "none here"][bad[-1] + 1 if bad else 0]
+
+
+def plain_error(said: str) -> str:
+    """Return what a runtime said without its own prefix, and without the names of nodes and numbers of samples."""
+    said = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : |^sample \d+: ", "", said)
+    return re.sub(r"Load model from \S+ failed:", "", said)[:160]
+
+
+def _spans(values: Iterable[Any], among: Sequence[Any]) -> str:
+    """Return values as `18 to 22, 26`: those that follow each other in the whole list as the first and the last."""
+    places = sorted({among.index(value) for value in values})
+    runs = [[among[place] for _, place in run] for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count} of {total}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table that folds on a phone."""
+    return environment(Path(__file__).parent, trim=True).get_template("old_runtimes.html").render(heads=heads, rows=rows, zip=zip)
