@@ -36,7 +36,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import CannotRun, LeftOut, NeverRuns, NotSettled, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, is_deliberate
 from .trace import Watch, trace
@@ -126,13 +126,20 @@ def _paths(model: nn.Module, axes: Axes, arguments: Arguments) -> list[Path]:
 
 def _path(model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, given: Sequence[bool]) -> Path:
     """Return what runs show that answer the first tests of values so."""
-    try:
-        runs = Runs(model, axes, arguments, blocks, given)
-        program, ended = runs.program()
-    except ValueRead:
-        runs = Runs(model, axes, arguments, blocks, given, reads=True)
-        program, ended = runs.program()
-    return Path(tuple(runs.answers), program, runs.small, ended, axes)
+    reads, settles = False, True
+    while True:
+        try:
+            runs = Runs(model, axes, arguments, blocks, given, reads, settles)
+            program, ended = runs.program()
+            return Path(tuple(runs.answers), program, runs.small, ended, axes)
+        except ValueRead:
+            if reads:
+                raise
+            reads = True
+        except (NotSettled, LeftOut):
+            if not settles or not any(trace.answers for trace in runs.traces):
+                raise
+            settles = False
 
 
 class Runs:
@@ -141,6 +148,7 @@ class Runs:
     Args:
         answers: to the first tests of values; the first run says the others.
         reads: whether `item()` gives what notes its comparisons, which takes a little longer.
+        settles: whether what follows from weights alone has one answer.
     """
 
     def __init__(
@@ -151,9 +159,10 @@ class Runs:
         blocks: EqualBlocks,
         answers: Sequence[bool] = (),
         reads: bool = False,
+        settles: bool = True,
     ) -> None:
         self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
-        self.answers, self.reads = answers, reads
+        self.answers, self.reads, self.settles = answers, reads, settles
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
@@ -228,7 +237,7 @@ class Runs:
             raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
     def _script(self) -> Script:
-        return Script(self.answers, self.reads and not self.places)
+        return Script(self.answers, self.reads and not self.places, self.settles)
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
@@ -266,7 +275,7 @@ class Runs:
         one, other = Places(), Places()
         for places, setting in zip((one, other), lengths(self.axes), strict=False):
             try:
-                trace(self.model, self.axes.at(self.arguments, setting), script=Script(self.answers), watch=places.watch)
+                trace(self.model, self.axes.at(self.arguments, setting), script=Script(self.answers, settles=self.settles), watch=places.watch)
             except ToOnnxError:
                 raise
             except Exception:  # noqa: BLE001 - a size that the model does not take

@@ -22,10 +22,11 @@ class Script:
     Args:
         given: the first answers, whatever the values say.
         reads: whether `item()` gives what notes its comparisons.
+        settles: whether what follows from weights alone has one answer.
     """
 
-    def __init__(self, given: Sequence[bool] = (), reads: bool = False) -> None:
-        self.reads = reads
+    def __init__(self, given: Sequence[bool] = (), reads: bool = False, settles: bool = True) -> None:
+        self.reads, self.settles = reads, settles
         self._given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []
