@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from .conditions import conditions
 from .dims import DynamicDim, check_accepted, moves
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
+from .masks_and_classes import MasksAndClasses
 
 Export = Callable[[], torch.export.ExportedProgram]
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
@@ -173,7 +174,8 @@ def _export_once(
 ) -> torch.export.ExportedProgram:
     if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    with size_one_stays_dynamic(), no_error_caught(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+    rewritten = nullcontext() if strict else MasksAndClasses()
+    with size_one_stays_dynamic(), no_error_caught(), rewritten, keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
 
 

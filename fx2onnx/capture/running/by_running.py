@@ -275,7 +275,9 @@ class Runs:
         one, other = Places(), Places()
         for places, setting in zip((one, other), lengths(self.axes), strict=False):
             try:
-                trace(self.model, self.axes.at(self.arguments, setting), script=Script(self.answers, settles=self.settles), watch=places.watch)
+                trace(
+                    self.model, self.axes.at(self.arguments, setting), script=Script(self.answers, settles=self.settles), watch=places.watch
+                )
             except ToOnnxError:
                 raise
             except Exception:  # noqa: BLE001 - a size that the model does not take

@@ -97,6 +97,11 @@ class Numbers(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
-        if func is torch.Tensor.item and args[0].dtype != torch.bool and not args[0].is_complex() and not self._recorder.is_settled(args[0]):
+        if (
+            func is torch.Tensor.item
+            and args[0].dtype != torch.bool
+            and not args[0].is_complex()
+            and not self._recorder.is_settled(args[0])
+        ):
             return Number(args[0], self._recorder)
         return func(*args, **(kwargs or {}))

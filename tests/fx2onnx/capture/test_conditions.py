@@ -51,7 +51,8 @@ def check_all_and_say(x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"), [(check_all, "u0, which is read there, is true or 1"), (check_all_and_say, "a tensor is true (numbers that are none)")]
+    ("function", "told"),
+    [(check_all, "u0, which is read there, is true or 1"), (check_all_and_say, "a tensor is true (numbers that are none)")],
 )
 def test_a_check_of_a_tensor_is_a_limit(function: Any, told: str) -> None:
     (found,) = limits_of(function, X)
