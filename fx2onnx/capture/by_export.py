@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from .dims import DynamicDim, check_accepted, moves
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
+from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
@@ -174,8 +175,10 @@ def _export_once(
 ) -> torch.export.ExportedProgram:
     if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    rewritten = nullcontext() if strict else MasksAndClasses()
-    with size_one_stays_dynamic(), no_error_caught(), rewritten, keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+    with ExitStack() as stack:
+        for context in (size_one_stays_dynamic(), no_error_caught(), *(() if strict else (MasksAndClasses(), vmap_followed()))):
+            stack.enter_context(context)
+        shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
 
 
