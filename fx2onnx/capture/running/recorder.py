@@ -282,12 +282,12 @@ class Recorder(ProxyTorchDispatchMode):
 
     def is_settled(self, tensor: torch.Tensor) -> bool:
         """Return whether a value is the same in every call, as far as this run shows, so that the file has it as it is."""
-        ref = self.ref(tensor)
-        if self.loops is not None or not self._script.settles or ref.kind == "constant":  # of which no call shows that all runs have it
+        ref, settling = self.ref(tensor), self._script.settling
+        if self.loops is not None or ref.kind == "constant":  # of which no call shows that all runs have it
             return False
-        if of_sizes := self.settled.of_sizes(tensor, ref):
+        if (of_sizes := self.settled.of_sizes(tensor, ref)) and settling.has_one_answer:
             raise self.refusal("a value is asked for that follows from sizes", NotSettled)
-        return of_sizes is False
+        return of_sizes is False and settling.asked(line_of(sys._getframe(1)))
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
         """Note a call that was made already, of an operator with graphs of its own."""

@@ -1,4 +1,4 @@
-"""What follows from weights alone has one answer, and what does not is tested both ways or refused."""
+"""What is read of weights alone is a constant, where the file cannot follow them; what sizes or inputs had a part in is refused."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.ao.quantization import FakeQuantize
 
 from exportlab import to_onnx, verify
+from fx2onnx.capture.running.by_running import SETTLED
 from fx2onnx.errors import CaptureError
 
 X = torch.randn(4, 3)
@@ -42,6 +43,7 @@ def exported(module: nn.Module, **options: Any) -> Any:
 def test_a_buffer_that_is_tested_and_read_is_a_constant(on: bool) -> None:
     program = exported(Switched(on))
     assert program.report.branches == ()
+    assert [limit.partition(": ")[2] for limit in program.report.limits] == [SETTLED]
     assert [node.op_type for node in program.model.graph] == (["Gemm", "Mul", "Add"] if on else ["Gemm"])
 
 
@@ -75,7 +77,7 @@ TESTS = {
     "a tensor of a size": lambda table, x: torch.full((), x.shape[0]) > 5,
     "what a value was added to": lambda table, x: (table + x.sum()).sum() > 0,
     "a copy that a value was written into": lambda table, x: table.clone().add_(x.sum()).sum() > 0,
-    "a copy whose view was written into": lambda table, x: written_in_a_view(table, x.sum()).sum() > 0,
+    "a copy in whose view a value was written": lambda table, x: written_in_a_view(table, x.sum()).sum() > 0,
     "a copy that a size was written into": lambda table, x: table.clone().add_(x.shape[0] - 5).sum() > 0,
 }
 
@@ -89,8 +91,15 @@ def written_in_a_view(table: Tensor, value: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("name", TESTS)
 def test_what_sizes_or_inputs_decide_is_not_settled(name: str) -> None:
-    program = exported(Table(TESTS[name]))
-    assert len(program.report.branches) == 1
+    tested = exported(Table(TESTS[name]))
+    assert len(tested.report.branches) == 1
+    assert tested.report.limits == ()
+    beside_a_number = Table(lambda table, x: TESTS[name](table, x) and float(table[0]) > 1)
+    if "value" in name:  # of an input, which is tested both ways as ever
+        assert len(exported(beside_a_number).report.branches) == 1
+    else:
+        with pytest.raises(CaptureError, match="read"):
+            exported(beside_a_number)
 
 
 @pytest.mark.parametrize("read", [lambda table, x: int(table[: x.shape[0]].sum()), lambda table, x: int(x.sum())])
