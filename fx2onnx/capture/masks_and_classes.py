@@ -36,5 +36,5 @@ def _counted(values: torch.Tensor) -> torch.Tensor:
     """Return (*sizes of the values, as many classes as the largest value asks for)."""
     torch._check_tensor_all(values >= 0)
     classes = (values.max() + 1).item()
-    torch._check(classes >= 1)  # type: ignore[operator]  # an integer, since the values are
+    torch._check(classes >= 1)
     return (values.unsqueeze(-1) == torch.arange(classes, device=values.device)).to(torch.int64)

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import torch
 from torch._export.non_strict_utils import _NonStrictTorchFunctionHandler as Handler
 from torch._functorch import apis
+from torch._functorch.vmap import vmap_impl
 from torch.nn.functional import layer_norm
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
@@ -21,19 +22,19 @@ is_batched = torch._C._functorch.is_batchedtensor
 def vmap_followed() -> Iterator[None]:
     """Have `vmap`, while it lasts, called in a way that keeps its size moving, with the same results."""
     with (
-        patch.object(apis, "vmap_impl", _in_one_piece(apis.vmap_impl)),
+        patch.object(apis, "vmap_impl", _in_one_piece(vmap_impl)),
         patch.object(Handler, "_override", _with_batched_positions(Handler._override)),
         LayerNorms(),
     ):
         yield
 
 
-def _in_one_piece(vmap_impl: Callable[..., Any]) -> Callable[..., Any]:
+def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     """Without `chunk_size`, which saves memory, and whose number of pieces torch.export would fix; it tells random numbers apart, too."""
 
     def whole(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any, **kwargs: Any) -> Any:
         size = chunk_size if randomness != "error" else None
-        return vmap_impl(func, in_dims, out_dims, randomness, size, *args, **kwargs)
+        return mapped(func, in_dims, out_dims, randomness, size, *args, **kwargs)
 
     return whole
 

@@ -20,7 +20,9 @@ GIVEN = ("state", "constant")
 class Origins(Protocol):
     """Who knows where tensors come from."""
 
-    formulas: Mapping[int, Any]  # of the constants that are made of sizes
+    @property
+    def formulas(self) -> Mapping[int, Any]:
+        """The numbers, by the constants that are made of sizes."""
 
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from."""
