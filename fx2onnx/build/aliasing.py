@@ -11,6 +11,7 @@ import torch
 from .captured_node import overload_of
 
 Node = torch.fx.Node
+RESIZED = torch.ops.aten.resize_.default
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Memory:
         self._by_storage: dict[int, Node] = {}
         self._same_storage: dict[int | None, int | None] = {}
         self._versions: dict[Node, int] = {}
+        self._left: set[Node] = set()  # owners of memory that was made larger, and is another's
 
     def __contains__(self, node: Node) -> bool:
         return node in self._slots or node in self._links
@@ -59,6 +61,9 @@ class Memory:
         if self.tracks and drops_nothing(node):
             self._same_storage[_storage(node)] = self._storage(self.resolved(node.args[0]))
         storage = self._storage(node) if self.tracks else None
+        if node.target is RESIZED and storage is not None:
+            self._left.add(self._by_storage.get(storage, node))  # it had no elements, so that nothing else shows any of them
+            self._by_storage[storage] = node
         if storage not in self._by_storage and isinstance(node.meta.get("val"), (list, tuple)):
             storage = None  # several results, each with memory of its own
         owner = self._by_storage.setdefault(storage, node) if storage is not None else node
@@ -128,7 +133,8 @@ class Memory:
     def alone(self, node: Node) -> bool:
         """Return whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
         storage = self._storage(node)
-        return all(slot.owner is node or self._storage(slot.owner) != storage for slot in self._slots.values())
+        owners = {slot.owner for slot in self._slots.values()} - self._left - {node}
+        return all(self._storage(owner) != storage for owner in owners)
 
 
 def _storage(node: Node) -> int | None:

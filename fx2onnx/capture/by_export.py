@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,9 +19,12 @@ from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_
 from ..errors import CaptureError, FrozenDimension, first_sentence
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
+from .conditions import conditions
 from .dims import DynamicDim, check_accepted, moves
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
+from .masks_and_classes import MasksAndClasses
+from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
@@ -31,7 +34,8 @@ AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 class Capture:
     """A captured program, the names of its symbols, its blocks where any were marked; by what, and why not by running.
 
-    `branches` are the tests of which the program has both sides, `limits` those whose other side raises, and what it raises.
+    `branches` are the tests of which the program has both sides, `limits` those whose other side raises, and what it raises; or what
+    torch.export's program checks, and a file does not.
     """
 
     program: torch.export.ExportedProgram
@@ -60,7 +64,8 @@ def capture_by_export(
     """
     if isinstance(model, torch.export.ExportedProgram):
         program = _resolved(model)
-        return Capture(program, _names_given(program, dynamic_shapes))
+        names = _names_given(program, dynamic_shapes)
+        return Capture(program, names, limits=conditions(program, names))
     check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
@@ -72,7 +77,7 @@ def capture_by_export(
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    return Capture(program, names, sharing)
+    return Capture(program, names, sharing, limits=conditions(program, names))
 
 
 def check_no_part_is_scripted(model: nn.Module) -> None:
@@ -170,7 +175,10 @@ def _export_once(
 ) -> torch.export.ExportedProgram:
     if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
-    with size_one_stays_dynamic(), no_error_caught(), keywords_named(module, args, kwargs, dynamic_shapes) as shapes:
+    with ExitStack() as stack:
+        for context in (size_one_stays_dynamic(), no_error_caught(), *(() if strict else (MasksAndClasses(), vmap_followed()))):
+            stack.enter_context(context)
+        shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
 
 

@@ -14,6 +14,7 @@ from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number, Size
+from ..errors import Untranslated
 from ..translate.registry import translates
 
 aten = torch.ops.aten
@@ -157,3 +158,11 @@ def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
     if x.rank == 0:
         return g.Squeeze(g.OneHot(g.Unsqueeze(x, [0]), classes, values), [0])
     return g.OneHot(x, classes, values)
+
+
+@translates(aten.resize_.default)
+def resize(g: Graph, x: Tensor, size: Sequence[Size], memory_format: torch.memory_format | None = None) -> Tensor:
+    """resize_(x, sizes) of a tensor without elements → zeros for what is not written yet."""
+    if 0 not in x.sizes:
+        raise Untranslated("of a tensor that has elements, whose memory it would show in another order")
+    return filled(g, size, 0, x.dtype)

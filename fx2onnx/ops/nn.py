@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOATS, INT64
+from ..build.dtypes import FLOAT, FLOATS, HALVES, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
@@ -54,16 +54,17 @@ def conv(
     stride: Ints = 1,
     padding: Ints | str = 0,
     dilation: Ints = 1,
-    groups: int = 1,
+    groups: Size = 1,
 ) -> Tensor:
     """conv(x, w, b?, stride, padding, dilation, groups) → Conv, without a batch axis Unsqueeze and Squeeze around it.
 
-    Of float64 and integers, for which ONNX Runtime has no kernel, it is a MatMul with the windows that Gather makes.
+    Of float64 and integers, for which ONNX Runtime has no kernel, it is a MatMul with the windows that Gather makes. So it is where the
+    number of groups moves, which is an attribute in ONNX.
     """
     axes = weight.rank - 2
-    strides, dilations, groups = each(stride, axes), each(dilation, axes), each(groups, 1)[0]
+    strides, dilations = each(stride, axes), each(dilation, axes)
     pads, image = _pads(padding, weight, dilations), batched(g, x, weight.rank)
-    if x.dtype in KERNELS:
+    if x.dtype in KERNELS and isinstance(groups, int):
         if not all(isinstance(pad, int) for pad in pads):
             image, pads = g.Pad(image, [0, 0, *pads[:axes], 0, 0, *pads[axes:]]), [0] * (2 * axes)
         made = g.Conv(image, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups)
@@ -75,14 +76,14 @@ def conv(
     return unbatched(g, made, x, weight.rank)
 
 
-def parted(size: Size, count: int) -> Size:
+def parted(size: Size, count: Size) -> Size:
     """Return how many elements of an axis are in each of its equal parts."""
-    return size // count if isinstance(size, int) else FloorDiv(size, count)
+    return size // count if isinstance(size, int) and isinstance(count, int) else FloorDiv(size, count)
 
 
 def _product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
-    """Return a convolution as a product, of integers in int64."""
-    wide = x.dtype if x.dtype in FLOATS else INT64
+    """Return a convolution as a product, of integers in int64, of half precision in float32."""
+    wide = FLOAT if x.dtype in HALVES else x.dtype if x.dtype in FLOATS else INT64
     x, weight = (g.sized(g.cast(part, wide), part.sizes) for part in (x, weight))
     return product(g, x, weight, None if bias is None else g.cast(bias, wide), at)
 

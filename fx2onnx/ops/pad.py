@@ -54,6 +54,21 @@ def pad_along(
     return g.Pad(x, full, value, list(range(x.rank)), mode=mode if mode != "constant" else None)
 
 
+@translates(aten.pad_sequence.default)
+def pad_sequence(
+    g: Graph, sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """pad_sequence(xs, batch_first, value, side) → Pad of each to the longest, Concat along a new axis."""
+    lengths = [x.sizes[0] for x in sequences]
+    longest: Size = sympy.Max(*lengths)
+    value = g.const(padding_value, sequences[0].dtype)
+    padded = []
+    for x, length in zip(sequences, lengths, strict=True):
+        before, after = (longest - length, 0) if padding_side == "left" else (0, longest - length)
+        padded.append(g.Unsqueeze(pad_along(g, x, [before], [after], [0], value), [0 if batch_first else 1]))
+    return g.Concat(*padded, axis=0 if batch_first else 1)
+
+
 @translates(aten.reflection_pad1d.default, aten.reflection_pad2d.default, aten.reflection_pad3d.default)
 def reflection_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
     """reflection_pad(x, padding) → Pad with mode reflect."""

@@ -137,13 +137,13 @@ def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
     return g.reshaped(g.sized(product, without(line, axes[0])), left_over(x, axes, keepdim))
 
 
-@translates(aten.any.default, aten.any.dim, aten.any.dims)
+@translates(aten.any.default, aten.any.dim, aten.any.dims, aten._is_any_true.default)
 def any_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """any(x, dim?, keepdim) → ReduceMax of booleans; nothing but the cast for dim=[]."""
     return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMax", x, axes_of(x, dim), keepdim)
 
 
-@translates(aten.all.default, aten.all.dim, aten.all.dims)
+@translates(aten.all.default, aten.all.dim, aten.all.dims, aten._is_all_true.default)
 def all_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """all(x, dim?, keepdim) → ReduceMin of booleans; nothing but the cast for dim=[]."""
     return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMin", x, axes_of(x, dim), keepdim)

@@ -38,13 +38,14 @@ from .notes import Trace
 from .program import RunProgram
 from .refusal import CannotRun, LeftOut, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
-from .script import Script, is_deliberate
+from .script import Script, Settling, is_deliberate
 from .trace import Watch, trace
 from .unify import Arguments, Writer, first_difference
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
+SETTLED = "what weights or buffers say there is a constant of the file; other weights do not change it"
 _PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
 _ARGUMENTS = (torch.Tensor, Number, str, type(None), *_PLAIN)  # in anything else may be tensors, which would become constants
 
@@ -104,7 +105,8 @@ def _captured(
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
         functions_called_as_they_are(),
     ):
-        regions = Regions(partial(_paths, model), symbols, accept_ranges)
+        settling = Settling()
+        regions = Regions(partial(_paths, model, settling), symbols, accept_ranges)
         paths = regions.paths(axes, (args, kwargs))
     joined = Joined(paths, axes)
     with regions.explaining():
@@ -112,25 +114,38 @@ def _captured(
     _check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
-    limits = (*regions.limits, *joined.limits, *program.limits)
+    limits = (*regions.limits, *joined.limits, *program.limits, *(f"{line}: {SETTLED}" for line in settling.lines))
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 
 
-def _paths(model: nn.Module, axes: Axes, arguments: Arguments) -> list[Path]:
-    """Return what runs show at these sizes, each test of a value answered both ways."""
-    found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model)))
+def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Arguments) -> list[Path]:
+    """Return what runs show at these sizes, each test of a value answered both ways.
+
+    What follows from weights alone is tested like other values, so that a file follows weights that it is given. Where that is refused
+    and values of weights were asked for, these count as constants.
+    """
+    try:
+        found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+    except CannotRun as error:
+        if settling.has_one_answer or not settling.was_asked or isinstance(error, (SeenByRunsAlone, TooMuchWork)):
+            raise
+        settling.has_one_answer = True
+        try:
+            found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+        except CannotRun:
+            raise error from None
     for path in found:
         _check_small(path.small, axes)
     return found
 
 
-def _path(model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, given: Sequence[bool]) -> Path:
+def _path(model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, settling: Settling, given: Sequence[bool]) -> Path:
     """Return what runs show that answer the first tests of values so."""
     try:
-        runs = Runs(model, axes, arguments, blocks, given)
+        runs = Runs(model, axes, arguments, blocks, settling, given)
         program, ended = runs.program()
     except ValueRead:
-        runs = Runs(model, axes, arguments, blocks, given, reads=True)
+        runs = Runs(model, axes, arguments, blocks, settling, given, reads=True)
         program, ended = runs.program()
     return Path(tuple(runs.answers), program, runs.small, ended, axes)
 
@@ -139,6 +154,7 @@ class Runs:
     """The runs of one module: at the settings that are tried, as many as there have to be, and last at the example's own.
 
     Args:
+        settling: whether what follows from weights alone has one answer.
         answers: to the first tests of values; the first run says the others.
         reads: whether `item()` gives what notes its comparisons, which takes a little longer.
     """
@@ -149,11 +165,12 @@ class Runs:
         axes: Axes,
         arguments: Arguments,
         blocks: EqualBlocks,
+        settling: Settling,
         answers: Sequence[bool] = (),
         reads: bool = False,
     ) -> None:
         self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
-        self.answers, self.reads = answers, reads
+        self.settling, self.answers, self.reads = settling, answers, reads
         self.settings: list[Setting] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
@@ -228,7 +245,7 @@ class Runs:
             raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
     def _script(self) -> Script:
-        return Script(self.answers, self.reads and not self.places)
+        return Script(self.answers, self.reads and not self.places, self.settling)
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
@@ -266,7 +283,8 @@ class Runs:
         one, other = Places(), Places()
         for places, setting in zip((one, other), lengths(self.axes), strict=False):
             try:
-                trace(self.model, self.axes.at(self.arguments, setting), script=Script(self.answers), watch=places.watch)
+                script = Script(self.answers, settling=self.settling)
+                trace(self.model, self.axes.at(self.arguments, setting), script=script, watch=places.watch)
             except ToOnnxError:
                 raise
             except Exception:  # noqa: BLE001 - a size that the model does not take
@@ -275,7 +293,7 @@ class Runs:
 
     def _rolled(self, places: frozenset[Place]) -> tuple[RunProgram, Exception | None]:
         """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
-        runs = Runs(self.model, long_enough(self.axes), self.arguments, self.blocks)
+        runs = Runs(self.model, long_enough(self.axes), self.arguments, self.blocks, self.settling)
         runs.places = places
         program, ended = runs.program()
         self.answers, self.small = runs.answers, None

@@ -155,9 +155,11 @@ class BlocksOfRun:
         call.results, call.out_spec = pytree.tree_flatten(returned)
 
     def _stands_alone(self, call: Call) -> bool:
-        """Whether a call tests values, calls what has graphs of its own, or returns what no operator in it made."""
+        """Whether a call tests or reads values, calls what has graphs of its own, or returns what no operator in it made."""
         rows = self._recorder.rows[call.begin : call.end]
         if any(row.op is TEST or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
+            return True
+        if any(place >= call.begin for place, _ in self._recorder.settled.answers):
             return True
         return not all(self._is_own(call, leaf) for leaf in call.results)
 
@@ -276,7 +278,10 @@ class Notes:
         made = [Ref("constant", number) for number in range(self._call.constants, len(self._recorder.constants))]
         if not set(made) <= set(self._same_constants):
             return False
-        self._recorder.take_for({int(ref.key): self._same_constants[ref] for ref in made})
+        for ref in made:
+            self._recorder.gave(self._recorder.constants[int(ref.key)], self._same_constants[ref])
+            self._recorder.formulas.pop(int(ref.key), None)
+        del self._recorder.constants[self._call.constants :]
         for row in rows:
             row.leaves = [self._same_constants.get(leaf, leaf) if leaf in made else leaf for leaf in row.leaves]
         return True

@@ -96,6 +96,10 @@ class InnerRecorder(Recorder):
             self.ref(tensor)  # so that one of the outside is known to be that
         super()._check(func, args, kwargs)
 
+    def is_settled(self, tensor: torch.Tensor) -> bool:
+        """Return that no value is: what it is asked for would not be held against other runs."""
+        return False
+
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         raise self.refusal("a value is read in a function that an operator takes,")
 

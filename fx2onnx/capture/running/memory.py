@@ -10,7 +10,7 @@ import torch
 from .lines import line_in
 from .notes import Made, Ref, Row, Trace, unflattened
 from .recorder import Recorder
-from .refusal import CannotRun, SeenByRunsAlone
+from .refusal import CannotRun, NotSettled, SeenByRunsAlone
 from .script import TEST
 
 GIVE_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # which are known
@@ -72,8 +72,10 @@ def check_end(recorder: Recorder, trace: Trace, others: Sequence[Trace], moves: 
     """Refuse a run that ended well since the model caught an error of torch's, or that writes into other inputs at other sizes.
 
     Raises:
-        SeenByRunsAlone: sizes move, which decide both.
+        SeenByRunsAlone: sizes move, which decide both. NotSettled: they decide values that were taken for settled.
     """
+    if any(other.answers != trace.answers for other in others):
+        raise NotSettled("what it asks of its weights depends on its sizes")
     if any(other.changed != trace.changed for other in others):
         raise SeenByRunsAlone("which of its inputs it writes into depends on its sizes")
     if recorder.failed and moves:

@@ -19,10 +19,13 @@ OTHER_USES = (
 
 
 class Refuses(Protocol):
-    """Who is told of a use that no file can have."""
+    """Who is told of a use that no file can have, and knows the values that a file has as they are."""
 
     def refusal(self, why: str) -> Exception:
         """Return the error, with the line."""
+
+    def is_settled(self, tensor: torch.Tensor) -> bool:
+        """Return whether the values of a tensor are the same in every call."""
 
 
 class Number:
@@ -94,6 +97,11 @@ class Numbers(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
-        if func is torch.Tensor.item and args[0].dtype != torch.bool and not args[0].is_complex():
+        if (
+            func is torch.Tensor.item
+            and args[0].dtype != torch.bool
+            and not args[0].is_complex()
+            and not self._recorder.is_settled(args[0])
+        ):
             return Number(args[0], self._recorder)
         return func(*args, **(kwargs or {}))

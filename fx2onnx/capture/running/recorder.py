@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from itertools import count
 from typing import Any, Protocol
 
 import torch
@@ -22,9 +24,10 @@ from . import effects
 from .as_written import COPIES
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, flattened, plain, unflattened
-from .refusal import CannotRun, LeftOut, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import CannotRun, LeftOut, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
 from .scopes import Scopes
-from .script import LOOP, MOST_TESTS, TEST, Script, is_test
+from .script import LOOP, MOST_TESTS, READS_ONE, TEST, Script, is_test
+from .settled import Settled
 from .work import LIGHT, WORK, Work, products_of
 
 aten = torch.ops.aten
@@ -72,8 +75,9 @@ class Recorder(ProxyTorchDispatchMode):
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
+        self.settled, self.reads = Settled(), script.reads  # `reads`: whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
-        self._unseen = 0
+        self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
         self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
@@ -148,16 +152,6 @@ class Recorder(ProxyTorchDispatchMode):
         """How many calls and constants have been noted."""
         return len(self.rows), len(self.constants)
 
-    @property
-    def reads(self) -> bool:
-        """Whether numbers that are read note what is asked of them."""
-        return self._script.reads
-
-    def unseen_memory(self) -> int:
-        """Return what stands for memory that no tensor shows any more; that of tensors is positive."""
-        self._unseen -= 1
-        return self._unseen
-
     def again(self, row: Row, number: int) -> None:
         """Note a call that was not seen: what the call of this number did, with other tensors."""
         self.rows.append(row)
@@ -166,17 +160,9 @@ class Recorder(ProxyTorchDispatchMode):
                 self.follower.again(row, self.rows[number], number)
 
     def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
-        """Note that a call which was not seen made a tensor."""
+        """Note that a tensor is what a call made that was not seen."""
         self._kept.append(tensor)
         self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
-
-    def take_for(self, constants: Mapping[int, Ref]) -> None:
-        """Forget the last constants, each of which is what was noted before elsewhere."""
-        for number, ref in constants.items():
-            tensor = self.constants[number]
-            self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
-            self.formulas.pop(number, None)
-        del self.constants[min(constants, default=len(self.constants)) :]
 
     def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
         """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
@@ -199,12 +185,15 @@ class Recorder(ProxyTorchDispatchMode):
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if func is aten.contiguous.default:
             return self._contiguous(args[0])
+        if (func is TEST or func in READS_ONE) and self.is_settled(args[0]):
+            return self.settled.answer(len(self.rows), func(*args))
         if is_test(func, args):
             if isinstance(args[0], FakeTensor):
                 raise self.too_much("a value is tested")
             return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
         leaves, spec = flattened(args, kwargs)
+        came_of = self.settled.came_of(func, leaves, self)
         if self.loops is not None:
             told, told_spec = self.loops.told(args, kwargs)
         else:
@@ -220,6 +209,7 @@ class Recorder(ProxyTorchDispatchMode):
         for part, result in enumerate(out if row.many else (out,)):
             writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
             row.made.append(self._made(result, self.ref(result) if writes else Ref("row", number, part, turns)))
+            self.settled.made(Ref("row", number, part, turns), result, came_of)
         if self.loops is not None and not self.loops.take(row):
             return out  # an earlier turn has made it as well
         if self.loops is None:
@@ -289,6 +279,15 @@ class Recorder(ProxyTorchDispatchMode):
         if self.follower is not None:
             self._tell(self.follower, row)
         return answer
+
+    def is_settled(self, tensor: torch.Tensor) -> bool:
+        """Return whether a value is the same in every call, as far as this run shows, so that the file has it as it is."""
+        ref, settling = self.ref(tensor), self._script.settling
+        if self.loops is not None or ref.kind == "constant":  # of which no call shows that all runs have it
+            return False
+        if (of_sizes := self.settled.of_sizes(tensor, ref)) and settling.has_one_answer:
+            raise self.refusal("a value is asked for that follows from sizes", NotSettled)
+        return of_sizes is False and settling.asked(line_of(sys._getframe(1)))
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
         """Note a call that was made already, of an operator with graphs of its own."""
@@ -380,9 +379,8 @@ class Recorder(ProxyTorchDispatchMode):
         if func in effects.UNCHECKED:
             raise self.refusal(f"{func} may end the process at other sizes: its kernel does not look at those that it gets,")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
-            if any(isinstance(leaf, FakeTensor) for leaf in args):
-                raise self.too_much("a value is read")
-            raise self.refusal("a value is read", ValueRead)
+            without = any(isinstance(leaf, FakeTensor) for leaf in args)
+            raise self.too_much("a value is read") if without else self.refusal("a value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
             raise self.refusal(f"the size of what {func} returns depends on values")
         for tensor in effects.written(func, args, kwargs):
@@ -392,6 +390,7 @@ class Recorder(ProxyTorchDispatchMode):
                 raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
             if not isinstance(tensor, FakeTensor) and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
                 raise self.too_much("a tensor that has some is changed")
+            self.settled.written(tensor, self.settled.came_of(func, pytree.tree_leaves((args, kwargs)), self))
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
             self._stale.update(self._twins.get(storage(tensor), ()))
 

@@ -27,6 +27,10 @@ class ValueRead(CannotRun):
     """Python reads a number that values decide; what it does with that may be a test."""
 
 
+class NotSettled(CannotRun):
+    """What was taken for the same in every call is not: a further run takes nothing for it."""
+
+
 class PlainNumber(CannotRun):
     """Python's `int` or `float` makes a plain number of a moving size; a further run can keep its expression.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -16,16 +17,38 @@ MOST_TESTS = 256  # of one run
 LOOP = "A loop that goes on as long as a value says needs torch.while_loop"
 
 
+@dataclass
+class Settling:
+    """Whether what follows from weights alone has one answer in the runs of a model.
+
+    Attributes:
+        was_asked: whether a run has asked for any of it.
+        lines: that did, where it has one answer.
+    """
+
+    has_one_answer: bool = False
+    was_asked: bool = False
+    lines: dict[str, None] = field(default_factory=dict)
+
+    def asked(self, line: str) -> bool:
+        """Note a line that asks, and return whether it gets the one answer."""
+        self.was_asked = True
+        if self.has_one_answer:
+            self.lines[line] = None
+        return self.has_one_answer
+
+
 class Script:
     """Answers tests in their order, and keeps what was answered.
 
     Args:
         given: the first answers, whatever the values say.
         reads: whether `item()` gives what notes its comparisons.
+        settling: whether what follows from weights alone has one answer.
     """
 
-    def __init__(self, given: Sequence[bool] = (), reads: bool = False) -> None:
-        self.reads = reads
+    def __init__(self, given: Sequence[bool] = (), reads: bool = False, settling: Settling | None = None) -> None:
+        self.reads, self.settling = reads, settling or Settling()
         self._given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []

@@ -74,7 +74,7 @@ def trace(
             raise recorder.refused from None
         if not script.answers or recorder.has_failed or not is_deliberate(error):
             raise
-        return Trace(recorder.rows, [], None, recorder.constants, error)
+        return Trace(recorder.rows, [], None, recorder.constants, error, answers=recorder.settled.answers)
     if recorder.refused is not None:
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
@@ -83,4 +83,5 @@ def trace(
             leaf.refuse("the caller, as a result of the model,")
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, found = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
-    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found)
+    answers = recorder.settled.answers
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found, answers=answers)

@@ -74,3 +74,28 @@ def test_a_write_into_windows_that_overlap_is_refused(capture: str) -> None:
     model = Writes(lambda y: y.unfold(1, 2, 1))
     with pytest.raises(UnsupportedOps, match="windows that overlap: which of the values stays is not defined"):
         to_onnx(model, (torch.rand(4, 3), torch.ones(())), capture=capture)
+
+
+class Resized(nn.Module):
+    """Makes an empty tensor as large as its input, writes into it and into a part of it."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = x.new_empty(self.rows, 3)
+        y.resize_(x.shape).copy_(x)
+        y[1:] *= 3
+        return y, y.mT * 2
+
+
+def test_an_empty_tensor_that_is_resized_is_written() -> None:
+    model, x = Resized(0), torch.rand(4, 3)
+    program = to_onnx(model, (x,), dynamic_shapes=({0: Dim("rows", min=0)},))
+    verify(program, model, [(x,), (torch.rand(7, 3),), (torch.rand(1, 3),), (x[:0],)]).check()
+
+
+def test_a_tensor_with_elements_is_not_resized() -> None:
+    with pytest.raises(UnsupportedOps, match="of a tensor that has elements"):
+        to_onnx(Resized(2), (torch.rand(4, 3),), dynamic_shapes=({0: "rows"},))

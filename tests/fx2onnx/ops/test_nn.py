@@ -9,9 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import OWN, normal
+from modules import Op
 from operators import check_both
 from torch import nn
 
+from exportlab import verify
 from fx2onnx import to_onnx
 
 aten = torch.ops.aten
@@ -77,3 +79,16 @@ def test_a_transposed_convolution_follows_the_size_of_another_tensor(axes: int, 
     program = to_onnx(model, given(5, 0), dynamic_shapes=shapes, capture="torch.export")
     for size, further in product((2, 4, 7), range(stride)):
         torch.testing.assert_close(program(*given(size, further))[0], model(*given(size, further)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_the_number_of_groups_may_move(dtype: torch.dtype) -> None:
+    def filtered(x: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+        flat = x.flatten(0, 1)[None]
+        return F.conv2d(flat, filters.flatten(0, 1)[:, None], stride=2, padding=1, groups=flat.shape[1]).unflatten(1, (-1, 2))
+
+    def given(batch: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return normal(batch, 2, 6, 7).to(dtype), normal(batch, 2, 3, 3).to(dtype)
+
+    program = to_onnx(Op(filtered), given(2), dynamic_shapes=(({0: "batch"}, {0: "batch"}),), capture="torch.export", fallback=False)
+    verify(program, Op(filtered), [given(batch) for batch in (2, 5, 1)]).check()

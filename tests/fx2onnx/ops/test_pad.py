@@ -8,7 +8,12 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import INF, OWN, count, normal
+from modules import Op
 from operators import check, check_both
+from torch import nn
+
+from exportlab import verify
+from fx2onnx import to_onnx
 
 X, IMAGE = normal(4, 6), normal(1, 2, 4, 5)
 
@@ -43,3 +48,15 @@ def test_the_first_and_the_last_opset_do(name: str, opset: int) -> None:
 @given(st.lists(st.integers(-2, 3), min_size=4, max_size=4), st.sampled_from(["constant", "reflect", "replicate"]))
 def test_any_padding_is_right(widths: list[int], mode: str) -> None:
     check(lambda x: F.pad(x, widths, mode), normal(1, 1, 6, 7), options=OWN)
+
+
+@pytest.mark.parametrize(("first", "side"), [(True, "right"), (False, "right"), (True, "left")])
+def test_rows_of_lengths_that_values_say_are_padded_to_the_longest(first: bool, side: str) -> None:
+    def padded(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        rows = [row[:length] for row, length in zip(x, lengths.tolist(), strict=True)]
+        return nn.utils.rnn.pad_sequence(rows, batch_first=first, padding_value=-1.0, padding_side=side)
+
+    module, lengths = Op(padded), torch.tensor([1, 4, 0])
+    program = to_onnx(module, (normal(3, 6, 2), lengths), dynamic_shapes=(({1: "width"}, {}),), fallback=False)
+    samples = [(normal(3, 6, 2), lengths), (normal(3, 9, 2), torch.tensor([7, 7, 2])), (normal(3, 1, 2), lengths * 0)]
+    verify(program, module, samples).check()

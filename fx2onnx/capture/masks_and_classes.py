@@ -1,0 +1,40 @@
+"""What torch.export refuses as it is called, and takes as it can be written: masks of bytes, classes that are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+ONE_HOT = torch._C._nn.one_hot
+
+
+class MasksAndClasses(TorchFunctionMode):
+    """While it lasts, a mask of bytes is one of booleans, and `one_hot` without a number of classes compares with all up to the largest."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call, or the one that says the same."""
+        kwargs = kwargs or {}
+        if func is torch.Tensor.__getitem__:
+            return func(args[0], pytree.tree_map_only(torch.Tensor, _as_booleans, args[1]))
+        if func is ONE_HOT and _classes(*args, **kwargs) == -1:
+            return _counted(args[0])
+        return func(*args, **kwargs)
+
+
+def _as_booleans(index: torch.Tensor) -> torch.Tensor:
+    return index != 0 if index.dtype == torch.uint8 else index
+
+
+def _classes(tensor: torch.Tensor, num_classes: Any = -1) -> Any:
+    return num_classes
+
+
+def _counted(values: torch.Tensor) -> torch.Tensor:
+    """Return (*sizes of the values, as many classes as the largest value asks for)."""
+    torch._check_tensor_all(values >= 0)
+    classes = (values.max() + 1).item()
+    torch._check(classes >= 1)
+    return (values.unsqueeze(-1) == torch.arange(classes, device=values.device)).to(torch.int64)

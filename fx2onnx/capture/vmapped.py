@@ -1,0 +1,69 @@
+"""`vmap` as torch.export can follow it: in one piece, with layer norms written out, and indexed at batched positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch._export.non_strict_utils import _NonStrictTorchFunctionHandler as Handler
+from torch._functorch import apis
+from torch._functorch.vmap import vmap_impl
+from torch.nn.functional import layer_norm
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+is_batched = torch._C._functorch.is_batchedtensor
+
+
+@contextmanager
+def vmap_followed() -> Iterator[None]:
+    """Have `vmap`, while it lasts, called in a way that keeps its size moving, with the same results."""
+    with (
+        patch.object(apis, "vmap_impl", _in_one_piece(vmap_impl)),
+        patch.object(Handler, "_override", _with_batched_positions(Handler._override)),
+        LayerNorms(),
+    ):
+        yield
+
+
+def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
+    """Without `chunk_size`, which saves memory, and whose number of pieces torch.export would fix; it tells random numbers apart, too."""
+
+    def whole(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any, **kwargs: Any) -> Any:
+        size = chunk_size if randomness != "error" else None
+        return mapped(func, in_dims, out_dims, randomness, size, *args, **kwargs)
+
+    return whole
+
+
+def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave an index alone that has batched positions: torch.export would read each as a number."""
+
+    def overridden(self: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        indexed = getattr(func, "__name__", "") == "__getitem__" and isinstance(args[0], torch.Tensor)
+        if indexed and any(isinstance(leaf, torch.Tensor) and is_batched(leaf) for leaf in pytree.tree_leaves(args[1:])):
+            return func, args, kwargs
+        return override(self, func, args, kwargs)
+
+    return overridden
+
+
+class LayerNorms(TorchFunctionMode):
+    """While it lasts, a layer norm of a batched tensor is written out: torch's own rule for it makes the size of the batch a constant."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call."""
+        if func is layer_norm and is_batched(args[0]):
+            return _written_out(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def _written_out(input: torch.Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> torch.Tensor:
+    axes = tuple(range(-len(normalized_shape), 0))
+    centred = input - input.mean(axes, keepdim=True)
+    made = centred * (centred.square().mean(axes, keepdim=True) + eps).rsqrt()
+    made = made if weight is None else made * weight
+    return made if bias is None else made + bias
