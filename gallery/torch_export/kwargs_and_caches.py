@@ -173,10 +173,9 @@ with expect_failure(
 # %%
 # What works: a cache that starts without a constant
 # --------------------------------------------------
-# Let the empty tensor be computed while the captured program is converted (``exportlab.patches`` has a patch that does without it:
-# :doc:`lesson 309 </tutorials/309_patch_a_real_model>`). The file is right at other batches and lengths, for one token
-# after one, and for a prompt with an empty cache. One thing is not: a token that may attend to nothing. Padding in front is such a place,
-# and no later token sees it, but do not compare the file's answer there:
+# Let the empty tensor be computed while the captured program is converted (:doc:`a patch </tutorials/309_patch_a_real_model>` does without).
+# The file is right at other batches and lengths, for one token after one, and for a prompt with an empty cache. One thing is not: a token that
+# may attend to nothing. Padding in front is such a place, and no later token sees it, but do not compare the file's answer there:
 
 
 def start(layer, keys, values):
@@ -218,4 +217,4 @@ show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arg
 
 # %%
 # Only tensors become inputs of the file: a number or ``None`` is fixed at export, and a cache becomes one input for each tensor in it.
-# Next: :doc:`sizes that move <dynamic_shapes>`.
+# Next: :doc:`sizes that move <dynamic_shapes>`, or :doc:`a patch for this, and for others </tutorials/309_patch_a_real_model>`.
