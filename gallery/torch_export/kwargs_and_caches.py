@@ -217,4 +217,4 @@ show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arg
 
 # %%
 # Only tensors become inputs of the file: a number or ``None`` is fixed at export, and a cache becomes one input for each tensor in it.
-# Next: :doc:`sizes that move <dynamic_shapes>`.
+# Next: :doc:`sizes that move <dynamic_shapes>`, or :doc:`a patch for this, and for others </tutorials/309_patch_a_real_model>`.
