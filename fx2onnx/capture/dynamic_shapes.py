@@ -25,6 +25,8 @@ from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, s
 from .dims import DynamicDim, moves
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
+AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
+
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
     *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
@@ -363,6 +365,8 @@ def _file(sloc: SLoc) -> str:
         installed = INSTALLED / noted["file"]
         return str(installed if installed.exists() else noted["file"])
     frame = _frame(sloc)
+    if frame and frame.filename in AROUND_TORCH:
+        return str(INSTALLED / "torch/overrides.py")
     return frame.filename if frame else str(sloc)
 
 
