@@ -134,3 +134,15 @@ def _forget_in_optree(classes: set[type]) -> None:
 
         for kind in classes:
             optree.unregister_pytree_node(kind, namespace="torch")
+
+
+def entries_told(arguments: dict[str, Any]) -> str:
+    """Return what `dynamic_shapes` gives to the caches among these arguments, as further sentences; nothing where there are none."""
+    caches = [(name, value) for name, value in arguments.items() if is_cache(value)]
+    return "".join(f" To {name}, of class {type(value).__name__}, it gives {_entry_of_cache(value)}." for name, value in caches)
+
+
+def _entry_of_cache(cache: Any) -> str:
+    if type(cache).__name__ == "DynamicCache":
+        return "[[keys of each layer], [values of each layer]]"
+    return f"a list of {len(flattened((cache,), {})[0])} entries, one for each tensor"

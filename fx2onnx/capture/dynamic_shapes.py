@@ -20,7 +20,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ..arguments import check_ends
 from ..build.values import Size, expression
-from ..caches import flattened, is_cache
+from ..caches import entries_told
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, moves
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
@@ -103,18 +103,6 @@ def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, An
     return found
 
 
-def _of_caches(arguments: dict[str, Any]) -> str:
-    """Return what stands for the caches among these arguments, as a further sentence."""
-    caches = [(name, value) for name, value in arguments.items() if is_cache(value)]
-    return "".join(f" To {name}, of class {type(value).__name__}, it gives {_entry_of_cache(value)}." for name, value in caches)
-
-
-def _entry_of_cache(cache: Any) -> str:
-    if type(cache).__name__ == "DynamicCache":
-        return "[[keys of each layer], [values of each layer]]"
-    return f"a list of {len(flattened((cache,), {})[0])} entries, one for each tensor"
-
-
 def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, look: Callable[..., None]) -> None:
     """Show every argument, with its path, and what is asked of it."""
     if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
@@ -135,7 +123,7 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
-        raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}{_of_caches(combined)}") from error
+        raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}{entries_told(combined)}") from error
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
