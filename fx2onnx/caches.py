@@ -53,7 +53,7 @@ def _registrations() -> Callable[[], None] | None:
     try:
         from transformers import Cache, DynamicCache
         from transformers.exporters.exporter_dynamo import register_pytree_node
-        from transformers.integrations.executorch import register_dynamic_cache_export_support
+        from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
     except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
         warnings.warn(f"caches of transformers are not taken, since it cannot be imported whole: {str(error).strip()}", stacklevel=3)
         return None
@@ -61,7 +61,8 @@ def _registrations() -> Callable[[], None] | None:
     def register() -> None:
         register_dynamic_cache_export_support()
         known = pytree.SUPPORTED_NODES[DynamicCache]
-        pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
+        if known.unflatten_fn is _unflatten_dynamic_cache:  # somebody else may have registered it before, with a context of their own
+            pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
 

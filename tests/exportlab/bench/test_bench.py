@@ -187,10 +187,15 @@ def test_a_hang_costs_its_limit_once_and_the_others_are_measured(tmp_path: Path)
     assert "torch.onnx.export: timeout, TimeLimit: not done after 8 s" in done.stdout
 
 
+def interruptible() -> None:
+    """A shell starts what runs in its background with SIGINT ignored, and a child inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupted_it_keeps_what_was_measured_and_goes_on(tmp_path: Path) -> None:
     arguments = [f"{models(tmp_path)}:plain", "--exporters", "to_onnx", "--rounds", "30", "--batches", "1"]
     command = [sys.executable, "-m", "exportlab.cli", "bench", *arguments]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=interruptible)
     records = tmp_path / "bench-plain" / "records.jsonl"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not records.exists() or len(records.read_text().splitlines()) < 4):
