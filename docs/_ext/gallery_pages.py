@@ -23,8 +23,8 @@ ORDER = (
     *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code", "bench_your_model"),
     "spectrogram",
     *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
-    *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up", "llama_layers", "optimisers"),
-    *("transformer_files", "real_sizes"),
+    *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up"),
+    *("cpp_programs", "llama_layers", "optimisers", "transformer_files", "real_sizes"),
 )
 
 

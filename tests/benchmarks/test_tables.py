@@ -16,6 +16,7 @@ from exportlab.show.table import Table
 
 WITH_TABLES = (
     "captures",
+    "cpp_programs",
     "export_time",
     "graph_size",
     "latency",
