@@ -26,7 +26,7 @@ from exportlab.programs import ROOT, missing
 page = benchmark.page("cpp_programs", "What does a model in C++ weigh?", quick="MLP, 2 rounds")
 BASE, FILE = "dynamo", "torch.onnx.export's file in ONNX Runtime"
 PROGRAMS = {"dynamo": "onnx", "to_onnx": "onnx", "aoti": "aoti", "executorch": "executorch"}
-PARTS = ("start", "load", "first call")
+PARTS, WHOLES = ("start", "load", "first call"), ("first answer", "later call")
 
 
 def over(run: benchmark.Run, title: str) -> dict[str, timing.Ratio]:
@@ -65,7 +65,7 @@ def draw(run: benchmark.Run) -> None:
     model = run.facts["models"][-1]
     title = f"{model}, torch.onnx.export's file in ONNX Runtime = 1: lower is faster"
     panels = figures.panels(title, 2)
-    for axes, part in zip(panels, ("first answer", "later call"), strict=True):
+    for axes, part in zip(panels, WHOLES, strict=True):
         figures.dots(axes, over(run, f"{model}, {part}"), title=part)
 
 
@@ -73,7 +73,8 @@ def table(run: benchmark.Run) -> list[tables.Table]:
     """Every part of every model, and the memory."""
     title = "Processor time, medians: lower is faster"
     memory = {m: run[f"memory, {m}"] for m in run.facts["models"]}
-    parts = {t: times for t, times in run.times.items() if not t.startswith("memory")}
+    shown = [f"{m}, {p}" for p in WHOLES + PARTS for m in reversed(run.facts["models"])]
+    parts = {title: run[title] for title in shown}
     return [
         tables.compared(parts, BASE, who="run by", title=title),
         tables.compared(
@@ -115,7 +116,7 @@ if not page.quick:
 # Each is a file beside this page, in ``benchmarks/cpp``. What they share reads an input, calls, compares with what eager gives, and notes the
 # processor's seconds after each step. They begin when the process does, so finding and linking the libraries counts.
 
-print((ROOT / "benchmarks/cpp/measured.hpp").read_text().partition("// PROGRAM")[2])
+print(*(ROOT / "benchmarks/cpp/measured.hpp").read_text().partition("// PROGRAM")[1:], sep="")
 
 # %%
 # This one is for ONNX Runtime; the others differ in what is called.
@@ -254,7 +255,7 @@ if BASE in names:
 # What was seen
 # -------------
 
-TITLES = {part: f"{{}}, {part}" for part in (*PARTS, "first answer", "later call")}
+TITLES = {part: f"{{}}, {part}" for part in PARTS + WHOLES}
 TITLES["memory"] = "memory, {}"
 if weights:
     times = {
