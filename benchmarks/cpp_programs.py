@@ -3,7 +3,7 @@ What does a model in C++ weigh, and when does it answer?
 ========================================================
 
 Three programs of C++, without Python, run the same models: by ONNX Runtime, by AOTInductor and by ExecuTorch. You see what each brings along in
-libraries, how long a new process takes to its first answer, what a later call takes, and how much memory it needs.
+libraries, what a new process spends on its first answer and on a later call, in time of the processor, and how much memory it needs.
 """
 
 # sphinx_gallery_parallel = False
@@ -45,7 +45,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     """Of the largest model: the first answer, later calls, memory, and what has to be shipped."""
     model = run.facts["models"][-1]
     return (
-        f"To give the first answer of the {model}, {words.takes(over(run, f'{model}, first answer'), FILE)}",
+        f"To give the first answer of the {model}, in processor time, {words.takes(over(run, f'{model}, first answer'), FILE)}",
         f"for a later call, {words.takes(over(run, f'{model}, later call'), FILE)}",
         f"program, libraries and the {model}'s file weigh together: {weighed(run)}",
         f"at its peak the process holds {held(run, model)}",
@@ -88,7 +88,8 @@ page.open(finding, draw, table)
 # %%
 # The models
 # ----------
-# A tiny one, where everything but the runtime costs nothing, and four layers of a transformer.
+# A tiny one, where everything but the runtime costs nothing, and four layers of a transformer. They are exported with a batch of 4, which moves, and
+# called with one of 7.
 
 
 class Transformer(nn.Module):
@@ -271,16 +272,19 @@ if weights:
     page.close(page.keep(times, facts=facts, unit=units), finding, draw, table)
 
 # %%
-# What has to be there besides the system's own libraries, in MB:
+# What has to be there besides the system's own libraries, in MB, for the largest model of the full run:
 
+if page.quick:
+    weights = benchmark.stored(page.name).facts["MB"]
 show.table([{"run by": figures.shown(name), **parts} for name, parts in weights.items()])
 
 # %%
 # What this does not show
 # -----------------------
-# A disk that has to be read first: all files were in memory. The libraries are those of the Python packages, built for every model there is;
+# A disk that has to be read first: all files were in memory; a process that waits takes longer than its processor. Convolutions, of which
+# ExecuTorch's XNNPACK and AOTInductor make something else. The libraries are those of the Python packages, built for every model there is;
 # ONNX Runtime and ExecuTorch can be built for the operators of yours alone, and are smaller then. libtorch is what a package of AOTInductor
 # needs here, and it has the operators of training too. A phone has other processors.
 #
-# Each program is one of a lesson: :doc:`308 </tutorials/308_onnx_in_cpp>` for ONNX Runtime, :doc:`304 </tutorials/304_cpp_with_aotinductor>` for
+# Lessons build such programs step by step: :doc:`308 </tutorials/308_onnx_in_cpp>` for ONNX Runtime, :doc:`304 </tutorials/304_cpp_with_aotinductor>` for
 # AOTInductor, :doc:`305 </tutorials/305_the_edge_with_executorch>` for ExecuTorch. What the same costs from Python: :doc:`start_up`.

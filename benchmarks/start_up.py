@@ -292,7 +292,7 @@ for axes, part in zip(panels, ("load again", "later call"), strict=True):
 # What this does not show
 # -----------------------
 # A disk that has to be read first: all files were in memory. Nor a start in a container, on a phone, or in C++, where nothing of Python is imported:
-# :doc:`lesson 304 </tutorials/304_cpp_with_aotinductor>`.
+# :doc:`cpp_programs`.
 #
 # If your process answers one question and ends, look at the import before you look at the model: choose a runtime that does not import
 # torch, and load nothing that you do not call. If it stays, only later calls count: compare those on your own model. Next:

@@ -55,7 +55,7 @@ def to_onnx(
         f: the path to save to, as `external_data`, `export_params` and `keep_initializers_as_inputs` say.
         training: `TrainingMode.EVAL` exports a model that is in training mode as `eval()`, and warns; `PRESERVE` as it is.
         opset_version: 18 to 26, written as asked, never converted; 20 if not given.
-        dynamic_shapes: the axes that move, as `torch.export.export` takes them; a string names an axis, in the file as well.
+        dynamic_shapes: what moves, as `torch.export.export` takes it (of a `ShapesCollection`, its tree); a string names an axis.
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define. The report
             says which blocks were proven equal, and captured once, and why others were not.

@@ -216,5 +216,5 @@ figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
 plt.show()
 
 # %%
-# A named ``Dim`` is a promise, a hint is a wish, and an ONNX file remembers neither, so verify it at other sizes. Next: :doc:`the same by
+# A named ``Dim`` is a promise, a hint is a wish, and no ONNX file holds you to either, so verify it at other sizes. Next: :doc:`the same by
 # tensor or by example <shapes_by_example>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.

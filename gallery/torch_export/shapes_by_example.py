@@ -98,6 +98,20 @@ for made in (official, own):
     verify(made, model, [four, seven, one]).check()
 
 # %%
+# Give the official exporter that tree as well, if an axis has a name. Of the object it makes up another one:
+
+named = ShapesCollection()
+named[x] = named[memory["past"][0]] = {0: Dim("rows", max=64)}
+by_object, by_tree = (
+    export("dynamo", model, four, dynamic_shapes=shapes)
+    for shapes in (named, named.dynamic_shapes(model, four))
+)
+assert [str(made.model.graph.inputs[1].shape[0]) == "rows" for made in (by_object, by_tree)] == [
+    False,
+    True,
+]
+
+# %%
 # Asserts in the place of guards
 # ------------------------------
 # A named ``Dim`` is refused where the model tests it. ``prefer_deferred_runtime_asserts_over_guards=True`` keeps the side that the example

@@ -178,7 +178,8 @@ assert [(node.domain, node.op_type) for node in kept.model.graph] == [
 ]
 
 # %%
-# ONNX Runtime refuses the file until you register a library with that kernel:
+# ONNX Runtime refuses the file until you register a library with that kernel, written :doc:`in Python <custom_op_kernel>` or
+# :doc:`in C++ </tutorials/308_onnx_in_cpp>`:
 
 with expect_failure(Fail, match="lab.fn:Bend.* is not a registered function/op"):
     onnxruntime.InferenceSession(ir.to_proto(kept.model).SerializeToString())

@@ -2,9 +2,9 @@
 How do I export the distances between all pairs of rows?
 ========================================================
 
-A loop over rows survives in one exporter of four, ``torch.cdist`` stops the official one, and the fastest formula loses precision. You get
-five ways to write it, the nodes that each one becomes, files that are right for any number of rows on either side, and a case where the
-file is right and eager is not.
+A loop over rows survives in one exporter of four, ``torch.cdist`` of few rows stops the official one, and the fastest formula loses precision.
+You get five ways to write it, the nodes that each one becomes, files that are right for any number of rows on either side, and a case where
+the file is right and eager is not.
 
 ``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
 """
@@ -134,8 +134,10 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# The official exporter has no translation of ``cdist``; any of the others does instead. Axes, ``vmap`` and ``cdist`` hold a difference for
-# each pair and each column at one time. ``scan`` holds those of one row, and the product holds none: nodes are not what tells them apart.
+# The official exporter has no translation of ``cdist`` as eager takes it for up to 25 rows; any of the others does instead. (Of an example with
+# more rows, it writes a file, which takes the product for few rows too; further down you see what that loses.) Axes, ``vmap`` and ``cdist``
+# hold a difference for each pair and each column at one time. ``scan`` holds those of one row, and the product holds none: nodes are not what
+# tells them apart.
 #
 # No rows at all
 # --------------

@@ -23,7 +23,7 @@ def test_each_way_is_held_against_the_official_file(headline: Callable[[str], Li
     check(
         headline("cpp_programs"),
         [
-            f"To give the first answer of the {model}, {takes(beside('first answer'), FILE)}",
+            f"To give the first answer of the {model}, in processor time, {takes(beside('first answer'), FILE)}",
             f"for a later call, {takes(beside('later call'), FILE)}",
             f"program, libraries and the {model}'s file weigh together: {in_megabytes(weights)}",
             f"at its peak the process holds {in_megabytes(held)}",

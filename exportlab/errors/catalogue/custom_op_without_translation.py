@@ -2,6 +2,7 @@
 
 `torch.export` writes one node for an operator made by `torch.library.custom_op`, and takes its shapes from `register_fake`. What the
 operator computes is Python (or C++, or Triton) that nobody traces. A file of ONNX nodes cannot call it, so somebody has to say it in ONNX.
+Or the file names it, and whoever runs it brings {doc}`a kernel </generated/gallery/torch_onnx/custom_op_kernel>`.
 """
 
 from collections.abc import Callable

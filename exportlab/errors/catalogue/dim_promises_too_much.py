@@ -26,7 +26,7 @@ def breaks() -> Claim:
 
 
 def what_it_can_keep() -> Claim:
-    """Promise what is true: `2 * Dim("pairs")`, `Dim("rows", max=64)`. The program then refuses other sizes, in clear words."""
+    """Promise what is true: `2 * Dim("pairs")`, `Dim("rows", max=64)`. The program then refuses other sizes; an ONNX file does not."""
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: 2 * Dim("pairs")},)), Pairs(), SAMPLES
 
 

@@ -1,4 +1,5 @@
 // generate MODEL STEPS TEXT [KERNELS]: writes the letters with which the model goes on, each time the one of the highest score.
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -21,6 +22,8 @@ int main(int argc, char** argv) try {
   const auto write = [](int64_t letter) { std::cout << static_cast<char>(letter); };
   go_on(session, INPUTS, {text.begin(), text.end()}, std::stoi(argv[2]), write);
 } catch (const std::exception& error) {
-  std::cerr << "generate: " << error.what() << '\n';
+  std::string said = error.what();
+  std::replace(said.begin(), said.end(), '\n', ' ');  // a wrong shape is told on several lines
+  std::cerr << "generate: " << said << '\n';
   return 1;
 }
