@@ -134,10 +134,8 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# The official exporter has no translation of ``cdist`` as eager takes it for up to 25 rows; any of the others does instead. (Of an example with
-# more rows, it writes a file, which takes the product for few rows too; further down you see what that loses.) Axes, ``vmap`` and ``cdist``
-# hold a difference for each pair and each column at one time. ``scan`` holds those of one row, and the product holds none: nodes are not what
-# tells them apart.
+# The official exporter has no translation of ``cdist`` of up to 25 rows. (Of an example with more it writes the product, for few rows too.) Axes,
+# ``vmap`` and ``cdist`` hold a difference for each pair and column at one time, ``scan`` those of one row, the product none.
 #
 # No rows at all
 # --------------
