@@ -90,8 +90,8 @@ show.table(rows)
 # %%
 # The same two nodes, the same opset, the input named as asked. By default the newer flavour puts the weights into a second file,
 # ``newer.onnx.data``, which has to travel with the first; ``external_data=False`` keeps everything in one. ``save`` of
-# ``to_onnx`` keeps it in one until the weights are too large for that. An output that you do not name is called after the op that computes it; ``dynamo=False`` numbers
-# it.
+# ``to_onnx`` keeps it in one until the weights are too large for that. An output that you do not name is called after the op that computes it;
+# ``dynamo=False`` numbers it.
 #
 # Run it
 # ------
