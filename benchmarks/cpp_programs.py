@@ -73,8 +73,8 @@ def table(run: benchmark.Run) -> list[tables.Table]:
     """Every part of every model, and the memory."""
     title = "Processor time, medians: lower is faster"
     memory = {m: run[f"memory, {m}"] for m in run.facts["models"]}
-    shown = [f"{m}, {p}" for p in WHOLES + PARTS for m in reversed(run.facts["models"])]
-    parts = {title: run[title] for title in shown}
+    named = [f"{m}, {p}" for p in WHOLES + PARTS for m in reversed(run.facts["models"])]
+    parts = {name: run[name] for name in named}
     return [
         tables.compared(parts, BASE, who="run by", title=title),
         tables.compared(
@@ -220,6 +220,13 @@ def measured(name: str, model: str, path: Path, program: Path) -> dict[str, floa
     return found
 
 
+def one_round(
+    number: int, model: str, files: dict[str, Path], programs: dict[str, Path]
+) -> dict[str, dict[str, float]]:
+    """A process for each file, beginning with another one each round."""
+    return timing.by_turns(files, number, lambda n: measured(n, model, files[n], programs[n]))
+
+
 def megabytes(program: Path, file: Path) -> dict[str, float]:
     """What is shipped: the program, the libraries that are not the system's, the file."""
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
@@ -244,11 +251,9 @@ if BASE in names:
         files = {title: saved(title, Path(kept) / title) for title in models}
         for number in range(rounds + 1):
             for title, paths in files.items():
-                turn = number % len(paths)
-                order = [*paths][turn:] + [*paths][:turn]
-                found = {n: measured(n, title, paths[n], programs[n]) for n in order}
+                found = one_round(number, title, paths, programs)
                 if number:
-                    seen[title].append({n: found[n] for n in paths})
+                    seen[title].append(found)
             page.tell(f"round {number} of {rounds}")
         weights = {n: megabytes(programs[n], p) for n, p in files[list(models)[-1]].items()}
 

@@ -237,10 +237,7 @@ def saved(title: str, folder: Path) -> dict[str, Path]:
 
 def one_round(number: int, files: dict[str, Path]) -> dict[str, dict[str, float]]:
     """A process for each file, beginning with another one each round."""
-    turn = number % len(files)
-    order = [*files][turn:] + [*files][:turn]
-    found = {name: measured(name, files[name]) for name in order}
-    return {name: found[name] for name in files}
+    return timing.by_turns(files, number, lambda name: measured(name, files[name]))
 
 
 # %%

@@ -14,6 +14,7 @@ from typing import TypeVar
 from ..checks import must_be, must_be_whole
 
 Group = TypeVar("Group", bound=Hashable)
+Taken = TypeVar("Taken")
 Round = Mapping[str, float]
 Make = Callable[[], Callable[[], object]]
 
@@ -140,10 +141,15 @@ def interleaved(
 
 def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float] = time.perf_counter) -> Round:
     """Return the seconds of each maker's call, beginning with the `first`, counted around."""
-    names = list(makers)
-    begin = first % len(names)
-    took = {name: seconds(makers[name], clock) for name in names[begin:] + names[:begin]}
-    return {name: took[name] for name in names}
+    return by_turns(makers, first, lambda name: seconds(makers[name], clock))
+
+
+def by_turns(names: Iterable[str], first: int, take: Callable[[str], Taken]) -> dict[str, Taken]:
+    """Return what `take` gives for each name, in their order; it is called for the `first`, counted around, before the others."""
+    ordered = list(names)
+    begin = first % len(ordered)
+    taken = {name: take(name) for name in ordered[begin:] + ordered[:begin]}
+    return {name: taken[name] for name in ordered}
 
 
 @contextmanager
