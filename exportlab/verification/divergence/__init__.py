@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
 from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
 from ...show.text import ir_model
-from ..difference import TOLERANCES, Difference, Tolerances, check_tolerances
+from ..difference import TOLERANCES, Tolerances, check_tolerances
 from .alignment import Alignment
 from .beside import Looked
 from .call import Call
@@ -34,7 +33,8 @@ def first_difference(
 ) -> Divergence:
     """Say which captured node adds the most to what the file and eager are apart: its own error, for the file's own inputs to it.
 
-    The file is run once with every value as an output. Then the captured graph is run: every node on the values that the file has at its
+    The file is run once with every value as an output, and once as it is: the outputs that are judged are those of the second, where ONNX
+    Runtime may fuse what it likes. Then the captured graph is run: every node on the values that the file has at its
     inputs, so that it inherits no error, in eager's dtypes and in float64. A node is named when the file's value is further from both than
     the tolerance of the narrowest float up to there, by the scale of the tensor; or when what it rounds away moves an output by more than
     the tolerance, as an overflow or a cancellation in float16 does, in eager or in the file.
@@ -85,14 +85,11 @@ def compared(
     captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured
     alignment = Alignment(captured, model)
     found = Observed(model, calling, alignment.names()).values(call.args, call.kwargs)
-    looked = Looked(Call(captured, alignment, leaves, found), tolerances)
+    alone = Observed(model, calling, ()).values(call.args, call.kwargs)
+    looked = Looked(Call(captured, alignment, leaves, found), alone, tolerances)
     rows, outputs = looked.rows()
     same, unaligned = tuple(looked.fed.same), tuple(looked.fed.unaligned)
-    divergence = Divergence(tuple(rows), same, unaligned, Difference(), outputs, _writer(model), tolerances)
-    if divergence.first:
-        return divergence
-    alone = Observed(model, calling, ()).values(call.args, call.kwargs)
-    return replace(divergence, alone=looked.fused(alone))
+    return Divergence(tuple(rows), same, unaligned, looked.fused(), outputs, _writer(model), tolerances)
 
 
 def _model(file: Any) -> ir.Model:

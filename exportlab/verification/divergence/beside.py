@@ -49,8 +49,9 @@ class Beside:
 class Looked:
     """All values of a file beside what a captured graph gives for the same call."""
 
-    def __init__(self, call: Call, tolerances: Tolerances) -> None:
+    def __init__(self, call: Call, alone: Mapping[str, torch.Tensor], tolerances: Tolerances) -> None:
         self.call = call
+        self.alone = dict(zip((name for name, _ in call.alignment.outputs), alone.values(), strict=False))
         self.tolerances = tolerances
         self.plain, self.fed, self.exact = Lane(call), Fed(call), Exact(call)
         self.outputs, fed, exact = self.plain.results(), self.fed.results(), self.exact.results()
@@ -82,13 +83,13 @@ class Looked:
             lane.results()
         return lanes
 
-    def fused(self, alone: Mapping[str, torch.Tensor]) -> Difference:
-        """Return how far the outputs are from what they were when all values were asked for."""
+    def fused(self) -> Difference:
+        """Return how far the outputs of the file as it is are from what they were when all values were asked for."""
         worst = Difference()
-        for (name, answer), value in zip(self.call.alignment.outputs, alone.values(), strict=False):
-            before = self.call.found[str(answer.name)]
+        for name, answer in self.call.alignment.outputs:
+            value, before = self.alone[name], self.call.found[str(answer.name)]
             ratios = in_tolerances(value, before, self._dtype(self.call.alignment.nodes[name]), self.tolerances)
-            seen = difference(value, before, ratios)
+            seen = difference(value, before, ratios, "it has, with all values asked for,")
             worst = max(worst, seen, key=lambda d: (bool(d.problem), d.worst))
         return worst
 
@@ -99,8 +100,7 @@ class Looked:
         repaired = {name: carried.without([name]) for name in sorted(effects, key=lambda n: -effects[n])[:REPAIRED]}
         rows = [self._row(beside, effects, repaired) for beside in self.values]
         named = [row.node for row in rows if row.node in carried.errors and row.named]
-        in_file = {name: self.call.found[str(answer.name)] for name, answer in self.call.alignment.outputs}
-        distances = (carried.distance(self.outputs), carried.distance(in_file))
+        distances = (carried.distance(self.outputs), carried.distance(self.alone))
         return rows, Outputs(*distances, carried.by(list(carried.errors)) if named else 0.0, carried.without(named) if named else 0.0)
 
     def _row(self, beside: Beside, effects: Mapping[str, float], repaired: Mapping[str, float]) -> Row:
@@ -114,6 +114,7 @@ class Looked:
             value=str(beside.answer.name),
             onnx=alignment.onnx(beside.answer),
             through=alignment.through(node, self.fed.same),
+            readers=tuple(_readers(node)),
             expected=_described(beside.eager),
             actual=_described(beside.file),
             difference=seen,
@@ -208,6 +209,10 @@ def _rounding(beside: Beside) -> str:
     flat = int(torch.argmax(off[side]))
     dtype = str(sides[side].dtype).removeprefix("torch.")
     return f"{sides[side].flatten()[flat].item():.6g} in {side}'s {dtype} where float64 has {beside.exact.flatten()[flat].item():.6g}"
+
+
+def _readers(node: Node) -> Iterator[str]:
+    return (user.name for user in node.users if user.op == "call_function")
 
 
 def _as_in_a_file(value: Any, actual: torch.Tensor) -> torch.Tensor:

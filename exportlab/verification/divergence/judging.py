@@ -39,14 +39,14 @@ def moved(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tens
     return apart.clamp(min=float(apart.median())) if apart.numel() else apart
 
 
-def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tensor) -> Difference:
-    """Return the largest difference, and what was seen at the element that is the most tolerances apart."""
+def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tensor, whose: str = "eager has") -> Difference:
+    """Return the largest difference, and what was seen at the element that is the most tolerances apart; `whose` the reference is."""
     wrong, worst = ratios > 1, largest(distances(reference, value))
     if not wrong.any():
         return Difference(worst)
     flat = int(torch.argmax(ratios))
     position = [int(i) for i in torch.unravel_index(torch.tensor(flat), ratios.shape)]
-    values = f"{_number(value, flat)} where eager has {_number(reference, flat)}"
+    values = f"{_number(value, flat)} where {whose} {_number(reference, flat)}"
     return Difference(worst, f"output{position}: {values} ({int(wrong.sum())} of {wrong.numel()} elements differ)")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -32,6 +32,7 @@ class Row(show.Tabular):
         value: the name of the value in the file.
         onnx: the ONNX nodes that compute it from values aligned before.
         through: captured nodes just before it that the file has no value for; what went wrong may have gone wrong in them.
+        readers: captured nodes that take its value; it would have to stay in float32 up to these.
         expected, actual: dtype and shape, in eager and in the file.
         difference: how far the file's value is from what the captured node gives for the file's own inputs, and what was seen; no error
             of a node before it counts.
@@ -50,6 +51,7 @@ class Row(show.Tabular):
     value: str
     onnx: tuple[ir.Node, ...]
     through: tuple[str, ...]
+    readers: tuple[str, ...]
     expected: str
     actual: str
     difference: Difference
@@ -108,7 +110,7 @@ class Row(show.Tabular):
             left = "" if self.repaired is None else f"; without it the outputs would be {_tolerances(self.repaired)} from float64"
             return f"{_problem(self.difference)}{times}{self._place()}{left}"
         if self.named:
-            left = "" if self.repaired is None else f"; with it in float32 that would be {in_words(self.repaired)}"
+            left = "" if self.repaired is None else f"; {in_float32([self])}, that would be {in_words(self.repaired)}"
             return f": {self.rounding}{self._place()}; this moves an output by {_tolerances(self.at_outputs)}{left}"
         return ""
 
@@ -142,8 +144,8 @@ class Divergence(show.Tabular):
         rows: one per captured node that has a value in the file.
         same: captured nodes that only hand on what another one holds (a dropout in eval).
         unaligned: captured nodes that return a tensor for which the file has no value of theirs: merged, folded, or made otherwise.
-        alone: the outputs once more when no other value is asked for, and ONNX Runtime may fuse what it likes; looked at when no row parts.
-        outputs: how far eager and the file are from the float64 answer.
+        alone: how far the outputs move when no other value is asked for, and ONNX Runtime may fuse what it likes.
+        outputs: how far eager and the file as it is are from the float64 answer.
         writer: who wrote the file.
         tolerances: those that everything is counted in.
     """
@@ -181,7 +183,7 @@ class Divergence(show.Tabular):
 
     def _found(self) -> str:
         if self.first:
-            return f"parts at {self.node}{self.first.said()}{self._by_all_named()}{self._nearer()}{self._counted()}"
+            return f"parts at {self.node}{self.first.said()}{self._by_all_named()}{self._nearer()}{self._as_it_is()}{self._counted()}"
         if self.alone.problem:
             return f"no value differs, but the outputs do when ONNX Runtime may fuse nodes{_problem(self.alone)}"
         if self.outputs.file > 1:
@@ -192,8 +194,8 @@ class Divergence(show.Tabular):
         named = [row for row in self.rows if row.named]
         if len(named) < 2:
             return ""
-        how = ("without", "") if any(row.added > 1 for row in named) else ("with", " in float32")
-        return f"; {how[0]} {_listed(row.node for row in named)}{how[1]}, {in_words(self.outputs.repaired)}"
+        how = f"without {_listed(row.node for row in named)}" if any(row.added > 1 for row in named) else in_float32(named)
+        return f"; {how}, {in_words(self.outputs.repaired)}"
 
     def _nearer(self) -> str:
         eager, file = self.outputs.eager, self.outputs.file
@@ -201,6 +203,10 @@ class Divergence(show.Tabular):
             return ""
         near = "the file is nearer" if file < eager else "eager is nearer" if eager < file else "neither is nearer"
         return f"; at the outputs {near} to float64: file {in_words(file)}, eager {in_words(eager)}"
+
+    def _as_it_is(self) -> str:
+        """The rows are of a file that gives every value; what it runs as may be fused."""
+        return f"; the file gives other outputs when ONNX Runtime may fuse nodes{_problem(self.alone)}" if self.alone.problem else ""
 
     def _counted(self) -> str:
         dtype = self.first.dtype if self.first else torch.float32
@@ -210,6 +216,14 @@ class Divergence(show.Tabular):
         aligned = len({row.node for row in self.rows} | set(self.same))
         missing = f", not {_listed(self.unaligned)}" if self.unaligned else ""
         return f"{aligned} of {aligned + len(self.unaligned)} captured nodes aligned{missing}"
+
+
+def in_float32(rows: Sequence[Row]) -> str:
+    """Return what would stay in float32, and where it would end: what reads it takes float32, and goes back after that."""
+    names = [row.node for row in rows]
+    readers = dict.fromkeys(reader for row in rows for reader in row.readers if reader not in names)
+    end = f", and back after {_listed(readers)}" if readers else ", to the output"
+    return f"with {_listed(names)} in float32{end}"
 
 
 def in_words(times: float) -> str:

@@ -422,3 +422,26 @@ def test_a_program_that_was_captured_by_running_is_called_at_the_sizes_given() -
     next(node for node in program.model.graph if node.op_type == "Sin").op_type = "Cos"
     found = first_difference(program, torch.randn(7, 4))
     assert (found.node, found.first.expected) == ("sin", "f32[14, 2]")
+
+
+class LongRow(nn.Module):
+    """The length of a row, in half precision: its square does not fit, its root does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x * x).sum(-1, keepdim=True).sqrt()
+
+
+def test_half_precision_is_told_where_float32_may_end() -> None:
+    """The sum has to stay wide with the product, and the root goes back."""
+    x = torch.full((2, 8), 300.0, dtype=torch.float16)
+    said = " ".join(repr(first_difference(to_onnx(LongRow(), (x,)), x)).split())
+    assert "with mul in float32, and back after sum_1, that would be inf" in said
+    assert "with mul, sum_1 in float32, and back after sqrt, <0.1" in said
+
+
+def test_a_file_is_judged_as_it_runs() -> None:
+    """With every value asked for, the product overflows; as the file runs, ONNX Runtime leaves the rounding out."""
+    x = torch.full((2, 8), 300.0, dtype=torch.float16)
+    found = first_difference(torch.onnx.export(LongRow(), (x,), dynamo=True, verbose=False), x)
+    assert found.outputs.file < 1 < found.outputs.eager
+    assert "the file gives other outputs when ONNX Runtime may fuse nodes" in " ".join(repr(found).split())
