@@ -16,6 +16,7 @@ from ..cases import Sample
 from ..eager import last_returned
 from ..messages import first_line
 from .difference import distances
+from .report import ROUNDING
 from .values import mapped
 
 HALF = (torch.float16, torch.bfloat16)
@@ -123,7 +124,7 @@ def _ruling(near: bool, file: float, eager: float) -> Ruling:
     distances = f"off the float64 answer by {file:.1e}, eager by {eager:.1e}"
     if not near:
         return Ruling(False, distances)
-    return Ruling(True, f"rounding: the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}")
+    return Ruling(True, f"{ROUNDING}the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}")
 
 
 @dataclass(frozen=True)

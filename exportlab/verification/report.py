@@ -15,6 +15,7 @@ from ..said import names_cause
 
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
+ROUNDING = "rounding: "
 SERIOUS = list(Outcome)
 WIDTH = 48  # characters of a line of names
 _TOGETHER = "\N{NO-BREAK SPACE}"
@@ -104,7 +105,7 @@ class Report(show.Tabular):
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
 
     def _table(self) -> show.Table:
-        rows = [*_rows(self.checks), *_warnings(self.said), *_noted("ran elsewhere", filter(None, [self.instead]))]
+        rows = [*_said_once(_rows(self.checks)), *_warnings(self.said), *_noted("ran elsewhere", filter(None, [self.instead]))]
         return show.table(rows, f"{self.exporter}: {self._verdict()}{self._place()} ({self.tolerance})")
 
     def _place(self) -> str:
@@ -113,6 +114,16 @@ class Report(show.Tabular):
 
     def _verdict(self) -> str:
         return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
+
+
+def _said_once(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The sentence that rounding is all stands in the first row that it holds for; those after it have their numbers."""
+    said = set()
+    for row in rows:
+        sentence, comma, numbers = row["what was seen"].partition(", ")
+        repeated = sentence in said and bool(comma)
+        said |= {sentence} if sentence.startswith(ROUNDING) else set()
+        yield {**row, "what was seen": f"as above, {numbers}"} if repeated else row
 
 
 def _rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
@@ -157,7 +168,7 @@ def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
     """As many as their names need, at a width that a page holds."""
     names = textwrap.wrap(", ".join(check.values.replace(" ", _TOGETHER) for check in checks), WIDTH)
     worst = [check.worst for check in checks if check.worst is not None]
-    largest, detail = f"{max(worst):.1e}" if worst else "", "; ".join(dict.fromkeys(c.detail for c in checks if c.detail))
+    largest, detail = f"{max(worst):.1e}" if worst else "", "; ".join(dict.fromkeys(_details(checks)))
     for i, line in enumerate(names):
         yield {
             "check": VALUES,
@@ -166,3 +177,11 @@ def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
             "max diff": "" if i else largest,
             "what was seen": "" if i else detail,
         }
+
+
+def _details(checks: Sequence[Check]) -> Iterator[str]:
+    """What was seen; of those that differ by rounding, where it was most."""
+    yield from (check.detail for check in checks if check.detail and not check.detail.startswith(ROUNDING))
+    rounded = [check for check in checks if check.detail.startswith(ROUNDING)]
+    if rounded:
+        yield max(rounded, key=lambda check: check.worst or 0.0).detail

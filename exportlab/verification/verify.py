@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,7 +95,14 @@ def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], t
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
     checks += [*dependence.checks(module), *reach.checks(), *_contract(artifact)]
-    return Report(artifact.exporter, tuple(checks), _tolerance_of(subject.dtypes, tolerances))
+    return Report(artifact.exporter, tuple(_frozen_only_if_right_before(checks)), _tolerance_of(subject.dtypes, tolerances))
+
+
+def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:
+    """What is wrong at the size of the export, too, has no size that got stuck."""
+    stuck = checks[0].outcome is not Outcome.WRONG
+    for check in checks:
+        yield check if stuck or check.outcome is not Outcome.FROZEN else replace(check, outcome=Outcome.WRONG)
 
 
 def _sizes(subject: Subject, samples: Sequence[Sample]) -> list[Probe]:

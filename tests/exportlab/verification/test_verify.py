@@ -325,6 +325,22 @@ def test_what_is_nearer_to_float64_than_eager_is_rounding() -> None:
     assert "off the float64 answer by" in off.detail
 
 
+def test_that_rounding_is_all_is_said_once() -> None:
+    torch.manual_seed(0)
+    half, x = nn.Sequential(*(nn.Linear(64, 64) for _ in range(12))).bfloat16().eval(), torch.randn(32, 64).bfloat16()
+    exact, strict = copy.deepcopy(half).double(), {torch.bfloat16: (1e-3, 0.0)}
+    report = verify(Pretender(lambda x: exact(x.double()).bfloat16()), half, [(x,), (x[:20],)], tolerances=strict)
+    told = [check.detail for check in report.checks if check.detail.startswith("rounding: the file is nearer than eager")]
+    assert len(told) > 2
+    assert str(report).count("the file is nearer than eager") == 1
+    assert "as above, off the float64 answer by" in str(report)
+
+
+def test_what_is_wrong_at_the_size_of_the_export_is_not_frozen() -> None:
+    report = verify(Pretender(lambda x: x + 1), Module(lambda x: x * 1), [(four,), (torch.ones(6),)])
+    assert [(check.name, check.outcome) for check in report.checks[:2]] == [("export inputs", "wrong"), ("unseen size", "wrong")]
+
+
 def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def halved(x: torch.Tensor) -> torch.Tensor:
         while x.abs().sum() > 100:
