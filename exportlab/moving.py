@@ -30,18 +30,20 @@ class Axis:
 
 @dataclass(frozen=True)
 class Moving:
-    """A size that moves: its name, what it was in each sample, where it stands, and the two others that it is the sum of."""
+    """A size that moves: its name, what it was in each sample, where it stands, and the others that it is the sum of, with a constant."""
 
     name: str
     seen: tuple[int, ...]
     places: tuple[Axis, ...]
     sum_of: tuple[str, ...] = ()
+    plus: int = 0
 
     def how(self) -> str:
         """Say how it is known."""
         where = ", ".join(f"{place.path} axis {place.axis}" for place in self.places)
         told = " (they move together)" if len(self.places) > 1 else ""
-        total = f", always {' + '.join(self.sum_of)}" if self.sum_of else ""
+        parts = (*self.sum_of, *([str(self.plus)] if self.plus else []))
+        total = f", always {' + '.join(parts)}" if self.sum_of else ""
         return f"{self.name} is {', '.join(map(str, self.seen))}: {where}{told}{total}"
 
 
@@ -110,8 +112,15 @@ def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Mov
             seen = tuple(tensor.shape[axis] for tensor in tensors)
             if len(set(seen)) > 1:
                 groups.setdefault(seen, []).append(Axis(i, path, axis))
-    names = _names(groups, columns[0])
-    return tuple(Moving(names[seen], seen, tuple(places), _sum_of(seen, names)) for seen, places in groups.items())
+    names, still = _names(groups, columns[0]), _lengths_that_stay(columns)
+    return tuple(Moving(names[seen], seen, tuple(places), *_sum_of(seen, names, still)) for seen, places in groups.items())
+
+
+def _lengths_that_stay(columns: Sequence[Sequence[Any]]) -> set[int]:
+    """Of the tokens that are the same number in every sample, as the one of a step with a cache: a mask is as long as it and the cache."""
+    tokens = (leaves for leaves in zip(*columns, strict=True) if isinstance(leaves[0], torch.Tensor) and _of_tokens(leaves[0]))
+    lengths = ({tensor.shape[SEQUENCE] for tensor in leaves} for leaves in tokens)
+    return {seen.pop() for seen in lengths if len(seen) == 1}
 
 
 def _names(groups: Mapping[tuple[int, ...], Sequence[Axis]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
@@ -127,19 +136,27 @@ def _names(groups: Mapping[tuple[int, ...], Sequence[Axis]], leaves: Sequence[An
 def _usual(places: Sequence[Axis], leaves: Sequence[Any]) -> str:
     if any(place.axis == 0 for place in places):
         return "batch"
-    tokens = (leaves[p.leaf] for p in places if p.axis == SEQUENCE)
-    return "seq" if any(t.dim() == SEQUENCE + 1 and not t.is_floating_point() for t in tokens) else ""
+    return "seq" if any(_of_tokens(leaves[p.leaf]) for p in places if p.axis == SEQUENCE) else ""
+
+
+def _of_tokens(tensor: torch.Tensor) -> bool:
+    return tensor.dim() == SEQUENCE + 1 and not tensor.is_floating_point()
 
 
 def _identifier(path: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in path).strip("_") or "input"
 
 
-def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str]) -> tuple[str, ...]:
+def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], still: set[int]) -> tuple[tuple[str, ...], int]:
+    """The sizes that it is the sum of, and the length that stays, if it is longer than another by that in every sample."""
     for a, b in combinations(names, 2):
         if seen not in (a, b) and all(x + y == total for x, y, total in zip(a, b, seen, strict=True)):
-            return names[a], names[b]
-    return ()
+            return (names[a], names[b]), 0
+    for other in (other for other in names if other != seen and "batch" not in (names[other], names[seen])):
+        more = {total - size for total, size in zip(seen, other, strict=True)}
+        if len(more) == 1 and more <= still:
+            return (names[other],), more.pop()
+    return (), 0
 
 
 def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> DynamicShapes:
@@ -171,7 +188,7 @@ def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Mo
 
 
 def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, int]:
-    sums = {size.name: sum(sizes[part] for part in size.sum_of) for size in moving if size.sum_of}
+    sums = {size.name: size.plus + sum(sizes[part] for part in size.sum_of) for size in moving if size.sum_of}
     return {**sizes, **sums}
 
 
