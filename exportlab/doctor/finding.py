@@ -45,7 +45,7 @@ HEADLINES = {  # by stage: of one exporter, and of several
     "saving": ("makes what cannot be written", "make what cannot be written"),
     "load": ("writes a file that ONNX Runtime does not load", "write files that ONNX Runtime does not load"),
     "run": ("writes a file that ONNX Runtime does not run", "write files that ONNX Runtime does not run"),
-    "narrow": ("refuses a sample that you gave", "refuse a sample that you gave"),
+    "narrow": ("refuses a call that eager takes", "refuse a call that eager takes"),
     "timeout": ("does not come to an end", "do not come to an end"),
     "crash": ("dies", "die"),
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..isolation import Failure
 from ..outcomes import Outcome
+from ..verification.report import ROUNDING
 from .advice import model_of, shapes_of
 from .events import MODEL, Trial
 from .facts import FLOOR, Facts, best, rights
@@ -35,7 +36,7 @@ def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
     if chosen is None:
         return Verdict(_not_right(facts, findings), NOT_RIGHT)
     others = "".join(f"; {_told(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
-    return Verdict(f"right: {chosen.label} exports it {_sizes(facts)}{others}", RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
+    return Verdict(f"right: {chosen.label} exports it {_sizes(facts)}{_rounds(chosen)}{others}", RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
 
 
 def _at(failure: Failure) -> str:
@@ -49,6 +50,15 @@ def _sizes(facts: Facts) -> str:
     if not moving:
         return "at the sizes of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at one size, which never moves"
     return "for " + " and ".join(f"{size.name} {min(size.seen)} to {max(size.seen)}" for size in moving)
+
+
+def _rounds(chosen: Trial) -> str:
+    """That file and eager differ by rounding for the samples; for values that `verify` scaled up itself that says little."""
+    differs = [check for check in chosen.checks if check.detail.startswith(ROUNDING) and not check.values]
+    if not differs:
+        return ""
+    worst = max(differs, key=lambda check: check.worst or 0.0)
+    return f"; it differs from eager by {worst.detail} ({worst.name})"
 
 
 def _told(finding: Finding) -> str:

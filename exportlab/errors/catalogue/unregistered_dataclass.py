@@ -66,11 +66,10 @@ def taken_apart() -> Claim:
 
 ERROR = KnownError(
     stage="capture",
-    message=r"Unsupported input type <class '.*?'>\. Export only supports pytree containers of basic types"
-    r"|to non-tensor type <class 'transformers\.cache_utils\.\w+'>",
+    message=r"Unsupported input type <class '(?!transformers\.cache_utils\.).*?'>\. Export only supports pytree containers of basic types",
     breaks=breaks,
     fixes=(Fix("change the call", registered), Fix("change the call", taken_apart)),
-    threads=("pytorch/pytorch#147400", "pytorch/pytorch#136582", "pytorch/pytorch#155862"),
+    threads=("pytorch/pytorch#147400", "pytorch/pytorch#136582"),
     kin=r"Unsupported input type",
     advice="pass tensors, or register the class: torch.export.register_dataclass",
 )

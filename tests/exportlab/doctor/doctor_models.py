@@ -426,3 +426,29 @@ class Spreads(nn.Module):
 def singular_values() -> Made:
     """What cannot be translated stands in a function that forward calls."""
     return Spreads(), [(torch.randn(n, 4),) for n in (4, 7)]
+
+
+class Length(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x / x.square().sum(-1, keepdim=True).sqrt()
+
+
+def overflowing() -> Made:
+    return Length().eval(), [(torch.full((rows, 16), 100.0, dtype=torch.float16),) for rows in (3, 5)]
+
+
+class Cached(nn.Module):
+    def forward(self, x: Tensor, cache: Any) -> Tensor:
+        keys, values = cache.update(x, x, 0)
+        return (x @ keys.mT).softmax(-1) @ values
+
+
+def cached() -> Made:
+    from transformers import DynamicCache
+
+    samples = []
+    for batch, past in ((2, 3), (3, 5)):
+        cache = DynamicCache()
+        cache.update(torch.randn(batch, 1, past, 4), torch.randn(batch, 1, past, 4), 0)
+        samples.append((torch.randn(batch, 1, 1, 4), cache))
+    return Cached(), samples

@@ -286,6 +286,38 @@ def test_sizes_are_found_and_named() -> None:
     assert [tuple(leaf.shape) for leaf in made[0][1].leaves()] == [(3, 5), (3, 10), (3, 2, 5)]
 
 
+def test_a_mask_over_a_cache_and_one_token_stays_as_long_as_both() -> None:
+    def sample(batch: int, past: int) -> Sample:
+        token, mask = torch.zeros(batch, 1, dtype=torch.int64), torch.ones(batch, past + 1, dtype=torch.int64)
+        return Sample((token,), {"mask": mask, "past": torch.randn(batch, 2, past)})
+
+    samples = [sample(2, 5), sample(3, 9)]
+    sizes = sizes_of(nn.Identity(), samples)
+    assert [(size.name, size.sum_of, size.plus) for size in sizes.moving] == [
+        ("batch", (), 0),
+        ("seq", ("past_2",), 1),
+        ("past_2", (), 0),
+    ]
+    assert sizes.moving[1].how().endswith("always past_2 + 1")
+    made = [sample.kwargs for _, sample in in_between(nn.Identity(), samples, sizes.moving)]
+    assert made
+    assert all(given["mask"].shape[1] == given["past"].shape[2] + 1 for given in made)
+
+
+def test_a_cache_of_transformers_gets_its_patch_as_advice() -> None:
+    (found,) = diagnosis("cached").findings
+    assert found.fix.startswith("patch: Export within patches.for_model")
+    assert found.known is not None
+    assert found.known.name == "cache_of_transformers"
+
+
+def test_a_file_that_is_nearer_than_eager_is_not_called_right_without_a_word() -> None:
+    assert re.fullmatch(
+        r"right: to_onnx exports it .*; it differs from eager by rounding: the file is nearer than eager, .*eager by \S+ \((export inputs|unseen size)\)",
+        diagnosis("overflowing").verdict.line,
+    )
+
+
 def test_what_changes_and_is_no_size_is_said() -> None:
     samples = [Sample((torch.ones(2), 3)), Sample((torch.ones(2), 4))]
     assert sizes_of(nn.Identity(), samples).changing == ("1 (3, 4)",)
