@@ -20,7 +20,7 @@ from .build.passes import passes_applied
 from .caches import caches_known
 from .capture import CAPTURES, Way, captured
 from .capture.by_export import Capture
-from .capture.dynamic_axes import as_dynamic_shapes
+from .capture.dynamic_axes import as_dynamic_shapes, as_tree
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
@@ -55,7 +55,7 @@ def to_onnx(
         f: the path to save to, as `external_data`, `export_params` and `keep_initializers_as_inputs` say.
         training: `TrainingMode.EVAL` exports a model that is in training mode as `eval()`, and warns; `PRESERVE` as it is.
         opset_version: 18 to 26, written as asked, never converted; 20 if not given.
-        dynamic_shapes: what moves, as `torch.export.export` takes it (of a `ShapesCollection`, its tree); a string names an axis.
+        dynamic_shapes: what moves, as `torch.export.export` takes it; a string names an axis.
         custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
         functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define. The report
             says which blocks were proven equal, and captured once, and why others were not.
@@ -88,6 +88,8 @@ def to_onnx(
     if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
         dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
+    with caches_known():
+        dynamic_shapes = as_tree(model, args, given, dynamic_shapes)
     way = Way(args, given, dynamic_shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
     with ONE_AT_A_TIME, artifacts.kept(), caches_known():

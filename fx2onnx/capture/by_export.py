@@ -20,7 +20,7 @@ from ..errors import CaptureError, FrozenDimension, first_sentence
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
 from .conditions import conditions
-from .dims import DynamicDim, check_accepted, moves
+from .dims import DynamicDim, check_accepted, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
@@ -77,7 +77,7 @@ def capture_by_export(
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    return Capture(program, names, sharing, limits=conditions(program, names))
+    return Capture(program, names, sharing, limits=(*conditions(program, names), *promises(asked)))
 
 
 def check_no_part_is_scripted(model: nn.Module) -> None:

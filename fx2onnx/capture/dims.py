@@ -24,6 +24,18 @@ class DynamicDim:
     derived: bool = False  # from another, `2 * batch`
 
 
+def promises(asked: Sequence[DynamicDim]) -> tuple[str, ...]:
+    """Return the ends that were given for axes, one line each: a file has no place for them, and takes other sizes as well."""
+    ends = {dim.name: _ends(dim) for dim in asked if not dim.derived}
+    return tuple(f'dynamic_shapes says that "{name}" is {told}; the file does not look' for name, told in ends.items() if told)
+
+
+def _ends(dim: DynamicDim) -> str:
+    if isinstance(dim.most, int):  # torch has an infinity of its own for no end
+        return f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
+    return f"at least {dim.least}" if dim.least > 0 else ""
+
+
 def moves(dim: Any) -> bool:
     """Return whether this entry of `dynamic_shapes` asks for a dynamic axis."""
     return isinstance(dim, (str, Dim)) or is_hint(dim, Dim.DYNAMIC)

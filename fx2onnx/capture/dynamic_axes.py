@@ -1,4 +1,4 @@
-"""`dynamic_axes`, which goes by the names of the file's inputs, as `dynamic_shapes`, which go by the arguments of `forward`."""
+"""What moves, said otherwise than by a tree like the arguments: `dynamic_axes` by name, a `ShapesCollection` by tensor, or by example."""
 
 from __future__ import annotations
 
@@ -7,11 +7,25 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.export import Dim
+from torch.export import AdditionalInputs, Dim, ShapesCollection
 from torch.utils import _pytree as pytree
 
-from ..errors import UnsupportedArgument, shown
+from ..errors import CaptureError, UnsupportedArgument, shown
 from .by_export import kept_apart
+
+
+def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:
+    """Return the tree that a `ShapesCollection` or `AdditionalInputs` makes for these arguments; anything else as it is.
+
+    Raises:
+        CaptureError: a tensor of it is none of the arguments, a further example does not fit them, or `forward` does not take them.
+    """
+    if not isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
+        return dynamic_shapes
+    try:
+        return dynamic_shapes.dynamic_shapes(model, args, dict(kwargs))
+    except (TypeError, ValueError) as error:
+        raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__} of other arguments: {error}") from error
 
 
 def as_dynamic_shapes(

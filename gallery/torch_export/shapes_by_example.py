@@ -15,7 +15,6 @@ from torch.export import AdditionalInputs, Dim, ShapesCollection
 
 from exportlab import expect_failure, export, show, to_onnx, verify
 from exportlab.messages import muffled
-from fx2onnx.errors import CaptureError
 
 # %%
 # A model whose first argument is a dict with a list in it:
@@ -88,28 +87,30 @@ assert {
 # %%
 # To an ONNX file
 # ---------------
-# ``torch.onnx.export`` takes either one as it is. ``to_onnx`` refuses the objects and takes the tree that they make:
+# ``torch.onnx.export`` and ``to_onnx`` take either one as it is:
 
-official = export("dynamo", model, four, dynamic_shapes=collection)
-with expect_failure(CaptureError, match="dynamic_shapes is a ShapesCollection", lines=1):
-    to_onnx(model, four, dynamic_shapes=collection)
-own = export("to_onnx", model, four, dynamic_shapes=collection.dynamic_shapes(model, four))
-for made in (official, own):
-    verify(made, model, [four, seven, one]).check()
+for exporter in ("dynamo", "to_onnx"):
+    for shapes in (collection, further):
+        verify(
+            export(exporter, model, four, dynamic_shapes=shapes), model, [four, seven, one]
+        ).check()
 
 # %%
-# Give the official exporter that tree as well, if an axis has a name. Of the object it makes up another one:
+# ``further`` has the same axes, and finds them itself. If an axis has a name, give the official exporter the tree that a collection makes. Of the
+# object it makes up another name:
 
 named = ShapesCollection()
 named[x] = named[memory["past"][0]] = {0: Dim("rows", max=64)}
-by_object, by_tree = (
-    export("dynamo", model, four, dynamic_shapes=shapes)
-    for shapes in (named, named.dynamic_shapes(model, four))
-)
-assert [str(made.model.graph.inputs[1].shape[0]) == "rows" for made in (by_object, by_tree)] == [
-    False,
-    True,
-]
+
+
+def name_of_rows(exporter, shapes):
+    made = export(exporter, model, four, dynamic_shapes=shapes)
+    return str(made.model.graph.inputs[1].shape[0])
+
+
+assert name_of_rows("dynamo", named) != "rows"
+assert name_of_rows("dynamo", named.dynamic_shapes(model, four)) == "rows"
+assert name_of_rows("to_onnx", named) == "rows"
 
 # %%
 # Asserts in the place of guards

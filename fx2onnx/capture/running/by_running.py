@@ -21,7 +21,7 @@ from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
-from ..dims import check_accepted, is_hint
+from ..dims import check_accepted, is_hint, promises
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
@@ -114,7 +114,8 @@ def _captured(
     _check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
-    limits = (*regions.limits, *joined.limits, *program.limits, *(f"{line}: {SETTLED}" for line in settling.lines))
+    settled = (f"{line}: {SETTLED}" for line in settling.lines)
+    limits = (*regions.limits, *joined.limits, *program.limits, *settled, *promises(asked))
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from modules import Op
-from torch import Tensor
+from torch import Tensor, nn
+from torch.export import Dim
 
 from exportlab import to_onnx, verify
 
@@ -83,3 +84,10 @@ def test_a_program_that_was_captured_before_has_limits_as_well() -> None:
     exported = torch.export.export(Op(check_all), (X,))
     (found,) = to_onnx(exported).report.limits
     assert "is true or 1" in found
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_the_ends_of_a_dim_are_told(capture: str) -> None:
+    shapes = ({0: Dim("rows", min=2, max=64), 1: Dim("columns")},)
+    found = to_onnx(nn.ReLU(), (torch.randn(6, 3),), dynamic_shapes=shapes, capture=capture).report.limits
+    assert found == ('dynamic_shapes says that "rows" is 2 to 64; the file does not look',)

@@ -1,0 +1,31 @@
+"""What moves, said by tensor or by example: a `ShapesCollection` and `AdditionalInputs`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.export import AdditionalInputs, ShapesCollection
+
+from exportlab import to_onnx
+from fx2onnx.errors import CaptureError
+
+
+class Sum(nn.Module):
+    """Adds all rows of what it is given."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.sum(0) + y.sum(0)
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_shapes_by_tensor_and_by_example_are_taken(capture: str) -> None:
+    x, y = torch.randn(4, 3), torch.randn(4, 3)
+    by_tensor, by_example = ShapesCollection(), AdditionalInputs()
+    by_tensor[x] = by_tensor[y] = {0: "rows"}
+    by_example.add((torch.randn(7, 3), torch.randn(7, 3)))
+    for shapes in (by_tensor, by_example):
+        program = to_onnx(Sum(), (x, y), dynamic_shapes=shapes, capture=capture)
+        torch.testing.assert_close(program(x[:2], y[:2])[0], x[:2].sum(0) + y[:2].sum(0))
+    with pytest.raises(CaptureError, match="dynamic_shapes is a ShapesCollection of other arguments: Some tensors"):
+        to_onnx(Sum(), (x.clone(), y), dynamic_shapes=by_tensor)
