@@ -36,7 +36,8 @@ def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
     if chosen is None:
         return Verdict(_not_right(facts, findings), NOT_RIGHT)
     others = "".join(f"; {_told(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
-    return Verdict(f"right: {chosen.label} exports it {_sizes(facts)}{_rounds(chosen)}{others}", RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
+    line = f"right: {chosen.label} exports it {_sizes(facts)}{_rounds(chosen)}{others}"
+    return Verdict(line, RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
 
 
 def _at(failure: Failure) -> str:

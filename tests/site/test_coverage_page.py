@@ -16,7 +16,7 @@ SWEPT = {
     "/docs/old_runtimes",
     "/docs/across_time",
     "/docs/converter",
-}  # what each says is run and compared
+}  # run and compared
 LINK = re.compile(r"<(/[\w/]+)>")
 
 

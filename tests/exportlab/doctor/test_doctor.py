@@ -312,10 +312,9 @@ def test_a_cache_of_transformers_gets_its_patch_as_advice() -> None:
 
 
 def test_a_file_that_is_nearer_than_eager_is_not_called_right_without_a_word() -> None:
-    assert re.fullmatch(
-        r"right: to_onnx exports it .*; it differs from eager by rounding: the file is nearer than eager, .*eager by \S+ \((export inputs|unseen size)\)",
-        diagnosis("overflowing").verdict.line,
-    )
+    line = diagnosis("overflowing").verdict.line
+    assert line.startswith("right: to_onnx exports it for batch 3 to 5; it differs from eager by rounding: the file is nearer than eager, ")
+    assert line.endswith(("(export inputs)", "(unseen size)"))
 
 
 def test_what_changes_and_is_no_size_is_said() -> None:
