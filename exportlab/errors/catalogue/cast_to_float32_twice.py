@@ -1,8 +1,8 @@
 """two nodes with same node name (…_cast_to_fp32_node): a file in float16, converted with a list of nodes or operators to leave out
 
 `convert_float_to_float16` of ONNX Runtime puts a `Cast` before each input of what stays in float32, and names it after the value. A product
-of a value with itself reads it twice, and gets two casts of one name: `x.square()`, `h * h`. ONNX wants each name once. The method of the same
-name on `OnnxModel` has the same fault. Nothing else is wrong with the file.
+of a value with itself, `x.square()` or `h * h`, reads it twice, and gets two casts of one name. ONNX wants each name once. The method of
+the same name on `OnnxModel` has the same fault. Nothing else is wrong with the file.
 """
 
 import tempfile
