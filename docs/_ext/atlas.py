@@ -17,8 +17,8 @@ from support_matrix import SCRIPT, STYLE, WHOSE, beside
 from exportlab.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
-from exportlab.show.templates import environment
 from exportlab.sweep import page as swept
+from exportlab.sweep.page import environment_of
 from exportlab.sweep.page.cells import packed, texts
 from exportlab.sweep.page.counts import Sweep, exporters_of
 from exportlab.sweep.records import Record, latest, parsed
@@ -171,4 +171,4 @@ def middle(values: Sequence[float]) -> float | None:
 
 def rendered(rows: Sequence[Cost]) -> str:
     """Return the table of costs."""
-    return environment(Path(__file__).parent, trim=True).get_template("atlas.html").render(rows=rows)
+    return environment_of(Path(__file__).parent).get_template("atlas.html").render(rows=rows)

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..exporters.spoken import spoken
 from .timing import Ratio, rounded
 
-# What the records call an exporter, and what its reader does.
-SPOKEN: Mapping[str, str] = {
-    "to_onnx": "to_onnx",
-    "dynamo": "torch.onnx.export",
-    "torchscript": "torchscript",
-    "openvino": "OpenVINO",
-    "executorch": "ExecuTorch",
-    "aoti": "AOTInductor",
-}
-
-
-def spoken(name: str, joint: str = " with ") -> str:
-    """Return a name as a reader knows it, `torch.onnx.export with optimize=False`; behind the comma stands how an exporter was used."""
-    who, *how = name.split(", ")
-    return joint.join([SPOKEN[who], *how]) if who in SPOKEN else name
+__all__ = ["listed", "spoken", "takes"]
 
 
 def listed(words: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ import atlas as page
 from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
 from exportlab.atlas import timm, transformers
+from exportlab.exporters.spoken import spoken
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page.counts import Sweep
 from exportlab.sweep.records import Record
@@ -29,7 +30,7 @@ def test_the_totals_are_those_of_the_files() -> None:
     made = page.parts(page.stored(page.STORED))["parts/atlas-totals.html"]
     right = Counter(row["exporter"] for row in RECORDS if row["outcome"] == "ok")
     for exporter, asked in Counter(row["exporter"] for row in RECORDS).items():
-        assert f"<code>{exporter}</code> (right in {right[exporter]} of {asked}" in made
+        assert f"<code>{spoken(exporter)}</code> (right in {right[exporter]} of {asked}" in made
 
 
 def test_every_stored_model_is_in_the_table_once() -> None:

@@ -11,6 +11,7 @@ from get_it import wheel_name
 from site_files import PARTS, ROOT, STATIC, write
 from sphinx.application import Sphinx
 
+from exportlab.exporters.spoken import spoken
 from exportlab.show.templates import environment
 from exportlab.sweep.page.counts import Sweep
 
@@ -78,4 +79,6 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
 
 def rendered(template: str, **values: Any) -> str:
     """Return a template of this folder with its values, which it escapes."""
-    return environment(HERE / "templates").get_template(template).render(values)
+    made = environment(HERE / "templates")
+    made.filters["spoken"] = spoken
+    return made.get_template(template).render(values)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cases import Case, registered
+from ...exporters.spoken import spoken
 from ...outcomes import Outcome
 from ...show.templates import environment
 from ..changes import worst
@@ -112,11 +113,12 @@ def rendered(template: str, **values: Any) -> str:
 
 @cache
 def environment_of(folder: Path) -> Environment:
-    """Return what renders the templates of a folder, with the filter `marked_up` for docstrings."""
+    """Return what renders the templates of a folder, with the filters `marked_up` for docstrings and `spoken` for exporters."""
     from markupsafe import Markup
 
     made = environment(folder, trim=True)
     made.filters["marked_up"] = lambda text: Markup(marked_up(text))
+    made.filters["spoken"] = spoken
     return made
 
 

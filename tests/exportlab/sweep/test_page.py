@@ -29,8 +29,8 @@ def test_totals_count_each_kind_by_exporter_and_mode() -> None:
         ],
         ["torch.export", "dynamic", "", "", "", "", "", "", "", "1", "1"],
         ["to_onnx", "dynamic", "", "", "", "", "", "", "1", "1", "2"],
-        ["dynamo", "static", "", "", "", "", "", "", "", "1", "1"],
-        ["dynamo", "dynamic", "", "1", "1", "", "", "", "1", "", "3"],
+        ["torch.onnx.export", "static", "", "", "", "", "", "", "", "1", "1"],
+        ["torch.onnx.export", "dynamic", "", "1", "1", "", "", "", "1", "", "3"],
         ["torchscript", "dynamic", "", "", "", "1", "", "1", "", "", "2"],
     ]  # fmt: skip
 
@@ -52,7 +52,7 @@ def test_the_sentence_is_computed() -> None:
     assert said == [
         "With axes that move, never wrong and never frozen without a word: torch.export (right in 1 of 1), to_onnx (right in 1 of 2), "
         "torchscript (right in 0 of 2, wrong but warned in 1). Wrong or frozen in some case, and neither an error nor a warning names the "
-        "cause: dynamo (right in 0 of 3, silent in 2).",
+        "cause: torch.onnx.export (right in 0 of 3, silent in 2).",
         "to_onnx is Export Lab’s own exporter.",
     ]
     assert "<code>to_onnx</code> is mine’s own exporter, and was built beside these cases." in page.totals(sweep_of(*RECORDS), "mine", True)

@@ -10,7 +10,8 @@
   const rows = [...table.querySelectorAll("tr[data-case]")];
   const columns = [...table.tHead.rows[1].cells].map((head) => {
     const [place, mode] = head.classList;
-    return { place, mode, exporter: table.tHead.rows[0].querySelector("." + place).dataset.exporter };
+    const over = table.tHead.rows[0].querySelector("." + place);
+    return { place, mode, exporter: over.dataset.exporter, spoken: over.textContent };
   });
   const boxes = [...form.querySelectorAll("[name=exporter]")];
   const modes = new Set(columns.map((column) => column.mode)).size;
@@ -185,9 +186,10 @@
 
   function fill(name) {
     const [test, exporter, mode] = name.split("/");
+    const spoken = columns.find((column) => column.exporter === exporter).spoken;
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
-    panel.innerHTML = `${CLOSE}<h3>${escaped(test)}: ${escaped(exporter)}, ${mode}</h3>
+    panel.innerHTML = `${CLOSE}<h3>${escaped(test)}: ${escaped(spoken)}, ${mode}</h3>
       <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
@@ -251,7 +253,7 @@
     table.setAttribute("role", "grid");
     for (const cell of table.querySelectorAll("tbody td:not(:empty)")) {
       cell.tabIndex = -1;
-      cell.ariaLabel = cell.title = `${columns[cell.cellIndex - 1].exporter}, ${columns[cell.cellIndex - 1].mode}: ${[...cell.classList].slice(2).join(", but ")}`;
+      cell.ariaLabel = cell.title = `${columns[cell.cellIndex - 1].spoken}, ${columns[cell.cellIndex - 1].mode}: ${[...cell.classList].slice(2).join(", but ")}`;
     }
     for (const cell of document.querySelectorAll("#matrix-totals td[data-outcome]:not(:empty)")) {
       const { exporter, mode } = cell.parentNode.dataset;
