@@ -14,7 +14,7 @@ from ..cases import DynamicShapes
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, Interface, available, get
 from ..exporters.artifact import devices_of
-from ..measure.words import SPOKEN
+from ..exporters.spoken import SPOKEN
 from ..outcomes import Outcome
 from ..target import BadInput
 

@@ -23,7 +23,7 @@ def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynami
     if not isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
         return dynamic_shapes
     try:
-        return dynamic_shapes.dynamic_shapes(model, args, dict(kwargs))
+        return dynamic_shapes.dynamic_shapes(model, args, dict(kwargs))  # type: ignore[no-untyped-call]
     except (TypeError, ValueError) as error:
         raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__} of other arguments: {error}") from error
 
