@@ -158,7 +158,7 @@ strict
 # %%
 # What matters
 # ------------
-# The same differences, beside the one that the model was trained to make small:
+# The same differences, of every fourth row, beside the one that the model was trained to make small:
 
 apart = {
     "model against truth": (expected - truth, "#555555"),
@@ -166,7 +166,8 @@ apart = {
     "float64 file against scikit-learn": (onnx64 - expected, "#0072B2"),
 }
 for name, (difference, color) in apart.items():
-    plt.semilogy(expected, np.maximum(abs(difference), 1e-16), ".", color=color)
+    shown = np.maximum(abs(difference), 1e-16)[::4]
+    plt.semilogy(expected[::4], shown, ".", color=color)
     plt.text(30, 8 * abs(difference).max(), name, color=color, weight="bold")
 assert np.median(abs(expected - truth)) > 10
 plt.xlabel("prediction of scikit-learn")
