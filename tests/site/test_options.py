@@ -12,6 +12,8 @@ from export_options.rendered import options_table, totals
 from export_options.tried import TRIED, Try, register_symbolics
 from export_options.verdicts import WAYS, Found, Verdict, difference, exported, found, judged
 
+from exportlab import to_onnx
+
 TORCH, OLD, OURS = WAYS
 CAPTURED = "a captured program"
 DEPRECATED = (
@@ -107,6 +109,20 @@ def test_an_opset_that_torch_cannot_convert_to_ends_in_a_file_that_does_not_run(
 
 def test_nobody_heeds_dynamo_false_for_a_captured_program() -> None:
     assert {found(way, tries("dynamo", CAPTURED)) for way in WAYS} == {Found(Verdict.IGNORED, "")}
+
+
+def test_initializers_become_inputs_only_on_the_way_to_a_file() -> None:
+    given = {"keep_initializers_as_inputs": True}
+    program = torch.onnx.export(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), dynamo=True, verbose=False, **given)
+    assert len(program.model.graph.inputs) == 1
+    with pytest.raises(ValueError, match="is about the file f: pass f, or call program.save"):
+        to_onnx(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), **given)
+
+
+@pytest.mark.parametrize("opset", [15, 17])
+def test_a_linear_layer_is_converted_down(opset: int) -> None:
+    program = torch.onnx.export(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), dynamo=True, verbose=False, opset_version=opset)
+    assert program.model.opset_imports[""] == opset
 
 
 def test_the_tables_say_what_was_found() -> None:

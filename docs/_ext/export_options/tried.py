@@ -120,7 +120,6 @@ TRIED = (
     Try("artifacts_dir", "here", "files", of="with report=True", given={"report": True}),
     Try("export_params", False, "weights"),
     Try("keep_initializers_as_inputs", True, "inputs"),
-    Try("keep_initializers_as_inputs", True, "inputs", of="an export without f", given={"f": None}),
     Try("dynamic_axes", {"a": {0: "batch"}}, "inputs", given={"input_names": ["a"]}),
     Try("training", TrainingMode.EVAL, "nodes", "TrainingMode.EVAL", "a dropout in training mode",
         {"model": nn.Sequential(nn.Linear(3, 3), nn.Dropout()).train(), "training": TrainingMode.PRESERVE}),
