@@ -19,6 +19,7 @@ from .eager import check_types
 from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
 from .pairs import Pair
+from .quantized import Quantized
 from .shared import Shared
 from .subgraphs import subgraph_translator
 from .tensor import Tensor
@@ -27,6 +28,7 @@ from .values import expression, sizes_of
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 IR_VERSION = 10
+_INSTEAD = "torch.view_as_real makes two real numbers of a complex one, and int_repr() whole numbers of a quantised one"
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Conversion:
         try:
             dtype = onnx_dtype(value.dtype)
         except Unrunnable as error:
-            raise UnsupportedArgument(f"{node.name}: {error}; torch.view_as_real makes two real numbers of a complex one") from error
+            raise UnsupportedArgument(f"{node.name}: {error}; {_INSTEAD}") from error
         made = self._input(node, dtype, sizes_of(value))
         self.g.symbols.learn_sizes(made)
         self.interpreter.memory.bind(node, made)
@@ -139,7 +141,7 @@ class Conversion:
             if spec.kind in WEIGHTS and (node.users or self.tracks):
                 made = self.g.held(self.shared.names.unique(spec.target), _weight(self.program, spec.target))
                 self.interpreter.memory.bind(node, made)
-                if isinstance(made, Pair):
+                if not isinstance(made, Tensor):
                     continue
                 self.weights[spec.target] = made
                 if self.tracks and spec.kind != InputKind.PARAMETER:
@@ -193,6 +195,8 @@ class Conversion:
         if isinstance(value, Pair):
             said = f"{node.name}, a result, is {fake.dtype}, and ONNX Runtime computes with no complex numbers"
             raise UnsupportedArgument(f"{said}; torch.view_as_real makes two real numbers of a complex one")
+        if isinstance(value, Quantized):
+            raise UnsupportedArgument(f"{node.name}, a result, is a quantised tensor: dequantize() it, or return its int_repr()")
         if not isinstance(value, ir.Value):
             kind = torch.bool if isinstance(fake, (bool, torch.SymBool)) else torch.int64
             value = self.g.scalar(value, torch.float32 if isinstance(fake, (float, torch.SymFloat)) else kind)
