@@ -78,6 +78,7 @@ class Conversion:
         for node in placeholders:
             self._place(node)
         self._weights(placeholders)
+        self._check_state()
         self.interpreter.run(self.program.graph.nodes)
         if self.interpreter.failures:
             raise unsupported(self.interpreter.failures)
@@ -146,6 +147,15 @@ class Conversion:
                 self.weights[spec.target] = made
                 if self.tracks and spec.kind != InputKind.PARAMETER:
                     self.shared.may_change.add(made)
+
+    def _check_state(self) -> None:
+        """Refuse a buffer that becomes a tensor of another size, which torch.export writes as a copy into it, and eager makes none."""
+        for node in self.program.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default):
+            held, new = node.args[:2]
+            if held.op == "placeholder" and isinstance(new, torch.fx.Node):
+                before, after = sizes_of(held.meta["val"]), sizes_of(new.meta["val"])
+                if len(after) > len(before) or any(b not in (1, a) for a, b in zip(before[::-1], after[::-1], strict=False)):
+                    raise MutationError(_growing_text(self.kinds[held.name].target or held.name, before, after))
 
     def _outputs(self, placeholders: Sequence[torch.fx.Node]) -> list[Tensor]:
         results: list[tuple[str, Tensor]] = []
@@ -242,6 +252,14 @@ def _weight(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
 def _declares_writes(program: torch.export.ExportedProgram) -> bool:
     kinds = {spec.kind for spec in program.graph_signature.output_specs}
     return bool(kinds & {OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION})
+
+
+def _growing_text(name: str, before: Sequence[Any], after: Sequence[Any]) -> str:
+    told = " before a call and ".join(f"({', '.join(map(str, sizes))})" for sizes in (before, after))
+    return (
+        f"the model changes {name}, which is {told} after it, and state of a file has one size. "
+        "Make it an argument with an axis that moves, and return its new value."
+    )
 
 
 def _mutation_text(names: list[str]) -> str:
