@@ -104,7 +104,7 @@ def _captured(
     with (
         only_harmless_mutations(model, args, kwargs),
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
-        functions_called_as_they_are(),
+        functions_called_as_they_are(bool(symbols)),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
