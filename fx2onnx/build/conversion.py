@@ -19,6 +19,7 @@ from .eager import check_types
 from .graph import Graph
 from .interpreter import BlockCalls, Interpreter
 from .pairs import Pair
+from .quantized import Quantized
 from .shared import Shared
 from .subgraphs import subgraph_translator
 from .tensor import Tensor
@@ -27,6 +28,7 @@ from .values import expression, sizes_of
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 IR_VERSION = 10
+_INSTEAD = "torch.view_as_real makes two real numbers of a complex one, and int_repr() whole numbers of a quantised one"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Conversion:
         for node in placeholders:
             self._place(node)
         self._weights(placeholders)
+        self._check_state()
         self.interpreter.run(self.program.graph.nodes)
         if self.interpreter.failures:
             raise unsupported(self.interpreter.failures)
@@ -122,7 +125,7 @@ class Conversion:
         try:
             dtype = onnx_dtype(value.dtype)
         except Unrunnable as error:
-            raise UnsupportedArgument(f"{node.name}: {error}; torch.view_as_real makes two real numbers of a complex one") from error
+            raise UnsupportedArgument(f"{node.name}: {error}; {_INSTEAD}") from error
         made = self._input(node, dtype, sizes_of(value))
         self.g.symbols.learn_sizes(made)
         self.interpreter.memory.bind(node, made)
@@ -139,11 +142,20 @@ class Conversion:
             if spec.kind in WEIGHTS and (node.users or self.tracks):
                 made = self.g.held(self.shared.names.unique(spec.target), _weight(self.program, spec.target))
                 self.interpreter.memory.bind(node, made)
-                if isinstance(made, Pair):
+                if not isinstance(made, Tensor):
                     continue
                 self.weights[spec.target] = made
                 if self.tracks and spec.kind != InputKind.PARAMETER:
                     self.shared.may_change.add(made)
+
+    def _check_state(self) -> None:
+        """Refuse a buffer that becomes a tensor of another size, which torch.export writes as a copy into it, and eager makes none."""
+        for node in self.program.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default):
+            held, new = node.args[:2]
+            if held.op == "placeholder" and isinstance(new, torch.fx.Node):
+                before, after = sizes_of(held.meta["val"]), sizes_of(new.meta["val"])
+                if len(after) > len(before) or any(b not in (1, a) for a, b in zip(before[::-1], after[::-1], strict=False)):
+                    raise MutationError(_growing_text(self.kinds[held.name].target or held.name, before, after))
 
     def _outputs(self, placeholders: Sequence[torch.fx.Node]) -> list[Tensor]:
         results: list[tuple[str, Tensor]] = []
@@ -193,6 +205,8 @@ class Conversion:
         if isinstance(value, Pair):
             said = f"{node.name}, a result, is {fake.dtype}, and ONNX Runtime computes with no complex numbers"
             raise UnsupportedArgument(f"{said}; torch.view_as_real makes two real numbers of a complex one")
+        if isinstance(value, Quantized):
+            raise UnsupportedArgument(f"{node.name}, a result, is a quantised tensor: dequantize() it, or return its int_repr()")
         if not isinstance(value, ir.Value):
             kind = torch.bool if isinstance(fake, (bool, torch.SymBool)) else torch.int64
             value = self.g.scalar(value, torch.float32 if isinstance(fake, (float, torch.SymFloat)) else kind)
@@ -238,6 +252,14 @@ def _weight(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
 def _declares_writes(program: torch.export.ExportedProgram) -> bool:
     kinds = {spec.kind for spec in program.graph_signature.output_specs}
     return bool(kinds & {OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION})
+
+
+def _growing_text(name: str, before: Sequence[Any], after: Sequence[Any]) -> str:
+    told = " before a call and ".join(f"({', '.join(map(str, sizes))})" for sizes in (before, after))
+    return (
+        f"the model changes {name}, which is {told} after it, and state of a file has one size. "
+        "Make it an argument with an axis that moves, and return its new value."
+    )
 
 
 def _mutation_text(names: list[str]) -> str:

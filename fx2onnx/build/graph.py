@@ -11,12 +11,13 @@ import onnx_ir as ir
 import sympy
 import torch
 
-from ..errors import Untranslated
+from ..errors import UnsupportedArgument, Untranslated
 from .constants import Constants
-from .dtypes import onnx_dtype
+from .dtypes import FLOAT, onnx_dtype
 from .kernels import widening
 from .pairs import Pair
 from .promotion import common_dtype
+from .quantized import STORED, Quantized
 from .shared import Shared
 from .symbols import Symbols
 from .tape import Tape
@@ -182,12 +183,23 @@ class Graph(Tape):
         """Return a weight under a name that is free; its memory is torch's own, nothing is copied."""
         return self.shared.initializer(name, tensor)
 
-    def held(self, name: str, tensor: torch.Tensor) -> Tensor | Pair:
-        """Return a weight under a name that is free; of complex numbers both parts, which are copies."""
+    def held(self, name: str, tensor: torch.Tensor) -> Tensor | Pair | Quantized:
+        """Return a weight under a name that is free; of complex numbers both parts, of a quantised one whole numbers, which are copies."""
+        if tensor.is_quantized:
+            return self._on_its_grid(name, tensor)
         if not tensor.is_complex():
             return self.initializer(name, tensor)
         parts = ((part, getattr(tensor.resolve_conj(), part).contiguous()) for part in ("real", "imag"))
         return Pair(*(self.initializer(self.shared.names.unique(f"{name}/{part}"), data) for part, data in parts))
+
+    def _on_its_grid(self, name: str, tensor: torch.Tensor) -> Quantized:
+        if tensor.dtype not in STORED or tensor.qscheme() not in (torch.per_tensor_affine, torch.per_channel_affine):
+            raise UnsupportedArgument(f"{name} is a weight of {tensor.dtype}, by {tensor.qscheme()}: dequantize() it before")
+        values = self.initializer(name, tensor.int_repr())
+        if tensor.qscheme() == torch.per_tensor_affine:
+            return Quantized(values, self.const(tensor.q_scale(), FLOAT), self.const(tensor.q_zero_point(), values.dtype))
+        scales = self.const(tensor.q_per_channel_scales(), FLOAT)
+        return Quantized(values, scales, self.const(tensor.q_per_channel_zero_points(), values.dtype), tensor.q_per_channel_axis())
 
     def transposed(self, weight: Tensor) -> Tensor:
         """Return a matrix, transposed: a weight by another view of its memory, anything else by a node."""

@@ -17,11 +17,13 @@ ATTRIBUTE = {
     "Cast": "to", "BitCast": "to", "EyeLike": "dtype", "RandomNormal": "dtype", "RandomUniform": "dtype", "RandomNormalLike": "dtype",
     "RandomUniformLike": "dtype", "Bernoulli": "dtype", "Multinomial": "dtype", "SequenceEmpty": "dtype", "ConstantOfShape": "value",
     "HannWindow": "output_datatype", "HammingWindow": "output_datatype", "BlackmanWindow": "output_datatype",
+    "DequantizeLinear": "output_dtype",
 }  # fmt: skip
 WITHOUT_IT = {
     **dict.fromkeys(("RandomNormal", "RandomUniform", "ConstantOfShape", "HannWindow", "HammingWindow", "BlackmanWindow"), FLOAT),
     "Multinomial": INT32,
 }
+SCALE = 1  # the input of a DequantizeLinear whose type the output has
 
 
 def output_types(
@@ -47,6 +49,8 @@ def _by_schema(op_type: str, opset: int, given: Dtypes, said: int | None, output
     schema = schema_of(op_type, opset)
     bound = _bound(schema, given)
     declared = [schema.outputs[min(i, len(schema.outputs) - 1)] for i in range(outputs)]
+    if op_type == "DequantizeLinear":
+        bound.setdefault(schema.outputs[0].type_str, given[SCALE] or FLOAT)  # from opset 23 on the schema leaves it open
     first, *further = [bound.get(output.type_str) or _only_type(output) for output in declared]
     if op_type in ATTRIBUTE:
         first = ir.DataType(said) if said is not None else WITHOUT_IT.get(op_type) or first or given[0]

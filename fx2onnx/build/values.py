@@ -41,7 +41,9 @@ def exact_dtype(data: Any) -> torch.dtype | None:
 
 
 def python_number(value: Any) -> Any:
-    """Return a sympy number as Python's own."""
+    """Return a sympy number, or a truth, as Python's own."""
+    if isinstance(value, sympy.logic.boolalg.BooleanAtom):
+        return bool(value)
     if isinstance(value, sympy.Basic):
         return int(value) if value.is_integer else float(value)
     return value

@@ -53,6 +53,8 @@ class ViewWriter:
         sizes = sizes_of(owner.meta["val"])
         if any(_overlaps(step) for step in path):
             raise Untranslated("it writes into windows that overlap: which of the values stays is not defined")
+        if any(step.target is aten.view.dtype for step in path):
+            raise Untranslated("it writes into numbers that are read as others of the same bits")
         whole = self.memory.read(owner)
         if isinstance(value, Pair) != isinstance(whole, Pair):
             raise Untranslated("it writes into a part of complex numbers")

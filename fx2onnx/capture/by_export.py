@@ -176,7 +176,12 @@ def _export_once(
     if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
     with ExitStack() as stack:
-        for context in (size_one_stays_dynamic(), no_error_caught(), *(() if strict else (MasksAndClasses(), vmap_followed()))):
+        for context in (
+            numbers_kept(module),
+            size_one_stays_dynamic(),
+            no_error_caught(),
+            *(() if strict else (MasksAndClasses(), vmap_followed())),
+        ):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
@@ -191,6 +196,20 @@ def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedPro
     targets = {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
     is_as_written = any(t is AUTOCAST or "_functorch" in str(getattr(t, "__module__", "")) for t in targets)
     return program.run_decompositions({}) if is_as_written else program
+
+
+@contextmanager
+def numbers_kept(module: nn.Module) -> Iterator[None]:
+    """Put, in the end, each buffer of one element back: torch.export computes with those that it takes for constants, also in place."""
+    small = [buffer for buffer in module.buffers() if not buffer.is_inference() and buffer.numel() == 1]
+    kept = [(buffer, buffer.detach().clone(), buffer._version) for buffer in small]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value, version in kept:
+                if buffer._version != version:
+                    buffer.copy_(value)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import torch
 from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size, sizes_of
-from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted, filled, identity
 
@@ -45,16 +44,6 @@ def squeeze(g: Graph, x: Tensor, dims: int | Sequence[int] | None = None) -> Ten
     wanted = range(x.rank) if dims is None else [dims] if isinstance(dims, int) else dims
     axes = sorted({dim % x.rank for dim in wanted if x.sizes[dim] == 1}) if x.rank else []
     return g.Squeeze(x, axes) if axes else x
-
-
-@translates(aten.view.dtype)
-def view_as_dtype(g: Graph, x: Tensor, dtype: torch.dtype) -> Tensor:
-    """view(x, dtype) → Cast between integers of one size, and of booleans to bytes, where that keeps the bits."""
-    wanted, given = g.dtype.name, x.dtype.name
-    same_size = wanted.removeprefix("U") == given.removeprefix("U") or (given == "BOOL" and wanted in ("INT8", "UINT8"))
-    if not same_size:
-        raise Untranslated(f"ONNX cannot read the bits of {given} as {wanted}")
-    return g.cast(x, g.dtype)
 
 
 @translates(aten.slice.Tensor)

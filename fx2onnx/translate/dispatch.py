@@ -13,12 +13,15 @@ import torch
 from ..build.dtypes import Unrunnable
 from ..build.graph import Graph
 from ..build.pairs import touches_complex
+from ..build.quantized import has_quantized
 from ..build.symbols import UnknownSymbol
 from ..build.translation import Translation
 from ..errors import BrokenTranslation, MissingPackage, Untranslated, UntranslatedInside
+from .registry import OF_QUANTIZED
 
 NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
 FALLBACKS = ("torchlib", "decomposed")
+_OF_QUANTIZED = "no translation for quantised tensors: dequantize() them before"
 Source = Callable[[torch.fx.Node], Translation | None]
 
 
@@ -43,8 +46,9 @@ class Dispatch:
 
     def _translated(self, node: torch.fx.Node, g: Graph, *args: Any, **kwargs: Any) -> Any:
         reasons = []
+        quantized = has_quantized(args)
         for source, translation in self._candidates(node):
-            if translation is None:
+            if translation is None or (quantized and not hasattr(translation, OF_QUANTIZED)):
                 continue
             try:
                 made = translation(g, *args, **kwargs)
@@ -56,7 +60,7 @@ class Dispatch:
             self.used.setdefault(source, []).append(node)
             return made
         missing = "no translation" if self.fallbacks else "no translation in the table, and fallback=False"
-        raise Untranslated("; ".join(reasons) or missing)
+        raise Untranslated("; ".join(reasons) or (_OF_QUANTIZED if quantized else missing))
 
     def knows(self, node: torch.fx.Node) -> bool:
         """Return whether any source has a translation for the operator of this node."""

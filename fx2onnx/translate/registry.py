@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..build.translation import Translation
 
-TARGETS, OF_PAIRS = "__translates__", "__translates_pairs__"
+TARGETS, OF_PAIRS, OF_QUANTIZED = "__translates__", "__translates_pairs__", "__takes_quantized__"
 Function = TypeVar("Function", bound=Translation)
 
 
@@ -34,6 +34,12 @@ def translates_pairs(*targets: Any) -> Callable[[Function], Function]:
         return function
 
     return mark
+
+
+def takes_quantized(function: Function) -> Function:
+    """Say that a translation takes or gives tensors of torch's quantised types, each of which it has as a `Quantized`."""
+    setattr(function, OF_QUANTIZED, True)
+    return function
 
 
 def table_of(modules: Iterable[ModuleType], marked: str = TARGETS) -> dict[Any, Translation]:

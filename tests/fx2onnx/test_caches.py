@@ -16,7 +16,7 @@ from exportlab import verify
 from exportlab.zoo.tiny import weighted
 from fx2onnx import to_onnx
 from fx2onnx.caches import caches_known
-from fx2onnx.errors import CaptureError
+from fx2onnx.errors import CaptureError, MutationError
 
 pytestmark = pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
@@ -140,3 +140,45 @@ def test_where_transformers_cannot_import_its_registrations_a_warning_says_so(mo
     with pytest.warns(UserWarning, match="caches of transformers are not taken, since it cannot be imported whole: import of"):
         program = to_onnx(nn.Linear(3, 2), (torch.ones(2, 3),), dynamic_shapes=({0: "rows"},))
     assert program(torch.ones(4, 3))[0].shape == (4, 2)
+
+
+def static_cache() -> nn.Module:
+    from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+
+    model = decoder()
+    model.generation_config.cache_implementation = "static"
+    return TorchExportableModuleWithStaticCache(model, batch_size=2, max_cache_len=12).eval()
+
+
+@pytest.mark.parametrize("lengths", [(3, 3, 3, 3), (3, 1, 1, 4, 2, 1), (12,)])
+def test_a_static_cache_in_buffers_goes_from_call_to_call(lengths: tuple[int, ...]) -> None:
+    exported, eager = static_cache(), static_cache()
+    eager.load_state_dict(exported.state_dict())
+    example = {"input_ids": ids(2, 3), "cache_position": torch.arange(3)}
+    moving = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}} if len(set(lengths)) > 1 or lengths == (12,) else None
+    program = to_onnx(exported, (), kwargs=example, dynamic_shapes=moving, mutations="outputs")
+    state = list(program.report.state.values())
+    assert [value.sum().item() for value in state] == [0] * 6
+    begin = 0
+    for length in lengths:
+        tokens, positions = ids(2, length), torch.arange(begin, begin + length)
+        with torch.no_grad():
+            wanted = eager(input_ids=tokens, cache_position=positions)
+        found, *state = program(tokens, positions, *state)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+        begin += length
+
+
+@pytest.mark.parametrize("dynamic_shapes", [None, ({0: "rows"},)])
+def test_state_of_another_size_after_a_call_is_refused(dynamic_shapes: Any) -> None:
+    class Growing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(1, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.seen = torch.cat([self.seen, x])
+            return self.seen.cumsum(0)
+
+    with pytest.raises(MutationError, match=r"changes seen, which is \(1, 3\) before a call and"):
+        to_onnx(Growing(), (torch.rand(4, 3),), dynamic_shapes=dynamic_shapes, mutations="outputs")

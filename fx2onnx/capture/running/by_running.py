@@ -25,6 +25,7 @@ from ..dims import check_accepted, is_hint, promises
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
+from .branches.empty import with_empty
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .branches.regions import Regions
@@ -103,14 +104,18 @@ def _captured(
     with (
         only_harmless_mutations(model, args, kwargs),
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
-        functions_called_as_they_are(),
+        functions_called_as_they_are(bool(symbols)),
     ):
         settling = Settling()
-        regions = Regions(partial(_paths, model, settling), symbols, accept_ranges)
+        capture = partial(_paths, model, settling)
+        regions = Regions(capture, symbols, accept_ranges)
         paths = regions.paths(axes, (args, kwargs))
-    joined = Joined(paths, axes)
-    with regions.explaining():
-        program = joined.program()
+        joined = Joined(paths, axes)
+        with regions.explaining():
+            program = joined.program()
+        if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
+            joined = Joined(further, axes)
+            program = joined.program()
     _check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
 from ...build.values import Size
+from .associative import HALVED, MODULE, from_left_to_right
 from .effects import written
 from .notes import Ref, Trace
 from .program import Described
@@ -31,13 +32,18 @@ NESTED = ContextVar(
 
 
 @contextmanager
-def functions_called_as_they_are() -> Iterator[None]:
-    """Let operators that take functions be called with them, while it lasts, where torch would compile them first, and be noted."""
+def functions_called_as_they_are(moves: bool) -> Iterator[None]:
+    """Let operators that take functions be called with them, while it lasts, where torch would compile them first, and be noted.
+
+    Args:
+        moves: whether any axis does; where none does, torch halves the length of an `associative_scan` as often in each call.
+    """
     noted = {hop.cond: _cond, hop.while_loop: _while_loop, hop.scan: _scan, hop.map_impl: _map}
     with ExitStack() as stack:
         for op, note in noted.items():
             stack.enter_context(patch.dict(op.python_key_table, {Recorder: note, InnerRecorder: note}))
         stack.enter_context(patch.object(hop_utils, "_hop_compile_and_call", _called))
+        stack.enter_context(patch.object(MODULE, HALVED, from_left_to_right) if moves else nullcontext())
         yield
 
 

@@ -176,6 +176,10 @@ class Axes:
             raise CannotRun(f"no size that can be tried makes {test} true")
         return self._moved(apart, fixed, arguments)
 
+    def at_none(self, symbol: sympy.Symbol, arguments: Any) -> tuple[Axes, Any]:
+        """Return the axes, and arguments, where one size is 0, which no condition is asked of."""
+        return self._moved(replace(self, conditions=()), {symbol: 0}, arguments)
+
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> Axes:
         """Return the axes where one size is an expression of another, which has to leave it in its range."""
         least, most = self.ranges[symbol]

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from inputs import INF, NAN, OWN, count, normal
 from operators import check, check_both, nodes_of
 
-from fx2onnx.errors import UnsupportedOps
-
 X, Y, W, Z = normal(4, 6), normal(2, 3, 4), normal(5), torch.tensor(2.5)
 MASK = normal(4, 6) > 0
 
@@ -92,11 +90,6 @@ def test_the_first_and_the_last_opset_do(name: str, opset: int) -> None:
 )
 def test_nothing_is_emitted_that_would_have_to_be_removed(function: Any, expected: list[str]) -> None:
     assert nodes_of(function, X, dynamic=True, **OWN) == expected
-
-
-def test_bits_are_not_read_as_another_kind_of_number() -> None:
-    with pytest.raises(UnsupportedOps, match="cannot read the bits of FLOAT as INT32"):
-        check(lambda x: x.view(torch.int32), X)
 
 
 bounds = st.none() | st.integers(-8, 8)

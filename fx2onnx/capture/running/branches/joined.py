@@ -217,8 +217,18 @@ class Joined:
         return made
 
     def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
+        if isinstance(test, sympy.Symbol):
+            return self._some(scope, test)
         made = scope.graph.call_function(operator.truth, (test,))
         made.meta["val"] = self._untested.create_symboolnode(test)
+        return made
+
+    def _some(self, scope: Scope, size: sympy.Symbol) -> Node:
+        """Whether a size is not 0, as a tensor: the symbols of sizes are positive."""
+        count = scope.graph.call_function(aten.scalar_tensor.default, (size,), {"dtype": torch.int64})
+        count.meta["val"] = Described.of((), torch.int64, next(self._new))
+        made = scope.graph.call_function(aten.gt.Scalar, (count, 0))
+        made.meta["val"] = Described.of((), torch.bool, next(self._new))
         return made
 
     def _agreed_by_size(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:

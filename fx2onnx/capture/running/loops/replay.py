@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +93,7 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
         if found is None and NONE in setting.values():
             limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read, or a number no value",)
             continue
-        if found is None or not all(map(_equal, wanted, found)):
+        if found is None or not equal_leaves(wanted, found):
             raise CannotRun(f"its loops, rolled up, give something else at {shown(setting)}")
     return limits
 
@@ -116,7 +116,7 @@ def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
 def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
     try:
         with torch.random.fork_rng(devices=()), torch.no_grad():
-            return _leaves(Replay(program.graph_module, setting).run(*_inputs(program, arguments)))
+            return _leaves(Replay(program.graph_module, setting).run(*inputs_of(program, arguments)))
     except (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError):  # the last three: of a size, as the root of one below 0
         return None
 
@@ -125,11 +125,17 @@ def _leaves(returned: Any) -> list[Any]:
     return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves(returned)]
 
 
-def _inputs(program: RunProgram, arguments: Any) -> Iterator[Any]:
+def inputs_of(program: RunProgram, arguments: Any) -> Iterator[Any]:
+    """Yield what the graph of a program takes for these arguments: state, constants, and what is given."""
     given = iter(pytree.tree_leaves(arguments))
     for spec in program.graph_signature.input_specs:
         held = program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
         yield next(given) if spec.kind == InputKind.USER_INPUT else held[str(spec.target)]
+
+
+def equal_leaves(wanted: Sequence[Any], found: Sequence[Any]) -> bool:
+    """Return whether results are those that are wanted, but for rounding."""
+    return all(map(_equal, wanted, found))
 
 
 def _equal(one: Any, other: Any) -> bool:

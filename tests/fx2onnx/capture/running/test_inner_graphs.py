@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
@@ -114,3 +115,45 @@ def test_a_test_of_a_size_inside_is_noted() -> None:
 
 def test_torch_does_not_know_the_recorders_outside_of_a_capture() -> None:
     assert {InnerRecorder, Recorder}.isdisjoint(torch.ops.higher_order.cond.python_key_table)
+
+
+def recurrence(left: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Two steps of a linear recurrence as one."""
+    return left[0] * right[0], left[1] * right[0] + right[1]
+
+
+ASSOCIATIVE: dict[str, Callable[[nn.Module, Tensor], Tensor]] = {
+    "pairs": lambda layer, x: associative_scan(recurrence, (x.sigmoid(), layer(x)), dim=0, combine_mode="generic")[1],
+    "backwards": lambda layer, x: associative_scan(torch.maximum, x, dim=0, reverse=True, combine_mode="generic"),
+    "another axis": lambda layer, x: associative_scan(torch.add, x.T.exp(), dim=1, combine_mode="generic"),
+    "twice": lambda layer, x: associative_scan(
+        torch.mul, associative_scan(torch.minimum, x, dim=0, combine_mode="generic"), dim=1, combine_mode="generic"
+    ),
+    "matrices": lambda layer, x: associative_scan(lambda a, b: a @ b, x[:, :, None] * layer.weight / 4, dim=0, combine_mode="generic"),
+}
+
+
+@pytest.mark.parametrize("name", ASSOCIATIVE)
+def test_an_associative_scan_is_right_at_any_length(name: str) -> None:
+    model = Of(ASSOCIATIVE[name]).eval()
+    program = to_onnx(model, (torch.rand(5, 4),), dynamic_shapes=ROWS, capture="run")
+    assert "Scan" in {node.op_type for node in program.model.graph}
+    for rows in (5, 8, 1, 2, 67):
+        given = torch.rand(rows, 4) - 0.4
+        with torch.no_grad():
+            torch.testing.assert_close(program(given)[0], model(given), rtol=1e-4, atol=1e-5)
+
+
+def caught(layer: nn.Module, x: Tensor) -> Tensor:
+    """A model that would go on without its scan."""
+    try:
+        return associative_scan(torch.sub, x, dim=0, combine_mode="generic")
+    except Exception:  # noqa: BLE001 - as models do
+        return x
+
+
+@pytest.mark.parametrize("function", [caught, lambda layer, x: associative_scan(torch.sub, x, dim=0, combine_mode="generic")])
+def test_a_function_that_is_not_associative_is_refused(function: Callable[[nn.Module, Tensor], Tensor]) -> None:
+    model = Of(function).eval()
+    with pytest.raises(CannotRun, match=r"is not associative.* at \S*test_inner_graphs.py"):
+        to_onnx(model, (torch.rand(5, 4),), dynamic_shapes=ROWS, capture="run")

@@ -32,3 +32,14 @@ def test_it_is_right_at_the_sizes_given(program: RunProgram) -> None:
 def test_what_is_no_such_tensor_is_refused(program: RunProgram, given: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         at_sizes(program, [given])
+
+
+def test_a_test_of_a_size_is_answered_for_the_sizes_given() -> None:
+    def either(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] > 4 else x * 3
+
+    captured: Any = capture_by_running(Of(either).eval(), (torch.rand(2, 4),), {}, ({0: "rows"},)).program
+    for rows in (3, 7):
+        given = torch.rand(rows, 4)
+        (found,) = at_sizes(captured, [given]).graph_module(given)
+        torch.testing.assert_close(found, either(given))

@@ -133,6 +133,48 @@ def test_tests_of_two_axes_are_right_at_all_sizes(name: str, sizes: tuple[int, i
         torch.testing.assert_close(program(x, y)[0], function(x, y), rtol=1e-4, atol=1e-5)
 
 
+def at_most_three(x: Tensor) -> Tensor:
+    total = torch.zeros(3)
+    for i in range(3):
+        if i >= x.shape[0]:
+            break
+        total = total + x[i] * i
+    return total
+
+
+def value_and_rows(x: Tensor) -> Tensor:
+    if x.shape[0] == 0:
+        return x.new_ones(3)
+    if x.shape[0] > 4:
+        return x[0] * 2 if x.sum() > 0 else x[0]
+    return x[-1]
+
+
+WITHOUT_ROWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a loop with an end": at_most_three,
+    "a test for none": lambda x: x.new_ones(1, 3) if len(x) == 0 else x[:1] * 2 if len(x) > 4 else x[-1:],
+    "a test for none, and a value": value_and_rows,
+    "as long as there are rows": lambda x: x + 1 if len(x) == 0 or len(x) > 4 else x * x[0],
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_ROWS)
+@pytest.mark.parametrize("rows", [2, 5])
+def test_no_rows_are_a_side_of_their_own_where_the_model_does_something_else(name: str, rows: int) -> None:
+    function = WITHOUT_ROWS[name]
+    program = to_onnx(Of(function), (torch.randn(rows, 3),), dynamic_shapes=ROWS, capture="run")
+    for size in (0, *SIZES):
+        for sign in (1, -1):
+            given = torch.rand(size, 3) * sign
+            torch.testing.assert_close(torch.as_tensor(program(given)[0]), function(given))
+
+
+def test_no_side_is_added_where_the_file_is_right_without_rows_or_the_model_refuses_them() -> None:
+    for function in (TAKEN["a test"], lambda x: x[0] * 2 if x.shape[0] > 4 else x[0]):
+        program = to_onnx(Of(function), (torch.randn(3, 3),), dynamic_shapes=ROWS, capture="run")
+        assert [node.op_type for node in program.model.graph].count("If") == 1
+
+
 def test_a_size_that_no_expression_says_has_a_name_that_no_axis_has() -> None:
     model = OfTwo(OF_TWO["equal"]).eval()
     program = to_onnx(model, (torch.rand(5, 3), torch.rand(4, 3)), dynamic_shapes=({0: "u0"}, {0: "u2"}), capture="run")
