@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from ..errors import ToOnnxError, first_sentence
+from ..errors import CaptureError, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
+from .sides.by_answers import capture_by_answers
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -35,6 +37,13 @@ class Way:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
         with zeros_as_without_gradients(model):
             return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+
+    def by_answers(self, model: Any, refused: CaptureError) -> Capture:
+        """Capture by torch.export with answers to the tests for which it refused a model. Raises what `capture_by_answers` raises."""
+        if self.strict or self.functions or self.dumped or not isinstance(refused.__cause__, GuardOnDataDependentSymNode):
+            raise refused
+        with zeros_as_without_gradients(model):
+            return capture_by_answers(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
 
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
@@ -67,13 +76,26 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
             raise
     try:
         if by == "auto":
-            return use(replace(way.by_export(model), not_run=reason))
+            return use(replace(_traced(model, way), not_run=reason))
     except ToOnnxError as error:
         if not heavy:
             if first_sentence(error) not in reason:
                 error.add_note(f"by running the model it is refused as well: {reason}")
             raise
     return use(way.by_running(model))
+
+
+def _traced(model: Any, way: Way) -> Capture:
+    """Capture by torch.export, and once for each answer where it cannot decide what values decide."""
+    try:
+        return way.by_export(model)
+    except CaptureError as error:
+        refused = error  # handled further down, where an error of the model's own stands in no other's context
+    try:
+        return way.by_answers(model, refused)
+    except CannotRun as error:
+        refused.add_note(f"with an answer to each test it is refused as well: {first_sentence(error)}")
+        raise refused from None
 
 
 def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:
