@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
@@ -14,6 +15,7 @@ from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
+from .sides.by_answers import capture_by_answers
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -35,6 +37,15 @@ class Way:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
         with zeros_as_without_gradients(model):
             return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+
+    def has_answers(self, refused: ToOnnxError) -> bool:
+        """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""
+        return isinstance(refused.__cause__, GuardOnDataDependentSymNode) and not (self.strict or self.functions or self.dumped)
+
+    def by_answers(self, model: Any) -> Capture:
+        """Capture by torch.export once for each answer. Raises what `capture_by_answers` raises."""
+        with zeros_as_without_gradients(model):
+            return capture_by_answers(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
 
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
@@ -65,15 +76,38 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
         heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
         if by == "run" and not heavy:
             raise
+    if by == "run":
+        return use(way.by_running(model))
     try:
-        if by == "auto":
-            return use(replace(way.by_export(model), not_run=reason))
+        return use(replace(way.by_export(model), not_run=reason))
     except ToOnnxError as error:
-        if not heavy:
-            if first_sentence(error) not in reason:
-                error.add_note(f"by running the model it is refused as well: {reason}")
+        refused = error  # handled further down, where an error of the model's own stands in no other's context
+    if heavy:
+        try:
+            return use(way.by_running(model))
+        except SeenByRunsAlone:
             raise
-    return use(way.by_running(model))
+        except ToOnnxError:
+            if not way.has_answers(refused):
+                raise
+    elif first_sentence(refused) not in reason:
+        refused.add_note(f"by running the model it is refused as well: {reason}")
+    return use(replace(_answered(model, way, refused), not_run=reason))
+
+
+def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
+    """Capture by torch.export once for each answer to the tests for which it refused a model.
+
+    Raises:
+        ToOnnxError: that refusal, where answers do not help.
+    """
+    if not way.has_answers(refused):
+        raise refused
+    try:
+        return way.by_answers(model)
+    except CannotRun as error:
+        refused.add_note(f"with an answer to each test it is refused as well: {first_sentence(error)}")
+        raise refused from None
 
 
 def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:

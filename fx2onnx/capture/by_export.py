@@ -70,7 +70,7 @@ def capture_by_export(
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, asked)
-    export = partial(_exported, model, args, kwargs, _as_dims(dynamic_shapes, accept_ranges), strict, asked)
+    export = partial(exported, model, args, kwargs, as_dims(dynamic_shapes, accept_ranges), strict, asked)
     with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
@@ -153,9 +153,14 @@ def kept_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any
     return (args, kwargs) if len(set(tensors)) == len(tensors) else pytree.tree_map_only(torch.Tensor, separate, (args, kwargs))
 
 
-def _exported(
+def exported(
     module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
 ) -> torch.export.ExportedProgram:
+    """Return what torch.export makes of a module.
+
+    Raises:
+        CaptureError: it refuses. FrozenDimension: an axis asked to be dynamic is not.
+    """
     try:
         return _export_once(module, args, kwargs, dynamic_shapes, strict)
     except (NotABlock, CaptureError):
@@ -226,7 +231,7 @@ def _violation(error: Exception) -> str:
     return " ".join(lines) or first_sentence(error)
 
 
-def _as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
+def as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
     """Return what torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for a name whose range is accepted as it comes."""
 
     def as_dim(dim: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import sympy
@@ -16,32 +17,42 @@ aten = torch.ops.aten
 READS = {aten.item.default, aten._local_scalar_dense.default}
 RANGES = {aten.sym_constrain_range.default, aten.sym_constrain_range_for_size.default}
 OF_TENSORS = {aten._assert_async.msg, aten._assert_async.default}
+BEYOND = 1_000_003
 TORCHS_OWN = "Runtime assertion failed"  # how the message begins where torch.export has lost the model's
+SIZES = (*range(9), BEYOND)  # that are tried
+TRIED = (-BEYOND, *range(-8, 0), *SIZES)
+MOST_TRIED = 3
 TRUTH = re.compile(TORCHS_OWN + r" for expression Eq\((u\d+), 1\) ")
 
 
-def conditions(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> tuple[str, ...]:
+def conditions(
+    program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic] = ()
+) -> tuple[str, ...]:
     """Return what has to hold for eager to answer and is not looked at by a file, by the line that asks for it.
 
     Args:
         names: what the sizes that move are called.
+        facts: what a file does look at, so that what follows from it is none of these.
     """
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     read = {symbol for graph in graphs for node in graph.nodes if node.target in READS for symbol in _symbols(node)}
     lines: dict[str, dict[str, None]] = {}
     for graph in graphs:
         for node in graph.nodes:
-            for told in _told(node, read, names):
+            for told in _told(node, read, names, facts):
                 lines.setdefault(users_line(node), {})[told] = None
     return tuple(f"{line}: torch checks that {' and '.join(told)}; the file does not" for line, told in lines.items())
 
 
-def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str]) -> Iterator[str]:
+def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic]) -> Iterator[str]:
     """What a node asks for, in words; nothing where it holds whatever the values are, or asks for nothing."""
     if node.target in OF_TENSORS:
         yield f"a tensor is true{_said(node.args[1:])}"
     elif node.target is aten._assert_scalar.default:
-        told = _in_words(_asked(node.args[0]), read, names)
+        test = _asked(node.args[0])
+        if _follows(test, facts, read):
+            return
+        told = _in_words(test, read, names)
         if truth := TRUTH.match(str(node.args[1])):  # which counts as known from there on, so that its expression says nothing
             told = f"{truth[1]}, which is read there, is true or 1"
         if told:
@@ -52,6 +63,17 @@ def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str]) 
         for test in (symbol >= least if least is not None else None, symbol <= most if most is not None else None):
             if test is not None and (told := _in_words(test, read, names)):
                 yield told
+
+
+def _follows(test: Any, facts: Sequence[sympy.Basic], read: set[Any]) -> bool:
+    """Whether a test holds wherever these do, as far as numbers that are tried tell."""
+    about = [fact for fact in facts if isinstance(test, sympy.Basic) and fact.free_symbols & test.free_symbols]
+    symbols = sorted(set().union(*(one.free_symbols for one in (test, *about))), key=str) if about else []
+    if not 0 < len(symbols) <= MOST_TRIED:
+        return False
+    settings = (dict(zip(symbols, numbers, strict=True)) for numbers in product(*(TRIED if s in read else SIZES for s in symbols)))
+    held = (setting for setting in settings if all(fact.subs(setting) == sympy.true for fact in about))
+    return all(test.subs(setting) == sympy.true for setting in held)
 
 
 def _asked(argument: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
@@ -32,16 +32,18 @@ from .branches.regions import Regions
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
-from .loops.places import Place, Places, moving
+from .lines import Place
+from .loops.places import Places, moving
 from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, Settling, is_deliberate
 from .trace import Watch, trace
 from .unify import Arguments, Writer, first_difference
+from .whiles import TRIED, TURNS, Whiles, check_turns
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
@@ -131,13 +133,13 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     and values of weights were asked for, these count as constants.
     """
     try:
-        found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+        found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
     except CannotRun as error:
         if settling.has_one_answer or not settling.was_asked or isinstance(error, (SeenByRunsAlone, TooMuchWork)):
             raise
         settling.has_one_answer = True
         try:
-            found = every_path(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+            found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
         except CannotRun:
             raise error from None
     for path in found:
@@ -145,13 +147,27 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     return found
 
 
-def _path(model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, settling: Settling, given: Sequence[bool]) -> Path:
+def _rolled_up(path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list[Path]:
+    """Return all paths, with each `while` that a value ends rolled up."""
+    places: frozenset[Place] = frozenset()
+    while True:
+        try:
+            return every_path(partial(path, places))
+        except LoopOnValue as error:
+            if error.place in places:
+                raise
+            places |= {error.place}
+
+
+def _path(
+    model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, settling: Settling, whiles: Any, given: Sequence[bool]
+) -> Path:
     """Return what runs show that answer the first tests of values so."""
     try:
-        runs = Runs(model, axes, arguments, blocks, settling, given)
+        runs = Runs(model, axes, arguments, blocks, settling, given, whiles=whiles)
         program, ended = runs.program()
     except ValueRead:
-        runs = Runs(model, axes, arguments, blocks, settling, given, reads=True)
+        runs = Runs(model, axes, arguments, blocks, settling, given, reads=True, whiles=whiles)
         program, ended = runs.program()
     return Path(tuple(runs.answers), program, runs.small, ended, axes)
 
@@ -163,6 +179,7 @@ class Runs:
         settling: whether what follows from weights alone has one answer.
         answers: to the first tests of values; the first run says the others.
         reads: whether `item()` gives what notes its comparisons, which takes a little longer.
+        whiles: where loops are that values end.
     """
 
     def __init__(
@@ -174,7 +191,9 @@ class Runs:
         settling: Settling,
         answers: Sequence[bool] = (),
         reads: bool = False,
+        whiles: frozenset[Place] = frozenset(),
     ) -> None:
+        self.whiles = whiles
         self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
         self.settling, self.answers, self.reads = settling, answers, reads
         self.settings: list[Setting] = []
@@ -203,6 +222,7 @@ class Runs:
             told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
             raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({told})")
         self._check_variety()
+        self._check_whiles()
         while True:
             try:
                 return self._followed()
@@ -218,6 +238,16 @@ class Runs:
             seen = {self.axes.example[symbol], *(setting[symbol] for setting in self.settings)}
             if len(seen) < min(VARIETY, len(self.axes.allowed(symbol))):
                 raise CannotRun(f"it runs at {self.axes.names[symbol]} of {sorted(seen)} alone")
+
+    def _check_whiles(self) -> None:
+        """Hold the turns of loops that values end against each other, in runs that have none, some and many."""
+        if not any(found.whiles for found in self.traces):
+            return
+        found: list[Trace] = []
+        for number in TRIED:
+            arguments = self.axes.at(self.arguments, self.axes.example, 1)
+            found.append(trace(self.model, arguments, script=self._script(number)))
+        check_turns(found)
 
     def _note_tests(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
@@ -250,8 +280,8 @@ class Runs:
         except Exception as error:
             raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
-    def _script(self) -> Script:
-        return Script(self.answers, self.reads and not self.places, self.settling)
+    def _script(self, turns: int = TURNS) -> Script:
+        return Script(self.answers, self.reads and not self.places, self.settling, Whiles(self.whiles, turns))
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
@@ -289,7 +319,7 @@ class Runs:
         one, other = Places(), Places()
         for places, setting in zip((one, other), lengths(self.axes), strict=False):
             try:
-                script = Script(self.answers, settling=self.settling)
+                script = Script(self.answers, settling=self.settling, whiles=Whiles(self.whiles))
                 trace(self.model, self.axes.at(self.arguments, setting), script=script, watch=places.watch)
             except ToOnnxError:
                 raise

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
 
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
 
 from ...errors import shown_path
 
+Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
 OWN_FOLDER = str(Path(__file__).parent)
 PACKAGE = str(Path(__file__).parents[2])
@@ -39,6 +42,11 @@ def outside(frame: Any) -> Any:
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
     return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
+
+
+def place_of(frame: FrameType) -> Place:
+    """Return what a frame is at: lines and columns, since calls of C and of Python stand at two instructions."""
+    return frame.f_code, next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
 
 
 class Environment(ShapeEnv):

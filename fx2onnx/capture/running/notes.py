@@ -67,6 +67,7 @@ class Trace:
     name: str = ""  # of its graph, where an operator takes it as a function
     changed: frozenset[int] = frozenset()  # the inputs that it writes into
     loops: Sequence[Any] = ()
+    whiles: Sequence[Any] = ()  # loops that tests of values end
     answers: Sequence[tuple[int, str]] = ()  # values that it asked for and a file has as they are
 
 

@@ -23,7 +23,7 @@ def at_sizes(program: RunProgram, given: Sequence[Any]) -> RunProgram:
     """Return the program for tensors of these sizes, in the order of its inputs; its nodes keep their names.
 
     Raises:
-        TypeError, ValueError: something else is given for a tensor, or one of another number of axes.
+        TypeError, ValueError: something else is given for a tensor, or one of another number of axes; or values decide a number or a size.
     """
     held = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
@@ -75,4 +75,9 @@ def _called(part: torch.fx.GraphModule, numbers: Numbers) -> nn.Module:
 
 
 def _number(leaf: Any, numbers: Numbers) -> Any:
-    return python_number(leaf.subs(numbers)) if isinstance(leaf, sympy.Basic) else leaf
+    if not isinstance(leaf, sympy.Basic):
+        return leaf
+    found = leaf.subs(numbers)
+    if found.free_symbols:
+        raise ValueError(f"it computes with {min(map(str, found.free_symbols))}, which values decide, and cannot be called node by node")
+    return python_number(found)

@@ -120,9 +120,13 @@ def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str,
         return values, node.args, dict(node.kwargs)
     environment = Environment()
     sizes = {new_symbol(environment, name, size): size for name, size in example.items()}
+    decided: dict[sympy.Basic, sympy.Basic] = {}  # of what values decide, and its name there
 
     def number(size: Any) -> Any:
-        return environment.create_symintnode(size, hint=int(size.subs(sizes)))
+        for symbol in size.free_symbols - set(sizes) - set(decided):
+            decided[symbol] = environment.create_unbacked_symint().node.expr
+        hint = None if size.free_symbols & set(decided) else int(size.subs(sizes))
+        return environment.create_symintnode(size.subs(decided), hint=hint)
 
     def fake(value: Any) -> Any:
         if not isinstance(value, Described):

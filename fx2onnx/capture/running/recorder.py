@@ -26,7 +26,7 @@ from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, flattened, plain, unflattened
 from .refusal import CannotRun, LeftOut, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
 from .scopes import Scopes
-from .script import LOOP, MOST_TESTS, READS_ONE, TEST, Script, is_test
+from .script import READS_ONE, TEST, Script, is_test
 from .settled import Settled
 from .work import LIGHT, WORK, Work, products_of
 
@@ -75,6 +75,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
+        self.whiles = script.whiles
         self.settled, self.reads = Settled(), script.reads  # `reads`: whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
         self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
@@ -269,11 +270,9 @@ class Recorder(ProxyTorchDispatchMode):
         if self.loops is not None:
             raise self.refusal("a value is tested in a model whose loops follow a size,")
         ref = self.ref(tensor)
-        if (known := self._script.known(ref, self.rows)) is not None:
-            return known
-        if len(self._script.answers) == MOST_TESTS:
-            raise self.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
-        answer = self._script.answer(ref, said, len(self.rows), line_of(sys._getframe(2)))
+        answer, is_new = self._script.answer(self, tensor, ref, said)
+        if not is_new:
+            return answer
         row = Row(TEST, [ref], 1, [answer], False)
         self.rows.append(row)
         if self.follower is not None:

@@ -27,6 +27,16 @@ class ValueRead(CannotRun):
     """Python reads a number that values decide; what it does with that may be a test."""
 
 
+class LoopOnValue(CannotRun):
+    """A `while` tests a value; a further run can roll it up.
+
+    Attributes:
+        place: where it is tested.
+    """
+
+    place: Any
+
+
 class NotSettled(CannotRun):
     """What was taken for the same in every call is not: a further run takes nothing for it."""
 

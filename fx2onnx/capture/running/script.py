@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+
+from .lines import line_of, outside
+from .whiles import Whiles
 
 aten = torch.ops.aten
 TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
 MOST_TESTS = 256  # of one run
 LOOP = "A loop that goes on as long as a value says needs torch.while_loop"
+
+
+class Asked(Protocol):
+    """Who is asked for a value, and has noted calls."""
+
+    rows: list[Any]
+    settled: Any
+
+    def refusal(self, why: str) -> Exception:
+        """Return the error for something that a run does not show, with the line."""
+
+    def refuse(self, error: Exception) -> Exception:
+        """Keep the first error that ends the run, and return it."""
 
 
 @dataclass
@@ -45,10 +62,13 @@ class Script:
         given: the first answers, whatever the values say.
         reads: whether `item()` gives what notes its comparisons.
         settling: whether what follows from weights alone has one answer.
+        whiles: the loops that tests of values end, which have answers of their own.
     """
 
-    def __init__(self, given: Sequence[bool] = (), reads: bool = False, settling: Settling | None = None) -> None:
-        self.reads, self.settling = reads, settling or Settling()
+    def __init__(
+        self, given: Sequence[bool] = (), reads: bool = False, settling: Settling | None = None, whiles: Whiles | None = None
+    ) -> None:
+        self.reads, self.settling, self.whiles = reads, settling or Settling(), whiles or Whiles()
         self._given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []
@@ -60,20 +80,26 @@ class Script:
         asked, answer = self._known.get(ref, (0, None))
         return None if answer is None or any(_writes(row.op) for row in rows[asked:]) else answer
 
-    def answer(self, ref: Any, said: bool, asked: int, line: str) -> bool:
-        """Return the answer to a test, the next of those given if there is one.
+    def answer(self, recorder: Asked, tensor: torch.Tensor, ref: Any, said: bool) -> tuple[bool, bool]:
+        """Return the answer to a test, and whether it was asked for the first time since something was written.
 
         Args:
             said: what the values say.
-            asked: how many calls were made before.
         """
-        place = len(self.answers)
-        answer = self._given[place] if place < len(self._given) else said
+        frame = outside(sys._getframe(1))
+        answer = self.whiles.answer(recorder, tensor, ref, frame)
+        if answer is None:
+            if (known := self.known(ref, recorder.rows)) is not None:
+                return known, False
+            place = len(self.answers)
+            if place == MOST_TESTS:
+                raise recorder.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
+            answer = self._given[place] if place < len(self._given) else said
+            self._known[ref] = len(recorder.rows), answer
+            self.answers.append(answer)
         self.is_forced |= answer != said
-        self._known[ref] = asked, answer
-        self.answers.append(answer)
-        self.lines.append(line)
-        return answer
+        self.lines.append(line_of(frame))
+        return answer, True
 
 
 def is_test(func: Any, args: Sequence[Any]) -> bool:

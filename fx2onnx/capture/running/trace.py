@@ -84,4 +84,6 @@ def trace(
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, found = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
     answers = recorder.settled.answers
-    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found, answers=answers)
+    return Trace(
+        recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found, answers=answers, whiles=script.whiles.found
+    )

@@ -192,7 +192,7 @@ class Writer:
             if not self.sizes.give(expression(loops[0].size), tuple(loop.turns for loop in loops)):
                 raise CannotRun(f"the number of turns of the loop at {loops[0].line} is not {loops[0].size} at other sizes")
         check_tests(self.axes.environment, trace.loops, self.axes.ranges)
-        self.modules.update(rolled(self.graph, self._rows, trace.loops, self.axes.environment))
+        self.modules.update(rolled(self.graph, self._rows, trace, self.axes.environment))
 
     def _module(self, has_tests: bool) -> torch.fx.GraphModule:
         if not has_tests:

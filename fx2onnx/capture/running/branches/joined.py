@@ -251,9 +251,15 @@ class Joined:
             if all(_gives(size, sizes[path], self._paths[path].axes) for path in paths):
                 return size
         if (number, axis) not in self._unnamed:
-            names = (name for n in count() if (name := f"u{n}") not in {*self._axes.names.values(), *map(str, self._unnamed.values())})
+            names = (name for n in count() if (name := f"u{n}") not in self._names())
             self._unnamed[number, axis] = sympy.Symbol(next(names), integer=True, nonnegative=True)
         return self._unnamed[number, axis]
+
+    def _names(self) -> set[str]:
+        """All names of sizes and numbers."""
+        nodes = (node for path in self._paths for node in path.program.graph.nodes)
+        decided = (str(symbol) for node in nodes for symbol in node.meta.get("unbacked_bindings") or ())
+        return {*self._axes.names.values(), *map(str, self._unnamed.values()), *decided}
 
     def _agreed(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
         """Return which of the results of two sides describes both.

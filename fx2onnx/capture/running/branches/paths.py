@@ -83,7 +83,7 @@ def _check_number(found: Sequence[Path], further: int) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    return [line_in(node.meta["stack_trace"]) for node in path.tests()]
+    return [*(line_in(node.meta["stack_trace"]) for node in path.tests()), *(test.line for test, _ in path.sizes)]
 
 
 def _listed(path: Path) -> str:

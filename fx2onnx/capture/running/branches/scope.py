@@ -66,7 +66,7 @@ class Scope:
     def finished(self, results: Sequence[Any]) -> torch.fx.GraphModule:
         """Return the graph, which returns these."""
         self.graph.output(tuple(results))
-        self.graph.eliminate_dead_code()
+        self.graph.eliminate_dead_code(_is_wanted)
         return torch.fx.GraphModule(self.modules, self.graph)
 
     def _check_writes(self, placeholders: Sequence[Node]) -> None:
@@ -76,6 +76,11 @@ class Scope:
                 if isinstance(changed.meta["val"], Described) and shown.count(changed.meta["val"].memory) > 1:
                     line = line_in(node.meta["stack_trace"])
                     raise CannotRun(f"behind a test it writes at {line} into memory made before the test, and reads a view of that")
+
+
+def _is_wanted(node: Node) -> bool:
+    """Whether a call counts also where nobody takes its result: a number or a size that values decide is known by its name alone."""
+    return node.is_impure() or bool(node.meta.get("unbacked_bindings"))
 
 
 def written_in(graph: torch.fx.Graph, modules: nn.Module) -> Iterator[Node]:

@@ -47,6 +47,15 @@ class Turn:
             yield from (user for user in node.users if user.target is operator.getitem and user.args[0] is node)
 
 
+def part_at(graph: torch.fx.Graph, key: Key, made: dict[Key, Node]) -> Node:
+    """Return what is made there, read of several results where these are."""
+    if key not in made:
+        whole = made[key[0], None]
+        made[key] = graph.call_function(operator.getitem, (whole, key[1]))
+        made[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
+    return made[key]
+
+
 class Inserted:
     """Adds nodes one after the other, behind one of a graph."""
 

@@ -7,19 +7,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from threading import get_ident
-from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any
 from unittest.mock import patch
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..lines import is_within_torch, outside
+from ..lines import Place, is_within_torch, outside, place_of
 from ..recorder import Recorder
 
-Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
 
@@ -50,11 +47,6 @@ class Places:
 def moving(one: Places, other: Places) -> frozenset[Place]:
     """Return the places at which two runs at different sizes do not loop alike."""
     return frozenset(place for place in one.counts.keys() | other.counts.keys() if one.counts[place] != other.counts[place])
-
-
-def place_of(frame: FrameType) -> Place:
-    """Return what a frame is at: lines and columns, since calls of C and of Python stand at two instructions."""
-    return frame.f_code, next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
 
 
 @contextmanager

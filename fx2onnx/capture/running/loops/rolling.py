@@ -17,21 +17,26 @@ from ....build.aliasing import written_arguments
 from ....build.turns import turns
 from ....build.values import expression
 from ..lines import line_in
+from ..notes import Trace
 from ..program import Described
 from ..refusal import CannotRun
-from .lists import Inserted, Key, Listed, Node, Turn, every_turn, fresh, listed_beside_every
+from .lists import Inserted, Key, Listed, Node, Turn, every_turn, fresh, listed_beside_every, part_at
+from .rolling_whiles import RollingWhile
 from .turns import Loop
 
 aten = torch.ops.aten
 
 
-def rolled(graph: torch.fx.Graph, rows: Sequence[Node], loops: Sequence[Loop], environment: ShapeEnv) -> dict[str, torch.fx.GraphModule]:
+def rolled(graph: torch.fx.Graph, rows: Sequence[Node], trace: Trace, environment: ShapeEnv) -> dict[str, torch.fx.GraphModule]:
     """Put one call in the place of the turns of each loop; return the graphs of turns by name.
 
     Raises:
         CannotRun: one cannot be rolled up.
     """
     modules: dict[str, torch.fx.GraphModule] = {}
+    for one in trace.whiles:
+        RollingWhile(graph, rows, one, modules).roll()
+    loops = trace.loops
     for loop in loops:
         if inner := next(
             (other for other in loops if other is not loop and loop.starts[0] <= other.starts[0] and other.end <= loop.end), None
@@ -209,8 +214,8 @@ class Rolling:
             args, kwargs = pytree.tree_map_only(Node, lambda leaf: self._mapped(graph, leaf, inside, made), (node.args, dict(node.kwargs)))
             made[place, None] = graph.create_node("call_function", node.target, args, kwargs, name=node.name)
             made[place, None].meta.update(node.meta)
-        results = [*(_part(graph, key, made) for key in self.starts), *(inside[node] for node in self.written)]
-        graph.output((*results, *(_part(graph, key, made) for key in self.stacked)))
+        results = [*(part_at(graph, key, made) for key in self.starts), *(inside[node] for node in self.written)]
+        graph.output((*results, *(part_at(graph, key, made) for key in self.stacked)))
         graph.eliminate_dead_code()
         return torch.fx.GraphModule(nn.Module(), graph), extra
 
@@ -219,7 +224,7 @@ class Rolling:
 
     def _mapped(self, graph: torch.fx.Graph, leaf: Node, inside: dict[Any, Node], made: dict[Key, Node]) -> Node:
         if (key := self.third.key(leaf)) is not None:
-            return _part(graph, key, made)
+            return part_at(graph, key, made)
         return inside[self.second.key(leaf) or leaf]
 
     def _replace(self, call: Node) -> None:
@@ -258,14 +263,6 @@ class Rolling:
             if node.users:
                 raise self._refusal(f"what one turn made is read at {line_in(next(iter(node.users)).meta.get('stack_trace', ''))}")
             self.graph.erase_node(node)
-
-
-def _part(graph: torch.fx.Graph, key: Key, made: dict[Key, Node]) -> Node:
-    if key not in made:
-        whole = made[key[0], None]
-        made[key] = graph.call_function(operator.getitem, (whole, key[1]))
-        made[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
-    return made[key]
 
 
 def _read(turn: Turn) -> Iterator[Node]:

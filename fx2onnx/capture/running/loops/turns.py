@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -16,14 +15,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..as_written import AsWritten
-from ..lines import is_within_torch, line_of, outside
+from ..counters import numbers_held
+from ..lines import Place, is_within_torch, line_of, outside
 from ..notes import Made, Ref, Row
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from .places import ENUMERATE, LEN, RANGE, Place, Unbinds, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Unbinds, ranges_by
 
-PLAIN_NUMBERS = (int, float, bool, str, type(None))
 EVERY = ("every", "flipped")
 CHECKED = 6  # turns after which Python's own numbers are no longer compared
 SHOWN = 3  # turns that are kept: the first, which may be another; the second, which reads it; and one like all further ones
@@ -239,7 +238,7 @@ class Loops:
         frame = outside(sys._getframe(1))
         if frame is None or not SHOWN - 1 <= turn <= CHECKED:
             return
-        now = dict(_numbers(frame.f_locals))
+        now = dict(numbers_held(frame.f_locals))
         before = self._held.setdefault(loop, now)
         if changed := [name for name in now.keys() | before.keys() if now.get(name, ...) != before.get(name, ...)]:
             raise self.refusal(f"{min(changed)} is another in each turn, without a tensor or the loop's own number,")
@@ -320,19 +319,6 @@ class Loops:
 
 def _storage(made: Any) -> int:
     return made.storage if isinstance(made, Made) else 0
-
-
-def _numbers(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield Python's own numbers in variables, in containers and attributes inside them, by name."""
-    for name, value in variables.items():
-        if isinstance(value, torch.nn.Module):
-            parts = {f"{name}.{path}".strip("."): vars(module) for path, module in value.named_modules()}
-        else:
-            parts = {name: vars(value)} if hasattr(value, "__dict__") and not isinstance(value, torch.Tensor | type | ModuleType) else {}
-        yield from ((f"{path}.{key}", inner) for path, held in parts.items() for key, inner in held.items() if type(inner) in PLAIN_NUMBERS)
-        for path, leaf in pytree.tree_leaves_with_path(value):
-            if type(leaf) in PLAIN_NUMBERS:
-                yield f"{name}{pytree.keystr(path)}", leaf
 
 
 def _hint(number: Any) -> int:

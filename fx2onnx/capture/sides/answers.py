@@ -1,0 +1,110 @@
+"""Answers to the tests that torch.export cannot decide, of numbers and sizes that values decide, while it traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import sympy
+from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+
+from ...errors import shown_path
+from ..dynamic_shapes import OpenTest
+from ..running.branches.paths import BRANCHES
+from ..running.lines import is_within_torch
+from ..running.refusal import CannotRun
+
+ANSWERED = "a test that fx2onnx has answered"
+
+
+class Undecided(GuardOnDataDependentSymNode):
+    """What torch raises in the place of its own error, for nobody to see but who answers."""
+
+    def __init__(self, made: Callable[[], Exception]) -> None:
+        Exception.__init__(self)
+        self.made = made
+
+
+class Answers:
+    """Answers tests in their order, and keeps what was answered.
+
+    Attributes:
+        asked: each test, with its line.
+        told: the answers.
+        refused: why there is no answer to a test, also where the model catches that.
+    """
+
+    def __init__(self, given: Sequence[bool]) -> None:
+        self._given = given
+        self.asked: list[OpenTest] = []
+        self.told: list[bool] = []
+        self.refused: CannotRun | None = None
+
+    @property
+    def facts(self) -> list[sympy.Basic]:
+        """What holds where these are the answers."""
+        return [found.test if answer else sympy.Not(found.test) for found, answer in zip(self.asked, self.told, strict=True)]
+
+    def to(self, test: sympy.Basic, environment: ShapeEnv, line: str) -> sympy.Basic:
+        """Answer a test, the same each time it is asked; from there on torch counts it as known.
+
+        Raises:
+            CannotRun: there are more tests than a file may have paths.
+        """
+        learned = environment._maybe_guard_rel  # which would put the number of an equation in the place of what the file reads
+        known = next((place for place, found in enumerate(self.asked) if found.test == test), None)
+        if known is None:
+            known = len(self.asked)
+            if known == BRANCHES:
+                self.refused = CannotRun(f"more than {BRANCHES} tests of numbers that values decide are made, the last at {line}")
+                raise self.refused
+            self.asked.append(OpenTest(test, {}, line))
+            self.told.append(self._given[known] if known < len(self._given) else True)
+            with patch.object(environment, "_maybe_guard_rel", lambda fact: None if isinstance(fact, sympy.Eq) else learned(fact)):
+                environment.guard_or_defer_runtime_assert(self.facts[known], ANSWERED)
+        return sympy.true if self.told[known] else sympy.false
+
+
+@contextmanager
+def answering(given: Sequence[bool]) -> Iterator[Answers]:
+    """Answer, while it lasts, tests of the model's own that values decide: first so, and then with yes."""
+    answers = Answers(given)
+    evaluate, error = ShapeEnv.evaluate_expr, ShapeEnv._make_data_dependent_error
+    files = symbolic_shapes.uninteresting_files() | {__file__}
+
+    def decided(environment: ShapeEnv, test: sympy.Basic, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return evaluate(environment, test, *args, **kwargs)
+        except Undecided as undecided:
+            line = _line(environment)
+            if not line or not (test.is_Boolean or test.is_Relational):
+                raise undecided.made() from None
+        return answers.to(test, environment, line)
+
+    def undecided(environment: ShapeEnv, *args: Any, **kwargs: Any) -> Exception:
+        return Undecided(partial(error, environment, *args, **kwargs))
+
+    with (
+        patch.object(ShapeEnv, "evaluate_expr", decided),
+        patch.object(ShapeEnv, "_make_data_dependent_error", undecided),
+        patch.object(symbolic_shapes, "uninteresting_files", lambda: files),
+    ):
+        yield answers
+
+
+def _line(environment: ShapeEnv) -> str:
+    """The line that asks, behind the modes that hand it on; empty where it is one of torch's."""
+    frame = environment._get_user_frame()
+    while frame is not None and (frame.f_code.co_name == "__torch_function__" or _is_between(frame.f_code.co_filename)):
+        frame = frame.f_back
+    if frame is None or is_within_torch(frame.f_code.co_filename):
+        return ""
+    return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def _is_between(path: str) -> bool:
+    return path in symbolic_shapes.uninteresting_files()
