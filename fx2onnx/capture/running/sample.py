@@ -13,6 +13,7 @@ import torch
 from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.functions import FloorDiv
 
 from ...build.values import Size
 from ..dims import DynamicDim
@@ -37,6 +38,7 @@ class Axes:
     Attributes:
         conditions: tests of sizes that hold at all sizes looked at.
         fixed: symbols that have one size there, or follow another's, and no longer move.
+        units: of how many elements a loop along an axis takes at a turn, where that is known and more than one.
     """
 
     environment: ShapeEnv
@@ -46,6 +48,7 @@ class Axes:
     names: Mapping[sympy.Symbol, str]
     conditions: tuple[sympy.Basic, ...] = ()
     fixed: Mapping[sympy.Symbol, Size] = field(default_factory=dict)
+    units: Mapping[sympy.Symbol, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> Axes:
@@ -175,6 +178,14 @@ class Axes:
         if not apart._holds(apart.within(self.example)):
             raise CannotRun(f"no size that can be tried makes {test} true")
         return self._moved(apart, fixed, arguments)
+
+    def in_parts(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any] | None:
+        """Return the axes, and arguments, of the sizes that a loop over parts takes, if a test may be of how many parts there are."""
+        parts = {part.args[1] for part in test.atoms(FloorDiv) if part.args[1].is_Integer}
+        if self.units or len(test.free_symbols) != 1 or len(parts) != 1:
+            return None
+        (symbol,), (size,) = test.free_symbols, parts
+        return self._moved(replace(self, units={symbol: int(size)}), {}, arguments)
 
     def at_none(self, symbol: sympy.Symbol, arguments: Any) -> tuple[Axes, Any]:
         """Return the axes, and arguments, where one size is 0, which no condition is asked of."""

@@ -68,13 +68,24 @@ class Regions:
         tests = list(self._open(axes))
         test = next((test for test in tests if _has_two_sides(test.test, axes)), None)
         if test is not None:
-            return self._both(test, axes, arguments)
+            return self._in_parts(test, axes, arguments) or self._both(test, axes, arguments)
         if failed is not None:
             raise failed
         _check_constant(axes, self._symbols, self._accepted)
         for test in tests:
             raise test.error()
         return found
+
+    def _in_parts(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
+        """Return the paths where a loop over parts of an axis is rolled up; none where runs at several parts do not show one."""
+        if (moved := axes.in_parts(test.test, arguments)) is None:
+            return []
+        try:
+            return self.paths(*moved)
+        except TooMuchWork:
+            raise
+        except CannotRun:
+            return []
 
     def _open(self, axes: Axes) -> Iterator[OpenTest]:
         moving = [(dim, size) for dim, size in self._symbols if set(size.free_symbols) <= set(axes.example)]  # type: ignore[union-attr]

@@ -23,28 +23,38 @@ FURTHEST = 70
 NONE = 0
 LEAST = 12
 LONG = 50
+PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
 
 def long_enough(axes: Axes) -> Axes:
     """Return the same axes with an example at which a loop along any of them has some turns."""
-    return replace(axes, example=axes.within({symbol: max(size, LEAST + i) for i, (symbol, size) in enumerate(axes.example.items())}))
+    some = {symbol: least + i for i, (symbol, least) in enumerate(_some_turns(axes).items())}
+    return replace(axes, example=axes.within({symbol: max(size, some[symbol]) for symbol, size in axes.example.items()}))
 
 
 def lengths(axes: Axes) -> Iterator[Setting]:
     """Yield the settings at which loops are run: those of any module but the least, and a long one."""
-    least = axes.within(dict.fromkeys(axes.example, LEAST))
+    least = axes.within(_some_turns(axes))
     longer = long_enough(axes)
     for setting in (*reversed(longer.spare()), *longer.settings()):
         if all(size >= least[symbol] for symbol, size in setting.items()):
             yield setting
-    yield axes.within({symbol: LONG + 2 * i for i, symbol in enumerate(axes.example)})
+    long = {symbol: 2 * size for symbol, size in _some_turns(axes).items()} if axes.units else dict.fromkeys(axes.example, LONG)
+    yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(long.items())})
+
+
+def _some_turns(axes: Axes) -> Setting:
+    """Sizes of some turns. Where one axis is known to be taken in parts, it is long, so the others are short."""
+    if not axes.units:
+        return dict.fromkeys(axes.example, LEAST)
+    return {symbol: PARTS * axes.units.get(symbol, 1) for symbol in axes.example}
 
 
 class Replay(torch.fx.Interpreter):
     """Calls a graph whose arguments hold sizes as expressions."""
 
     def __init__(self, module: torch.fx.GraphModule, numbers: Mapping[sympy.Symbol, int]) -> None:
-        super().__init__(module, garbage_collect_values=False)
+        super().__init__(module)
         self._numbers = dict(numbers)
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
@@ -102,15 +112,19 @@ def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
     """Yield sizes at which loops have few turns: none, and the least and the largest at which any has no, one or two."""
     counts = [node.args[1] + node.args[2] for node in program.graph.find_nodes(op="call_function", target=turns)]
     few: dict[Any, list[int]] = {}
-    for size in range(1, FURTHEST):
+    for size in sorted({*range(1, FURTHEST), *(n * unit + end for unit in axes.units.values() for n in FEW for end in (-1, 0, 1))}):
         numbers = [int(sympy.sympify(count).subs(dict.fromkeys(axes.example, size))) for count in counts]
         few.setdefault(tuple(min(max(number, 0), 3) for number in numbers), []).append(size)
     sizes = sorted({*FEW, *(sizes[end] for sizes in few.values() for end in (0, -1))})
     yield dict.fromkeys(axes.example, NONE)
     one_alone = [dict.fromkeys(axes.example, FEW[-1]) | {symbol: 1} for symbol in axes.example] if len(axes.example) > 1 else []
-    yield from (
-        setting for setting in (*(dict.fromkeys(axes.example, size) for size in sizes), *one_alone) if setting == axes.within(setting)
-    )
+    alike = (_along(axes, size) for size in sizes)
+    yield from (setting for setting in (*alike, *one_alone) if setting == axes.within(setting))
+
+
+def _along(axes: Axes, size: int) -> Setting:
+    """This size of each axis; where one is known to be taken in parts, of that one, and the others are short."""
+    return {symbol: size if symbol in axes.units or not axes.units else min(size, FEW[-2]) for symbol in axes.example}
 
 
 def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
