@@ -60,15 +60,16 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 
 @contextmanager
 def as_before(module: nn.Module) -> Iterator[None]:
-    """Put, in the end, every attribute and buffer of a module back that a call of it set: the same objects, with what lists hold."""
-    kept, buffers = _held(module), {child: dict(child._buffers) for child in module.modules() if type(child._buffers) is dict}
+    """Put, in the end, what a call of a module set back: attributes, buffers and parameters, the same objects, with what lists hold."""
+    kept, children = _held(module), list(module.modules())
+    registered = [(table, dict(table)) for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
     try:
         yield
     finally:
         _put_back(module, kept)
-        for child, held in buffers.items():
-            child._buffers.clear()
-            child._buffers.update(held)
+        for table, held in registered:
+            table.clear()
+            table.update(held)
 
 
 @contextmanager
@@ -100,12 +101,13 @@ def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
 def attribute_values(module: nn.Module) -> Values:
     """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity.
 
-    Of buffers, whose values are looked at elsewhere, it is which ones there are.
+    Of buffers, whose values are looked at elsewhere, it is which ones there are; of parameters which tensors they are.
     """
     known: dict[int, Any] = {}
     told: Values = {}
     for path, child in module.named_modules():
         told.update({(path, name): None for name, _ in child.named_buffers(recurse=False)})
+        told.update({(path, name): Same(parameter) for name, parameter in child.named_parameters(recurse=False)})
         told.update({(path, name): _told(value, known, DEEP) for name, value in attributes(child).items()})
     return told
 

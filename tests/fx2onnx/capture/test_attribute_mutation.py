@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -118,3 +119,44 @@ def test_a_model_that_cannot_be_called_again_is_refused_when_it_changes_itself()
 
     with pytest.raises(MutationError, match="could not be tried: there is only one of me"):
         to_onnx(Once(keep), (X,))
+
+
+class Table(nn.Module):
+    """Makes its table anew where it is too short, as FSMT of transformers does with its positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(8, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] > self.table.shape[0]:
+            self.table = nn.Parameter(torch.arange(float(x.shape[0]))[:, None].expand(-1, 3).contiguous())
+        return x + self.table[: x.shape[0]]
+
+
+class Grows(nn.Module):
+    """Puts another parameter in the place of its own at each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.weight = nn.Parameter(self.weight + 1)
+        return x * self.weight
+
+
+def test_a_parameter_that_a_run_replaces_is_put_back() -> None:
+    model = Table().eval()
+    table, x = model.table, torch.randn(2, 3)
+    program = to_onnx(model, (x,), dynamic_shapes=({0: "rows"},))
+    assert model.table is table
+    for rows in (2, 8, 9, 20):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(program(x)[0], copy.deepcopy(model)(x))
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_parameter_that_each_call_replaces_is_refused(capture: str) -> None:
+    with pytest.raises(MutationError, match="the model changes weight"):
+        to_onnx(Grows().eval(), (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), capture=capture)
