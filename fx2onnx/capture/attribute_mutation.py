@@ -62,7 +62,8 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 def as_before(module: nn.Module) -> Iterator[None]:
     """Put, in the end, what a call of a module set back: attributes, buffers and parameters, the same objects, with what lists hold."""
     kept, children = _held(module), list(module.modules())
-    registered = [(table, dict(table)) for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
+    tables: list[dict[str, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
+    registered = [(table, dict(table)) for table in tables]
     try:
         yield
     finally:
