@@ -20,7 +20,7 @@ from .build.passes import passes_applied
 from .caches import caches_known
 from .capture import CAPTURES, Way, captured
 from .capture.by_export import Capture
-from .capture.dynamic_axes import as_dynamic_shapes, as_tree
+from .capture.dynamic_axes import asked_shapes
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
@@ -85,12 +85,9 @@ def to_onnx(
     with ONE_AT_A_TIME:  # torch.export of another thread may have put tensors without values in the place of this model's weights
         _check_arguments(model, asked, strict, marked, accept_ranges, capture)
         model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
-    if dynamic_axes and dynamic_shapes is None:  # as torch.onnx.export does, which prefers dynamic_shapes
-        dynamic_shapes = as_dynamic_shapes(model, args, given, dynamic_axes, *names)
+    shapes = asked_shapes(model, args, given, dynamic_shapes, dynamic_axes, names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
-    with caches_known():
-        dynamic_shapes = as_tree(model, args, given, dynamic_shapes)
-    way = Way(args, given, dynamic_shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
+    way = Way(args, given, shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
     with ONE_AT_A_TIME, artifacts.kept(), caches_known():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))

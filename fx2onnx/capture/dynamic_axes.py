@@ -10,8 +10,31 @@ from torch import nn
 from torch.export import AdditionalInputs, Dim, ShapesCollection
 from torch.utils import _pytree as pytree
 
+from ..caches import caches_known
 from ..errors import CaptureError, UnsupportedArgument, shown
 from .by_export import kept_apart
+
+
+def asked_shapes(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any,
+    dynamic_axes: Mapping[str, Any] | None,
+    names: tuple[Sequence[str], Sequence[str]],
+) -> Any:
+    """Return what was asked to move as a tree like the arguments; of both, `dynamic_shapes` is taken, as torch.onnx.export does.
+
+    Args:
+        names: of the inputs and of the outputs of the file.
+
+    Raises:
+        UnsupportedArgument, CaptureError: as `as_dynamic_shapes` and `as_tree`.
+    """
+    if dynamic_axes and dynamic_shapes is None:
+        return as_dynamic_shapes(model, args, kwargs, dynamic_axes, *names)
+    with caches_known():
+        return as_tree(model, args, kwargs, dynamic_shapes)
 
 
 def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:

@@ -82,8 +82,6 @@ def trace(
         if isinstance(leaf, Number):
             leaf.refuse("the caller, as a result of the model,")
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
-    changed, found = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
-    answers = recorder.settled.answers
-    return Trace(
-        recorder.rows, returned, spec, recorder.constants, changed=changed, loops=found, answers=answers, whiles=script.whiles.found
-    )
+    changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
+    answers, whiles = recorder.settled.answers, script.whiles.found
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
