@@ -5,31 +5,27 @@ the argument, or the `dynamic_shapes` for it. A cache is no dataclass: `register
 long as its block runs, and `verify` knows caches without it. More on it in {doc}`lesson 309 </tutorials/309_patch_a_real_model>`.
 """
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import nn
 
-from ... import patches
 from ...exporters import export
+from ...patches import for_model
 from ..known import Claim, Fix, KnownError
 
-if TYPE_CHECKING:
-    from transformers import DynamicCache
-
-Call = tuple[torch.Tensor, "DynamicCache"]
 MOVING = ({0: "batch"}, [[{0: "batch", 2: "past"}], [{0: "batch", 2: "past"}]])
 
 
 class Attended(nn.Module):
     """One step of an attention with one head, which reads all that came before."""
 
-    def forward(self, x: torch.Tensor, cache: "DynamicCache") -> torch.Tensor:
+    def forward(self, x: torch.Tensor, cache: Any) -> torch.Tensor:
         keys, values = cache.update(x, x, 0)
         return (x @ keys.mT).softmax(-1) @ values
 
 
-def call(batch: int, past: int) -> Call:
+def call(batch: int, past: int) -> tuple[torch.Tensor, Any]:
     from transformers import DynamicCache
 
     cache = DynamicCache()
@@ -49,7 +45,7 @@ def breaks() -> Claim:
 def patched() -> Claim:
     """Export within `patches.for_model`. In `dynamic_shapes` a cache is a list of the keys of all layers, and one of their values."""
     model, samples = Attended(), [call(*sizes) for sizes in SIZES]
-    with patches.for_model(model, samples[0]):
+    with for_model(model, samples[0]):
         exported = export("dynamo", model, samples[0], dynamic_shapes=MOVING)
     return exported, model, samples
 
