@@ -1,8 +1,10 @@
 """two nodes with same node name (…_cast_to_fp32_node): a file in float16, converted with a list of nodes or operators to leave out
 
 `convert_float_to_float16` of ONNX Runtime puts a `Cast` before each input of what stays in float32, and names it after the value. A product
-of a value with itself, `x.square()` or `h * h`, reads it twice, and gets two casts of one name. ONNX wants each name once. The method of
-the same name on `OnnxModel` has the same fault. Nothing else is wrong with the file.
+of a value with itself reads it twice, and gets two casts of one name: `h * h`, or `square()` in a file of `to_onnx`. ONNX wants each name
+once. The method of the same name on `OnnxModel` has the same fault. Where several nodes in a row stay in float32, take that method all the
+same: the function goes back to float16 between them, and a number that is too large there is lost without a word. {doc}`Lesson 210
+</tutorials/210_half_precision>` shows both.
 """
 
 import tempfile
@@ -65,7 +67,7 @@ def breaks() -> Claim:
 
 
 def power() -> Claim:
-    """Write `pow(2)`, which reads the value once. `square()` is exported as a product, as `h * h` is."""
+    """Write `pow(2)`, which reads the value once."""
     return run(converted(ByPower()))
 
 

@@ -18,7 +18,7 @@ from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Tolerances, check_tolerances
 from .alignment import Alignment
-from .beside import Looked
+from .beside import Looked, readers_of
 from .call import Call
 from .observed import Observed
 from .rows import Divergence, Row
@@ -89,7 +89,8 @@ def compared(
     looked = Looked(Call(captured, alignment, leaves, found), alone, tolerances)
     rows, outputs = looked.rows()
     same, unaligned = tuple(looked.fed.same), tuple(looked.fed.unaligned)
-    return Divergence(tuple(rows), same, unaligned, looked.fused(), outputs, _writer(model), tolerances)
+    readers = {node.name: readers_of(node) for node in captured.graph.nodes}
+    return Divergence(tuple(rows), same, unaligned, looked.fused(), outputs, _writer(model), tolerances, readers)
 
 
 def _model(file: Any) -> ir.Model:

@@ -114,7 +114,7 @@ class Looked:
             value=str(beside.answer.name),
             onnx=alignment.onnx(beside.answer),
             through=alignment.through(node, self.fed.same),
-            readers=tuple(_readers(node)),
+            readers=readers_of(node),
             expected=_described(beside.eager),
             actual=_described(beside.file),
             difference=seen,
@@ -211,8 +211,9 @@ def _rounding(beside: Beside) -> str:
     return f"{sides[side].flatten()[flat].item():.6g} in {side}'s {dtype} where float64 has {beside.exact.flatten()[flat].item():.6g}"
 
 
-def _readers(node: Node) -> Iterator[str]:
-    return (user.name for user in node.users if user.op == "call_function")
+def readers_of(node: Node) -> tuple[str, ...]:
+    """Return the names of the nodes that take the value of one."""
+    return tuple(user.name for user in node.users if user.op == "call_function")
 
 
 def _as_in_a_file(value: Any, actual: torch.Tensor) -> torch.Tensor:

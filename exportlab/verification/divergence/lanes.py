@@ -119,15 +119,23 @@ class Exact(Lane):
 
     exact = True
 
-    def held(self, node: Node, value: Any) -> Any:
-        """Return the file's own value, but for what overflowed."""
-        found = self.in_file(node, value)
-        return value if found is None else self.put(node, value, self._before_overflow(found, value))
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.overflowed: set[str] = set()
 
-    def _before_overflow(self, found: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    def held(self, node: Node, value: Any) -> Any:
+        """Return the file's own value, but for what overflowed, and for what is infinite because of that, in a wider dtype as well."""
+        found = self.in_file(node, value)
+        return value if found is None else self.put(node, value, self._before_overflow(node, found, value))
+
+    def _before_overflow(self, node: Node, found: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         if not found.is_floating_point() or not found.isinf().any():
             return found
-        return torch.where(found.isinf() & value.isfinite() & (value.abs() > torch.finfo(found.dtype).max), value, found.to(value.dtype))
+        inherits = any(given.name in self.overflowed for given in node.all_input_nodes)
+        lost = found.isinf() & value.isfinite() & (inherits | (value.abs() > torch.finfo(found.dtype).max))
+        if lost.any():
+            self.overflowed.add(node.name)
+        return torch.where(lost, value, found.to(value.dtype))
 
 
 class Noisy(Exact):

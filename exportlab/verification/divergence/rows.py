@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 import onnx_ir as ir
@@ -148,6 +149,7 @@ class Divergence(show.Tabular):
         outputs: how far eager and the file as it is are from the float64 answer.
         writer: who wrote the file.
         tolerances: those that everything is counted in.
+        readers: the captured nodes that take the value of each.
     """
 
     rows: tuple[Row, ...]
@@ -157,6 +159,7 @@ class Divergence(show.Tabular):
     outputs: Outputs = field(default_factory=Outputs)
     writer: str = ""
     tolerances: Tolerances = field(default_factory=lambda: TOLERANCES)
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def ranking(self) -> tuple[Row, ...]:
@@ -194,7 +197,7 @@ class Divergence(show.Tabular):
         named = [row for row in self.rows if row.named]
         if len(named) < 2:
             return ""
-        how = f"without {_listed(row.node for row in named)}" if any(row.added > 1 for row in named) else in_float32(named)
+        how = f"without {_listed(row.node for row in named)}" if any(row.added > 1 for row in named) else in_float32(named, self.readers)
         return f"; {how}, {in_words(self.outputs.repaired)}"
 
     def _nearer(self) -> str:
@@ -218,12 +221,28 @@ class Divergence(show.Tabular):
         return f"{aligned} of {aligned + len(self.unaligned)} captured nodes aligned{missing}"
 
 
-def in_float32(rows: Sequence[Row]) -> str:
-    """Return what would stay in float32, and where it would end: what reads it takes float32, and goes back after that."""
-    names = [row.node for row in rows]
+def in_float32(rows: Sequence[Row], graph: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> str:
+    """Return what would stay in float32, and where it would end: what reads it takes float32, and goes back after that.
+
+    Args:
+        graph: who reads whom; what stands between two of the rows stays in float32 as they do.
+    """
+    names = {row.node for row in rows}
     readers = dict.fromkeys(reader for row in rows for reader in row.readers if reader not in names)
-    end = f", and back after {_listed(readers)}" if readers else ", to the output"
-    return f"with {_listed(names)} in float32{end}"
+    ends = [reader for reader in readers if not _leads_to(reader, names, graph)]
+    end = f", and back after {_listed(ends)}" if ends else ", to the output"
+    return f"with {_listed(row.node for row in rows)} in float32{end}"
+
+
+def _leads_to(start: str, names: Collection[str], graph: Mapping[str, tuple[str, ...]]) -> bool:
+    seen, waiting = {start}, [start]
+    while waiting:
+        further = [name for name in graph.get(waiting.pop(), ()) if name not in seen]
+        if any(name in names for name in further):
+            return True
+        seen.update(further)
+        waiting.extend(further)
+    return False
 
 
 def in_words(times: float) -> str:

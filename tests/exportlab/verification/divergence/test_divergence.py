@@ -445,3 +445,19 @@ def test_a_file_is_judged_as_it_runs() -> None:
     found = first_difference(torch.onnx.export(LongRow(), (x,), dynamo=True, verbose=False), x)
     assert found.outputs.file < 1 < found.outputs.eager
     assert "the file gives other outputs when ONNX Runtime may fuse nodes" in " ".join(repr(found).split())
+
+
+class SquaredRow(nn.Module):
+    """The same by `square`, which the official exporter sums in float32 and takes back to float16 before the root."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / x.square().sum(-1, keepdim=True).sqrt()
+
+
+@EXPORTERS
+def test_what_overflows_only_behind_another_overflow_is_named_with_it(exporter: Exporter) -> None:
+    x = torch.full((2, 300), 300.0, dtype=torch.float16)
+    found = first_difference(exporter(SquaredRow().eval(), (x,)), x)
+    assert len([row for row in found.rows if row.named]) == 2
+    assert found.outputs.repaired < 1 < found.outputs.eager
+    assert "in float32, and back after sqrt, <0.1" in " ".join(repr(found).split())
