@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from ..errors import ToOnnxError, first_sentence
+from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
@@ -99,13 +99,15 @@ def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
     """Capture by torch.export once for each answer to the tests for which it refused a model.
 
     Raises:
-        ToOnnxError: that refusal, where answers do not help.
+        ToOnnxError: that refusal, where answers do not help. FrozenDimension: with answers it could be written, but for a size.
     """
     if not way.has_answers(refused):
         raise refused
     try:
         return way.by_answers(model)
-    except CannotRun as error:
+    except FrozenDimension:
+        raise
+    except ToOnnxError as error:
         refused.add_note(f"with an answer to each test it is refused as well: {first_sentence(error)}")
         raise refused from None
 

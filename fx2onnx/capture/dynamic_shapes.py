@@ -137,7 +137,7 @@ def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
 
 
 def _written(path: pytree.KeyPath) -> str:
-    return pytree.keystr(path).strip("[]").strip(chr(39))
+    return pytree.keystr(path[:1]).strip("[]").strip(chr(39)) + pytree.keystr(path[1:])
 
 
 def _dynamic_dim(leaf: torch.Tensor, axis: int, dim: Any, path: pytree.KeyPath) -> DynamicDim:

@@ -68,6 +68,8 @@ class Axes:
         for dim, size in found:
             if dim.derived:
                 raise CannotRun(f'"{dim.name}" is an expression of another size')
+            if size < dim.least or (isinstance(dim.most, int) and size > dim.most):
+                raise CannotRun(f'"{dim.name}" has {size} elements, which is not from {dim.least} to {dim.most}')
             if size != plain[dim.name]:
                 raise CannotRun(f'axes called "{dim.name}" have {plain[dim.name]} and {size} elements')
             if dim.name in composed:

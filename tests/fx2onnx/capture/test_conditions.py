@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from exportlab import to_onnx, verify
+from fx2onnx.errors import CaptureError
 
 X = torch.randn(4, 3)
 
@@ -91,3 +92,18 @@ def test_the_ends_of_a_dim_are_told(capture: str) -> None:
     shapes = ({0: Dim("rows", min=2, max=64), 1: Dim("columns")},)
     found = to_onnx(nn.ReLU(), (torch.randn(6, 3),), dynamic_shapes=shapes, capture=capture).report.limits
     assert found == ('dynamic_shapes says that "rows" is 2 to 64; the file does not look',)
+
+
+def test_an_example_beyond_the_ends_of_its_dim_is_refused() -> None:
+    with pytest.raises(CaptureError, match="70 not in range"):
+        to_onnx(nn.ReLU(), (torch.randn(70, 3),), dynamic_shapes=({0: Dim("rows", max=64)},))
+
+
+def test_an_axis_of_an_entry_has_its_path_as_a_name() -> None:
+    class Entries(nn.Module):
+        def forward(self, batch: dict[str, Tensor]) -> Tensor:
+            return batch["x"].sin()
+
+    shapes = ({"x": {0: Dim.DYNAMIC(max=64)}},)
+    (limit,) = to_onnx(Entries(), ({"x": X},), dynamic_shapes=shapes).report.limits
+    assert limit.startswith("dynamic_shapes says that \"axis 0 of batch['x']\" is at most 64")
