@@ -140,7 +140,7 @@ for free in ((x, y), ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})):
 # It takes a string as well, which is ``Dim.DYNAMIC`` with a name for the file. Three promises are lost on the way:
 #
 # - An ONNX file has no guards. The branch answers 3 rows with the formula for many.
-# - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word. The loop becomes static.
+# - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word: a narrower range, or a constant, as of the loop here.
 # - Under ``Dim.AUTO`` the loop adds six of 20 rows, in a file that calls the axis dynamic.
 
 words = {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")}
@@ -173,7 +173,7 @@ for model in (branch, loop):
         to_onnx(model, (six,), dynamic_shapes=({0: "batch"},), capture="torch.export")
 
 # %%
-# To have a promise kept by the official one, make it to torch.export, and hand its program on:
+# To have what the model cannot keep refused, make the promise to torch.export, and hand its program on. (Its file takes other sizes, too.)
 
 program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
 file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)

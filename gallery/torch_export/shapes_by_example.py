@@ -96,8 +96,9 @@ for exporter in ("dynamo", "to_onnx"):
         ).check()
 
 # %%
-# ``further`` has the same axes, and finds them itself. If an axis has a name, give the official exporter the tree that a collection makes. Of the
-# object it makes up another name:
+# ``further`` has the same axes, and finds them itself; no axis of it has a name or an end, and axes of one size are not tied. If an axis has a
+# name, give the official exporter the tree that a collection makes. Of the object it makes up another name. (Beware: what the model cannot
+# keep is refused for the object, and narrowed without a word for the tree.)
 
 named = ShapesCollection()
 named[x] = named[memory["past"][0]] = {0: Dim("rows", max=64)}

@@ -156,12 +156,13 @@ show.table([{"function": name, "message": str(error)} for name, error in errors.
 # The other choice: keep it as one node
 # -------------------------------------
 # If your runtime has a kernel of its own for the operator, the file should name the operator, not spell it out. The file with the call of
-# ``Bend`` does. For the official exporter, ``torch.onnx.ops.symbolic`` writes such a node; the ``if`` keeps the module running in Python.
+# ``Bend`` does. From the model, ``torch.onnx.ops.symbolic`` writes such a node, for both exporters; the ``if`` keeps the module running in
+# Python. (``torch.onnx.is_in_onnx_export()`` is true for the official exporter alone.)
 
 
 class OpaqueLinear(BentLinear):
     def forward(self, x):
-        if not torch.onnx.is_in_onnx_export():
+        if not torch.compiler.is_exporting():
             return super().forward(x)
         y = self.linear(x)
         return torch.onnx.ops.symbolic(
@@ -171,11 +172,12 @@ class OpaqueLinear(BentLinear):
 
 opaque = OpaqueLinear().eval()
 opaque.load_state_dict(model.state_dict())
-kept = export("dynamo", opaque, rows[0], dynamic_shapes=({0: "batch"},))
-assert [(node.domain, node.op_type) for node in kept.model.graph] == [
-    ("", "Gemm"),
-    ("lab.fn", "Bend"),
-]
+for exporter in ("to_onnx", "dynamo"):
+    kept = export(exporter, opaque, rows[0], dynamic_shapes=({0: "batch"},))
+    assert [(node.domain, node.op_type) for node in kept.model.graph] == [
+        ("", "Gemm"),
+        ("lab.fn", "Bend"),
+    ]
 
 # %%
 # ONNX Runtime refuses the file until you register a library with that kernel, written :doc:`in Python <custom_op_kernel>` or
@@ -194,5 +196,6 @@ show.graph(kept, title="Kept as one node")
 verify(kept, model, rows).check()
 
 # %%
-# An exporter needs two things from you: the shape that comes out, and either the meaning of the operator or a name for it. Next:
+# An exporter needs two things from you: the shape that comes out (``to_onnx`` may find it by running), and either the meaning of the operator
+# or a name for it. Next:
 # :doc:`an operator that changes its input in place <custom_op_inplace>`.

@@ -192,7 +192,8 @@ print(twice.stderr.decode().splitlines()[-1].partition(" : ")[2])
 
 # %%
 # **It must not differ from a function in the file.** Where the file says itself what the operator is, as :doc:`custom_op_function` does, the
-# kernel is called all the same, and nothing tells you. This file says ``x + x``, and a kernel of ``5 * x`` wins:
+# kernel is called all the same, and only ``verify`` tells. (A copy of the body, as ``torch.onnx.export`` makes it, has no such node.) This
+# file says ``x + x``, and a kernel of ``5 * x`` wins:
 
 FUNCTION = '<domain: "lab", opset_import: ["": 20]> Op (x) => (y) { y = Add(x, x) }'
 assert run("register(lambda x: 5 * x)", ONE + FUNCTION).stdout == b"[ 0.  5. 10.]\n"
