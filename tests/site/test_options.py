@@ -119,6 +119,22 @@ def test_initializers_become_inputs_only_on_the_way_to_a_file() -> None:
         to_onnx(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), **given)
 
 
+class Halved(torch.nn.Module):
+    """Does something else above 32 rows."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if x.shape[0] <= 32 else x * 3
+
+
+def test_the_tree_of_a_collection_is_narrowed_where_the_object_is_refused() -> None:
+    x, collection = torch.ones(6, 3), torch.export.ShapesCollection()
+    collection[x] = {0: torch.export.Dim("rows", max=64)}
+    with pytest.raises(torch.onnx.OnnxExporterError):
+        torch.onnx.export(Halved(), (x,), dynamic_shapes=collection, dynamo=True, verbose=False)
+    program = torch.onnx.export(Halved(), (x,), dynamic_shapes=collection.dynamic_shapes(Halved(), (x,)), dynamo=True, verbose=False)
+    assert torch.equal(program(torch.ones(40, 3))[0], torch.full((40, 3), 2.0))
+
+
 @pytest.mark.parametrize("opset", [15, 17])
 def test_a_linear_layer_is_converted_down(opset: int) -> None:
     program = torch.onnx.export(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), dynamo=True, verbose=False, opset_version=opset)
