@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from inspect import getclosurevars
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .patches import PLACE
 
-MODULE = import_module("torch._higher_order_ops.associative_scan")  # its package has a function under this name
+MODULE = sys.modules[torch._higher_order_ops.associative_scan.__module__]  # its package has a function under its name
 HALVED = "generic_associative_scan"
 Function = Callable[..., Any]
 Tensors = Sequence[torch.Tensor]

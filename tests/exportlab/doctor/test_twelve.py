@@ -37,7 +37,7 @@ CASES = {  # the exporters that are tried, whether it is silent in one of them, 
     "noisy": (BOTH, True, PASTE, None),
     "per_batch": (BOTH, True, RECIPE, "batch_norm_by_the_batch"),
     "early_return": (("dynamo",), False, PASTE, "branch_on_float"),
-    "cached": (BOTH, False, RECIPE, "unregistered_dataclass"),
+    "cached": (BOTH, False, RECIPE, "cache_of_transformers"),
     "custom_op": (BOTH, False, RECIPE, "custom_op_without_translation"),
     "row_by_row": (BOTH, False, PASTE, "loop_over_rows"),
     "in_numpy": (BOTH, False, RECIPE, "numpy_in_forward"),
@@ -102,7 +102,7 @@ def test_a_cache_that_nobody_registered_is_taken_by_to_onnx_and_known_where_anot
     assert found.verdict.recipe[0].startswith("exportlab.export(")
     assert first("cached").exporters == ("dynamo",)
     assert first("cached").known is not None
-    assert first("cached").known.name == "unregistered_dataclass"
+    assert first("cached").known.name == "cache_of_transformers"
 
 
 def test_a_file_that_leaves_an_argument_as_it_was_is_not_right_though_it_is_warned_of() -> None:

@@ -94,9 +94,7 @@ class OnValue(nn.Module):
     """What no capture takes."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        while x.sum() < 100:
-            x = x * 2
-        return x
+        return [x, x * 2][int(x.sum()) % 2]
 
 
 @pytest.mark.parametrize("name", NAMES)
