@@ -12,12 +12,12 @@ import torch
 
 from ..build.values import expression
 from ..errors import users_line
+from .sizes_to_try import BEYOND
 
 aten = torch.ops.aten
 READS = {aten.item.default, aten._local_scalar_dense.default}
 RANGES = {aten.sym_constrain_range.default, aten.sym_constrain_range_for_size.default}
 OF_TENSORS = {aten._assert_async.msg, aten._assert_async.default}
-BEYOND = 1_000_003
 TORCHS_OWN = "Runtime assertion failed"  # how the message begins where torch.export has lost the model's
 SIZES = (*range(9), BEYOND)  # that are tried
 TRIED = (-BEYOND, *range(-8, 0), *SIZES)

@@ -15,6 +15,7 @@ DimOf = dict[sympy.Symbol, DynamicDim]
 SizeOf = dict[sympy.Symbol, int]
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
+BEYOND = 1_000_003  # longer than what is run
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 
 

@@ -17,7 +17,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from ...build.values import Size
 from ..dims import DynamicDim
-from ..sizes_to_try import PROBES, crossings, fails, is_false, sizes_near
+from ..sizes_to_try import BEYOND, PROBES, crossings, fails, is_false, sizes_near
 from .lines import Environment
 from .refusal import CannotRun
 from .work import WORK
@@ -25,7 +25,6 @@ from .work import WORK
 Setting = dict[sympy.Symbol, int]
 FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # times the example, how much longer the first axis is, and how much more each next one
 LONGEST = 4097
-BEYOND = 1_000_003  # longer than what is run
 FEW = 4  # sizes next to a condition that are run
 
 
