@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..isolation import Failure
 from ..outcomes import Outcome
-from ..verification.report import ROUNDING
+from ..verification.report import most_rounded
 from .advice import model_of, shapes_of
 from .events import MODEL, Trial
 from .facts import FLOOR, Facts, best, rights
@@ -55,11 +55,8 @@ def _sizes(facts: Facts) -> str:
 
 def _rounds(chosen: Trial) -> str:
     """That file and eager differ by rounding for the samples; for values that `verify` scaled up itself that says little."""
-    differs = [check for check in chosen.checks if check.detail.startswith(ROUNDING) and not check.values]
-    if not differs:
-        return ""
-    worst = max(differs, key=lambda check: check.worst or 0.0)
-    return f"; it differs from eager by {worst.detail} ({worst.name})"
+    worst = most_rounded(check for check in chosen.checks if not check.values)
+    return "" if worst is None else f"; it differs from eager by {worst.detail} ({worst.name})"
 
 
 def _told(finding: Finding) -> str:

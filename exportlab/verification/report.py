@@ -50,6 +50,11 @@ class Check:
         return self.outcome is Outcome.SKIPPED and self.detail.startswith(REFUSED)
 
     @property
+    def is_rounding(self) -> bool:
+        """Whether file and eager differ, by rounding alone."""
+        return self.detail.startswith(ROUNDING)
+
+    @property
     def given(self) -> str:
         """The inputs, and what was changed of them."""
         return f"{self.values}: {self.inputs}" if self.values else self.inputs
@@ -181,7 +186,11 @@ def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
 
 def _details(checks: Sequence[Check]) -> Iterator[str]:
     """What was seen; of those that differ by rounding, where it was most."""
-    yield from (check.detail for check in checks if check.detail and not check.detail.startswith(ROUNDING))
-    rounded = [check for check in checks if check.detail.startswith(ROUNDING)]
-    if rounded:
-        yield max(rounded, key=lambda check: check.worst or 0.0).detail
+    yield from (check.detail for check in checks if check.detail and not check.is_rounding)
+    if (rounded := most_rounded(checks)) is not None:
+        yield rounded.detail
+
+
+def most_rounded(checks: Iterable[Check]) -> Check | None:
+    """Return the check in which file and eager are furthest apart by rounding; None where none is that."""
+    return max((check for check in checks if check.is_rounding), key=lambda check: check.worst or 0.0, default=None)
