@@ -17,9 +17,10 @@ from torch.utils import _pytree as pytree
 
 from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_of, marked
 from ..errors import CaptureError, FrozenDimension, first_sentence
+from .accepted import sizes_accepted
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
-from .conditions import conditions
+from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
@@ -65,7 +66,7 @@ def capture_by_export(
     if isinstance(model, torch.export.ExportedProgram):
         program = _resolved(model)
         names = _names_given(program, dynamic_shapes)
-        return Capture(program, names, limits=conditions(program, names))
+        return Capture(program, names, limits=(*conditions(program, names), *ranges(program, names)))
     check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
@@ -77,7 +78,8 @@ def capture_by_export(
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    return Capture(program, names, sharing, limits=(*conditions(program, names), *promises(asked)))
+    limits = (*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(asked))
+    return Capture(program, names, sharing, limits=limits)
 
 
 def check_no_part_is_scripted(model: nn.Module) -> None:

@@ -22,6 +22,7 @@ TORCHS_OWN = "Runtime assertion failed"  # how the message begins where torch.ex
 SIZES = (*range(9), BEYOND)  # that are tried
 TRIED = (-BEYOND, *range(-8, 0), *SIZES)
 MOST_TRIED = 3
+TORCHS_LEAST = 2  # of any size that moves, where nobody asks for another
 TRUTH = re.compile(TORCHS_OWN + r" for expression Eq\((u\d+), 1\) ")
 
 
@@ -42,6 +43,19 @@ def conditions(
             for told in _told(node, read, names, facts):
                 lines.setdefault(users_line(node), {})[told] = None
     return tuple(f"{line}: torch checks that {' and '.join(told)}; the file does not" for line, told in lines.items())
+
+
+def ranges(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> Iterator[str]:
+    """Yield the ends that the sizes of a captured program have; it begins at two by itself."""
+    inputs = set(program.graph_signature.user_inputs)
+    values = (node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder" and node.name in inputs)
+    shapes = (value.shape for value in values if isinstance(value, torch.Tensor))
+    sizes = dict.fromkeys(size for shape in shapes for size in map(expression, shape) if isinstance(size, sympy.Symbol))
+    for symbol, found in ((size, program.range_constraints[size]) for size in sizes if size in program.range_constraints):
+        least = f"at least {found.lower}" if found.lower > TORCHS_LEAST else ""
+        most = f"at most {found.upper}" if found.upper.is_Integer else ""
+        if told := " and ".join(filter(None, (least, most))):
+            yield f'the program was captured for "{names.get(symbol, symbol)}" of {told}; the file does not look'
 
 
 def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic]) -> Iterator[str]:

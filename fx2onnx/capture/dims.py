@@ -26,14 +26,21 @@ class DynamicDim:
 
 def promises(asked: Sequence[DynamicDim]) -> tuple[str, ...]:
     """Return the ends that were given for axes, one line each: a file has no place for them, and takes other sizes as well."""
-    ends = {dim.name: _ends(dim) for dim in asked if not dim.derived}
-    return tuple(f'dynamic_shapes says that "{name}" is {told}; the file does not look' for name, told in ends.items() if told)
+    return tuple(dict.fromkeys(f"{promise(dim)}; the file does not look" for dim in asked if has_end(dim) and not dim.derived))
 
 
-def _ends(dim: DynamicDim) -> str:
-    if isinstance(dim.most, int):  # torch has an infinity of its own for no end
-        return f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
-    return f"at least {dim.least}" if dim.least > 0 else ""
+def has_end(dim: DynamicDim) -> bool:
+    """Return whether an axis was given a least or a largest size."""
+    return dim.least > 0 or isinstance(dim.most, int)  # torch has an infinity of its own for no end
+
+
+def promise(dim: DynamicDim) -> str:
+    """Return what `dynamic_shapes` says of an axis that has an end."""
+    if isinstance(dim.most, int):
+        told = f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
+    else:
+        told = f"at least {dim.least}"
+    return f'dynamic_shapes says that "{dim.name}" is {told}'
 
 
 def moves(dim: Any) -> bool:

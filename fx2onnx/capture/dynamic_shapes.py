@@ -225,12 +225,13 @@ def _check_tests(environment: ShapeEnv | None, symbols: Sequence[DimSize], accep
 
 
 def open_tests(
-    environment: ShapeEnv, symbols: Sequence[DimSize], accepted: Sequence[str], within: Sequence[sympy.Basic] = ()
+    environment: ShapeEnv, symbols: Sequence[DimSize], accepted: Sequence[str], within: Sequence[sympy.Basic] = (), torchs: bool = False
 ) -> Iterator[OpenTest]:
     """Yield each test in Python code outside torch that comes out another way at a size that is promised.
 
     Args:
         within: tests that hold at the sizes that are looked at.
+        torchs: whether those of torch's own code count as well.
     """
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
@@ -238,7 +239,7 @@ def open_tests(
         own = _is_own(guard.sloc) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
-        if not (own or (found.line and len(dims) == 1)):
+        if not (own or torchs or (found.line and len(dims) == 1)):
             continue
         sizes_of_region = (sizes for sizes in sizes_to_try(dims, test) if not any(fails(one, sizes) for one in within))
         if not all(_holds(test, sizes, own) for sizes in sizes_of_region):

@@ -19,9 +19,10 @@ from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
+from ..accepted import constants_accepted
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
-from ..dims import check_accepted, is_hint, promises
+from ..dims import check_accepted, is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
 from .as_written import calls_as_written
@@ -29,6 +30,7 @@ from .branches.empty import with_empty
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .branches.regions import Regions
+from .ends import ends_kept
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
@@ -115,6 +117,7 @@ def _captured(
         joined = Joined(paths, axes)
         with regions.explaining():
             program = joined.program()
+        promised = ends_kept(model, axes, (args, kwargs), asked, accept_ranges)
         if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
             joined = Joined(further, axes)
             program = joined.program()
@@ -122,7 +125,8 @@ def _captured(
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
-    limits = (*regions.limits, *joined.limits, *program.limits, *settled, *promises(asked))
+    lost = constants_accepted(program, symbols, accept_ranges)  # type: ignore[arg-type]  # as above
+    limits = (*regions.limits, *lost, *joined.limits, *program.limits, *settled, *promised)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from torch.export import Dim
 from torch.utils import _pytree as pytree
 
 from ...errors import CaptureError, first_sentence
+from ..accepted import sizes_accepted
 from ..attribute_mutation import as_before, only_harmless_mutations
 from ..by_export import Capture, as_dims, exported, kept_apart
 from ..conditions import conditions
@@ -20,6 +21,7 @@ from ..dims import DynamicDim, is_hint
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers, symbol_of
 from ..running.branches.joined import Joined
 from ..running.branches.paths import Path, every_path
+from ..running.ends import ends_kept
 from ..running.lines import is_within_torch
 from ..running.program import CallSpec, RunProgram
 from ..running.refusal import CannotRun
@@ -52,7 +54,8 @@ def capture_by_answers(
     with only_harmless_mutations(model, args, kwargs):
         program = sides.program()
     names = {sides.axes.sizes[dim.tensor, dim.axis]: dim.name for dim in reversed(asked) if dim.named}
-    return Capture(program, names, branches=sides.branches, limits=tuple(sides.limits))  # type: ignore[arg-type]
+    limits = (*sides.limits, *ends_kept(model, sides.axes, (args, kwargs), asked, accept_ranges))
+    return Capture(program, names, branches=sides.branches, limits=limits)  # type: ignore[arg-type]
 
 
 Export = Callable[[], torch.export.ExportedProgram]
@@ -129,6 +132,7 @@ class Sides:
         """
         found = [(dim, size) for dim in self._asked if (size := symbol_of(program, self._given, dim)) is not None]
         check_dynamic_dims(program, found, self._accepted)
+        self.limits |= dict.fromkeys(sizes_accepted(program, found, self._accepted))
         symbols: dict[sympy.Symbol, sympy.Symbol] = {}
         for dim, size in found:
             ours = self.axes.sizes[dim.tensor, dim.axis]

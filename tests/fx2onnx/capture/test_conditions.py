@@ -107,3 +107,12 @@ def test_an_axis_of_an_entry_has_its_path_as_a_name() -> None:
     shapes = ({"x": {0: Dim.DYNAMIC(max=64)}},)
     (limit,) = to_onnx(Entries(), ({"x": X},), dynamic_shapes=shapes).report.limits
     assert limit.startswith("dynamic_shapes says that \"axis 0 of batch['x']\" is at most 64")
+
+
+def test_the_ends_of_a_captured_program_are_told() -> None:
+    shapes = ({0: Dim("batch"), 1: Dim("rows", min=3, max=64)},)
+    program = torch.export.export(nn.ReLU(), (torch.randn(2, 6),), dynamic_shapes=shapes)
+    ends = "of at least 3 and at most 64; the file does not look"
+    assert to_onnx(program, dynamic_shapes=shapes).report.limits == (f'the program was captured for "rows" {ends}',)
+    (unnamed,) = to_onnx(program).report.limits
+    assert unnamed.endswith(ends)

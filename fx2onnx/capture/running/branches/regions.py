@@ -9,6 +9,7 @@ from dataclasses import replace
 import sympy
 
 from ....errors import FrozenDimension, first_sentence
+from ...accepted import ACCEPTED, losses_by_tests
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
 from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooMuchWork
 from ..sample import FEW, Axes
@@ -71,9 +72,10 @@ class Regions:
             return self._in_parts(test, axes, arguments) or self._both(test, axes, arguments)
         if failed is not None:
             raise failed
-        _check_constant(axes, self._symbols, self._accepted)
+        self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
         for test in tests:
             raise test.error()
+        self.limits |= dict.fromkeys(losses_by_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions))
         return found
 
     def _in_parts(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
@@ -88,8 +90,11 @@ class Regions:
             return []
 
     def _open(self, axes: Axes) -> Iterator[OpenTest]:
-        moving = [(dim, size) for dim, size in self._symbols if set(size.free_symbols) <= set(axes.example)]  # type: ignore[union-attr]
-        return open_tests(axes.environment, moving, self._accepted, axes.conditions)
+        return open_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions)
+
+    def _moving(self, axes: Axes) -> list[DimSize]:
+        """The axes whose sizes still move."""
+        return [(dim, size) for dim, size in self._symbols if set(size.free_symbols) <= set(axes.example)]  # type: ignore[union-attr]
 
     def _both(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
         """Return the paths on both sides of a test."""
@@ -129,19 +134,20 @@ def _has_two_sides(test: sympy.Basic, axes: Axes) -> bool:
     return not isinstance(test, sympy.Eq) or len(replace(axes, conditions=(*axes.conditions, test)).allowed(symbol)) > FEW
 
 
-def _check_constant(axes: Axes, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
-    """Refuse sizes that Python took as plain numbers, or held to be equal to others.
+def _constants_accepted(axes: Axes, symbols: Sequence[DimSize], accepted: Sequence[str]) -> Iterator[str]:
+    """Yield of the sizes in `accepted` those that Python took as plain numbers, or held to be equal to others.
 
     Raises:
-        FrozenDimension: there is one.
+        FrozenDimension: there is another one.
     """
     environment = axes.environment
     for dim, symbol in symbols:
         became = environment.replace(symbol)
-        if became == symbol or dim.name in accepted:
+        if became == symbol:
             continue
         line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
         what = f"the constant {became}" if became.is_number else "equal to another size"
-        raise FrozenDimension(
-            f'"{dim.name}" was asked to be dynamic but is {what} after {line}. {ADVICE} accept_ranges={in_quotes([dim.name])}.'
-        )
+        told = f'"{dim.name}" was asked to be dynamic but is {what} after {line}'
+        if dim.name not in accepted:
+            raise FrozenDimension(f"{told}. {ADVICE} accept_ranges={in_quotes([dim.name])}.")
+        yield f"{told}; {ACCEPTED}"

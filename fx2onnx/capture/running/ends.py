@@ -1,0 +1,74 @@
+"""The ends that were given for moving sizes: a model is run there, and where it raises no file can keep what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import nn
+
+from ...errors import ToOnnxError, first_sentence
+from ..dims import DynamicDim, has_end, promise
+from ..dynamic_shapes import in_quotes
+from .refusal import SeenByRunsAlone, TooMuchWork
+from .sample import LONGEST, Axes, Setting
+from .trace import trace
+from .work import LIGHT, runs_of
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+OF_FAKE_TENSORS = torch._subclasses.fake_tensor.__name__
+
+
+def ends_kept(model: nn.Module, axes: Axes, arguments: Arguments, asked: Sequence[DynamicDim], accepted: Sequence[str]) -> tuple[str, ...]:
+    """Return what the ends promise that `dynamic_shapes` gives, one line for each axis, and which of them the model does not keep.
+
+    Raises:
+        SeenByRunsAlone: the model raises at an end, and the axis is not in `accepted`.
+    """
+    lines: dict[str, str] = {}
+    for dim in asked:
+        if dim.name in lines or not has_end(dim):
+            continue
+        symbol = axes.sizes[dim.tensor, dim.axis]
+        told = [text for size in _ends(dim) if (text := _raised(model, axes, arguments, symbol, size))]
+        if told and dim.name not in accepted:
+            raise SeenByRunsAlone(
+                f"{promise(dim)}, but the model {' and '.join(told)}. Give the ends that the model has, "
+                f"or accept it: accept_ranges={in_quotes([dim.name])}."
+            )
+        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in told)}; the file does not look"
+    return tuple(lines.values())
+
+
+def _ends(dim: DynamicDim) -> Iterator[int]:
+    """The ends that can be run: of a longer one nobody can say what it costs."""
+    if dim.least > 0:
+        yield dim.least
+    if isinstance(dim.most, int) and dim.most <= LONGEST:
+        yield dim.most
+
+
+def _raised(model: nn.Module, axes: Axes, arguments: Arguments, symbol: sympy.Expr, size: int) -> str:
+    """What the model raises where this size has this end, the others as in the example; empty where it answers, or runs do not tell."""
+    if symbol not in axes.example:
+        return ""
+    setting = {**axes.example, symbol: size}
+    for products in (LIGHT, None):
+        try:
+            with runs_of(products):
+                _run(model, axes, arguments, setting)
+        except TooMuchWork:
+            continue
+        except ToOnnxError:
+            return ""
+        except Exception as error:  # noqa: BLE001 - whatever the model raises is told
+            is_torchs = type(error).__module__ == OF_FAKE_TENSORS
+            return "" if is_torchs else f"raises {type(error).__name__} at {size}: {first_sentence(error)}"
+        return ""
+    return ""
+
+
+def _run(model: nn.Module, axes: Axes, arguments: Arguments, setting: Setting) -> None:
+    trace(model, axes.at(arguments, setting))
