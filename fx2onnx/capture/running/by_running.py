@@ -40,7 +40,8 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
-from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .python_numbers import NO_SIZES, Kept
+from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
 from .script import Script, Settling, is_deliberate
 from .trace import Watch, trace
@@ -259,20 +260,24 @@ class Runs:
             self._followed()
 
     def _followed(self) -> tuple[RunProgram, Exception | None]:
-        modules: list[dict[str, Any]] = []
+        kept = Kept()
         while True:
             try:
-                return self._followed_with(modules)
+                return self._followed_with(kept)
             except PlainNumber as error:
-                if any(error.names is names for names in modules):
+                if any(error.names is names for names in kept.modules):
                     raise
-                modules.append(error.names)
+                kept = replace(kept, modules=(*kept.modules, error.names))
+            except PlainBool:
+                if kept.decides:
+                    raise
+                kept = replace(kept, decides=True)
 
-    def _followed_with(self, modules: Sequence[dict[str, Any]]) -> tuple[RunProgram, Exception | None]:
+    def _followed_with(self, kept: Kept) -> tuple[RunProgram, Exception | None]:
         """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
         sizes = Explanations([self.axes.example, *self.settings])
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
-        writer.keep_numbers = modules
+        writer.kept = kept
         try:
             watch = self._watch(self.axes.environment)
             found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)
@@ -282,7 +287,8 @@ class Runs:
         except (ToOnnxError, Ambiguous):
             raise
         except Exception as error:
-            raise CannotRun(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
+            kind = PlainBool if NO_SIZES in str(error) else CannotRun
+            raise kind(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
     def _script(self, turns: int = TURNS) -> Script:
         return Script(self.answers, self.reads and not self.places, self.settling, Whiles(self.whiles, turns))

@@ -6,8 +6,9 @@ import builtins
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -17,22 +18,34 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, OpaqueUnaryFn_log, ToFloat
 
 from ...build.values import expression
+from .lines import is_within_torch
 from .recorder import Recorder
 from .refusal import PlainNumber
 
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 PLAIN = ((torch.SymInt, "__int__"), (torch.SymInt, "__float__"), (torch.SymFloat, "__int__"), (torch.SymFloat, "__float__"))
 TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # what asks a symbol for a number there means to
+COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
+NO_SIZES = "must be bool, not SymBool"  # what torch says where it is given a comparison
 WITH_FLOATS = ("mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv")
 
 
-@contextmanager
-def expressions_kept(recorder: Recorder, environment: ShapeEnv, modules: Sequence[dict[str, Any]]) -> Iterator[None]:
-    """Let `len`, `divmod` and functions of `math` keep the expression of a size, while it lasts.
+@dataclass(frozen=True)
+class Kept:
+    """What a further run keeps, or decides at once, which the one before could not.
 
-    Args:
-        modules: the names of modules in which `int` and `float` do as well; elsewhere the first of them ends the run.
+    Attributes:
+        modules: the names of modules in which `int` and `float` keep an expression; elsewhere the first of them ends the run.
+        decides: whether a comparison of sizes in the model's own code is a plain bool; functions of torch take no other.
     """
+
+    modules: tuple[dict[str, Any], ...] = ()
+    decides: bool = False
+
+
+@contextmanager
+def expressions_kept(recorder: Recorder, environment: ShapeEnv, kept: Kept) -> Iterator[None]:
+    """Let `len`, `divmod` and functions of `math` keep the expression of a size, while it lasts, and what else is asked for."""
     with ExitStack() as stack:
         for module, name, function in _functions(environment):
             stack.enter_context(patch.object(module, name, function))
@@ -40,9 +53,21 @@ def expressions_kept(recorder: Recorder, environment: ShapeEnv, modules: Sequenc
             stack.enter_context(patch.object(torch.SymFloat, f"__{name}__", _in_python_s_order(name, environment)))
         for kind, name in PLAIN:
             stack.enter_context(patch.object(kind, name, _ending(recorder, kind, name), create=True))
-        for names in modules:
+        for names in kept.modules:
             stack.enter_context(_named(names, int=Int, float=Float))
+        for name in COMPARISONS if kept.decides else ():
+            stack.enter_context(patch.object(torch.SymInt, name, _decided(getattr(torch.SymInt, name))))
         yield
+
+
+def _decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A comparison that is a test as soon as the model's own code makes it."""
+
+    def decided(self: Any, other: Any) -> Any:
+        found = compare(self, other)
+        return bool(found) if isinstance(found, torch.SymBool) and not is_within_torch(sys._getframe(1).f_code.co_filename) else found
+
+    return decided
 
 
 @contextmanager

@@ -51,6 +51,10 @@ class PlainNumber(CannotRun):
     names: dict[str, Any]
 
 
+class PlainBool(CannotRun):
+    """A function of torch wants a plain bool, and is given a comparison of sizes; a further run can decide it at once."""
+
+
 class LeftOut(CannotRun):
     """Runs differ by a call, which may be one that torch leaves out at some sizes."""
 

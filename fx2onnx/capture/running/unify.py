@@ -29,7 +29,7 @@ from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symbols, moving, steps
 from .program import CallSpec, Described, RunProgram, argument_of
-from .python_numbers import expressions_kept
+from .python_numbers import Kept, expressions_kept
 from .recorder import Recorder
 from .refusal import CannotRun, LeftOut
 from .sample import Axes, shown
@@ -57,7 +57,7 @@ class Writer:
         sizes: explains integers of this run and of those, in this order.
     """
 
-    keep_numbers: Sequence[dict[str, Any]] = ()  # names of modules whose `int` and `float` keep the expression of a size
+    kept = Kept()  # of what Python makes plain numbers and bools of
 
     def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, traces: Sequence[Trace], sizes: Explanations) -> None:
         self.model, self.arguments = model, arguments
@@ -86,7 +86,7 @@ class Writer:
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.keep_numbers):
+        with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.kept):
             yield
 
     def row(self, row: Row) -> None:

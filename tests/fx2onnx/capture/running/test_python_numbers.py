@@ -74,6 +74,20 @@ def test_what_no_expression_is_kept_of_is_refused(name: str) -> None:
         to_onnx(Of(function), (torch.rand(6, 4),), dynamic_shapes=ROWS, capture="run")
 
 
+def test_a_comparison_that_torch_wants_as_a_bool_is_a_test_with_both_sides() -> None:
+    class Causal(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x.tanh(), is_causal=x.shape[0] != 3)
+
+    compared = dict(vars(torch.SymInt))
+    program = to_onnx(Causal(), (torch.rand(6, 4),), dynamic_shapes=ROWS, capture="run")
+    assert dict(vars(torch.SymInt)) == compared
+    assert len(program.report.branches) == 1
+    for rows in (1, 2, 3, 4, 17):
+        x = torch.rand(rows, 4)
+        torch.testing.assert_close(program(x)[0], Causal()(x), rtol=1e-4, atol=1e-5)
+
+
 def test_python_is_as_before() -> None:
     before = builtins.int, builtins.float, builtins.len, builtins.divmod, math.sqrt, math.log, math.exp, dict(vars(torch.SymFloat))
     for name in ("a share", "a logarithm"):
