@@ -78,7 +78,8 @@ def _not_right(facts: Facts, findings: Sequence[Finding]) -> str:
 def _why(facts: Facts, chosen: Trial) -> str:
     others = [trial for trial in rights(facts) if trial is not chosen]
     if not others:
-        return "it is the only one that is right"
+        files = sum(trial.exporter != FLOOR for trial in facts.tried)
+        return f"of the {files} ways to a file that were tried, it alone is right" if files > 1 else "no other way to a file was tried"
     counts = ", ".join(f"{trial.label} {trial.nodes}" for trial in others)
     return f"it is right with {chosen.nodes} nodes ({counts})"
 
