@@ -1,6 +1,7 @@
 """Pages without what nobody sees: elements of code that colour nothing, and the indents, empty lines and comments of templates.
 
-For names, brackets and spaces the theme has the colour of all code.
+For names, brackets and spaces the theme has the colour of all code. The fonts of icons and the pictures that extensions bring stay away
+where no page asks for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 KEPT = r"<(?:(pre|script|style|textarea)\b.*?</\2>|(?!!--)[^>]*>)"  # where spaces count, or may
 KEPT_OR_SPACE = re.compile(rf"({KEPT})|(?:\s+|{COMMENT.pattern})+", re.DOTALL)
+ASKED_BY = {  # files below _static, and the text of a page that wants one
+    "vendor/fontawesome/webfonts/fa-brands-400.woff2": "fa-brands",
+    "vendor/fontawesome/webfonts/fa-regular-400.woff2": "fa-regular",
+    "broken_example.png": "broken_example.png",
+    "no_image.png": "no_image.png",
+    "jupyterlite_badge_logo.svg": "jupyterlite_badge_logo.svg",
+}
 READ = {"gp", "go"}  # what the button that copies code leaves out
 
 
@@ -32,11 +40,15 @@ def thin_all(app: Sphinx, error: Exception | None) -> None:
         return
     site = Path(app.outdir)
     classes = colorless((site / "_static/pygments.css").read_text(encoding="utf-8"))
+    unasked = dict(ASKED_BY)
     for page in site.rglob("*.html"):
         before = page.read_text(encoding="utf-8")
         after = packed(thin(before, classes))
+        unasked = {path: text for path, text in unasked.items() if text not in after}
         if after != before:
             page.write_text(after, encoding="utf-8")
+    for path in unasked:
+        (site / "_static" / path).unlink(missing_ok=True)
 
 
 def colorless(css: str) -> set[str]:

@@ -54,6 +54,17 @@ def test_every_page_of_a_site_is_thinned_once(tmp_path: Path) -> None:
     assert re.sub("<.*?>", "", once) == re.sub("<.*?>", "", CODE)
 
 
+def test_a_font_goes_that_no_page_asks_for(tmp_path: Path) -> None:
+    files = [tmp_path / "_static" / path for path in lean_pages.ASKED_BY]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (tmp_path / "_static/pygments.css").write_text(CSS)
+    (tmp_path / "a.html").write_text('<i class="fa-regular fa-copy"></i>')
+    lean_pages.thin_all(SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html")), None)
+    assert [file.name for file in files if file.exists()] == ["fa-regular-400.woff2"]
+
+
 PAGE = """<head>
   <!-- a
     comment -->
