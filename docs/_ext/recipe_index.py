@@ -32,7 +32,13 @@ GROUPS = {
         "untranslated_op",
     ),
     "It exports, and is wrong": ("strict_or_not", "inplace_index", "mutable_cache", "spectrogram"),
-    "An operator of my own": ("custom_op_function", "custom_op_kernel", "custom_op_inplace", "custom_op_inplace_to_onnx"),
+    "An operator of my own": (
+        "custom_op_function",
+        "custom_op_kernel",
+        "custom_op_recurrence",
+        "custom_op_inplace",
+        "custom_op_inplace_to_onnx",
+    ),
     "A model like mine": ("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
     "What is in the file, and how do I change it?": (
         *("save_and_load", "names", "external_data", "submodules", "submodules_to_onnx"),

@@ -198,4 +198,4 @@ verify(kept, model, rows).check()
 # %%
 # An exporter needs two things from you: the shape that comes out (``to_onnx`` may find it by running), and either the meaning of the operator
 # or a name for it. Next:
-# :doc:`an operator that changes its input in place <custom_op_inplace>`.
+# :doc:`an operator that walks along time <custom_op_recurrence>`, or :doc:`one that changes its input in place <custom_op_inplace>`.
