@@ -13,7 +13,7 @@ from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun, SeenByRunsAlone, TooMuchWork
+from .running.refusal import CannotRun, EndNotKept, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
 
@@ -126,7 +126,7 @@ def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:
     try:
         with runs_of(None):
             return use(way.by_running(model))
-    except TooMuchWork:
+    except (TooMuchWork, EndNotKept):
         raise
     except SeenByRunsAlone:  # to which nothing but runs can say otherwise
         return use(way.by_running(model))

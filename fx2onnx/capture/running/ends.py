@@ -12,7 +12,7 @@ from torch import nn
 from ...errors import ToOnnxError, first_sentence
 from ..dims import DynamicDim, has_end, promise
 from ..dynamic_shapes import in_quotes
-from .refusal import SeenByRunsAlone, TooMuchWork
+from .refusal import EndNotKept, TooMuchWork
 from .sample import LONGEST, Axes, Setting
 from .trace import trace
 from .work import LIGHT, runs_of
@@ -25,7 +25,7 @@ def ends_kept(model: nn.Module, axes: Axes, arguments: Arguments, asked: Sequenc
     """Return what the ends promise that `dynamic_shapes` gives, one line for each axis, and which of them the model does not keep.
 
     Raises:
-        SeenByRunsAlone: the model raises at an end, and the axis is not in `accepted`.
+        EndNotKept: the model raises at an end, and the axis is not in `accepted`.
     """
     lines: dict[str, str] = {}
     for dim in asked:
@@ -34,7 +34,7 @@ def ends_kept(model: nn.Module, axes: Axes, arguments: Arguments, asked: Sequenc
         symbol = axes.sizes[dim.tensor, dim.axis]
         told = [text for size in _ends(dim) if (text := _raised(model, axes, arguments, symbol, size))]
         if told and dim.name not in accepted:
-            raise SeenByRunsAlone(
+            raise EndNotKept(
                 f"{promise(dim)}, but the model {' and '.join(told)}. Give the ends that the model has, "
                 f"or accept it: accept_ranges={in_quotes([dim.name])}."
             )

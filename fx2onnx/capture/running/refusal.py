@@ -15,6 +15,10 @@ class SeenByRunsAlone(CannotRun):
     """No file can be right, and torch.export does not see it: it would give one that is silently wrong."""
 
 
+class EndNotKept(SeenByRunsAlone):
+    """The model raises at an end that was asked for; runs without values have shown it as well."""
+
+
 class NeverRuns(CannotRun):
     """The model raises at all sizes that were tried; `told` is what."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from exportlab import to_onnx
+from fx2onnx import capture
 from fx2onnx.capture.running.sample import LONGEST
+from fx2onnx.capture.running.work import WORK
 from fx2onnx.errors import CaptureError
 
 X = torch.randn(2, 5, 4)
@@ -91,6 +94,29 @@ def test_an_end_that_multiplies_much_is_run_without_values() -> None:
 
     with pytest.raises(CaptureError, match="raises IndexError at 64"):
         limits_of(Wide(), Dim("seq", min=2, max=64), x=X[:1])
+
+
+def test_a_model_that_multiplies_much_is_not_run_with_values_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Heavy(Embedded):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide = nn.Linear(4, 16_000_000, bias=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.wide(super().forward(x)).sum(-1)
+
+    calls = []
+    monkeypatch.setattr(capture, "capture_by_running", partial(_counted, calls, capture.capture_by_running))
+    with pytest.raises(CaptureError, match="raises IndexError at 64"):
+        limits_of(Heavy(), Dim("seq", min=2, max=64), x=X[:1])
+    assert calls == [True, False], "light, then without values, and no third time"
+
+
+def _counted(calls: list[bool], captured: Any, *args: Any) -> Any:
+    work = WORK.get()
+    assert work is not None
+    calls.append(work.has_values)
+    return captured(*args)
 
 
 def test_an_end_that_nobody_can_afford_is_left() -> None:
