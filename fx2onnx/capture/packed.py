@@ -13,6 +13,7 @@ from unittest.mock import patch
 import torch
 from torch import nn
 from torch.nn.utils import rnn
+from torch.utils import _pytree as pytree
 
 from ..build.recurrences import recurrences
 from ..build.values import expression
@@ -38,6 +39,7 @@ class Described(rnn.PackedSequence):
     lengths: torch.Tensor
     longest: int | None
     is_clear: bool
+    _make = None  # type: ignore[assignment]  # a named tuple pytree would take apart in its own way
 
     def __new__(cls, steps: torch.Tensor, lengths: torch.Tensor, longest: int | None, is_clear: bool = False) -> Described:
         """Make one; as a tuple it is empty."""
@@ -62,9 +64,7 @@ def _refuse(use: str) -> NoReturn:
     Raises:
         CannotRun: always.
     """
-    line = line_of(sys._getframe(2))
-    where = "as a result of the model" if line == "an unknown line" else f"at {line}"
-    raise CannotRun(f"a PackedSequence is {use} {where}: {TAKEN_BY}")
+    raise CannotRun(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {TAKEN_BY}")
 
 
 def _refusing(name: str) -> property:
@@ -73,6 +73,21 @@ def _refusing(name: str) -> property:
 
 for _name in rnn.PackedSequence._fields:
     setattr(Described, _name, _refusing(_name))
+pytree.register_pytree_node(  # so that it passes the borders of blocks
+    Described, lambda made: ([made.steps, made.lengths], (made.longest, made.is_clear)), lambda tensors, told: Described(*tensors, *told)
+)
+
+
+def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
+    """Refuse a model that returns a packed sequence.
+
+    Raises:
+        CannotRun: there is one among its results.
+    """
+    if results.type is Described:
+        raise CannotRun(f"the model returns a PackedSequence: {TAKEN_BY}")
+    for part in results.children():
+        check_no_result_is_packed(part)
 
 
 @contextmanager

@@ -150,6 +150,35 @@ def test_two_layers_one_after_the_other_and_padding_that_a_mask_of_the_lengths_l
     check(Free(pooled))
 
 
+class OfPacked(nn.Module):
+    """A layer that takes a packed sequence and returns one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(4, 4)
+
+    def forward(self, packed: rnn.PackedSequence) -> rnn.PackedSequence:
+        return self.gru(packed)[0]
+
+
+@pytest.mark.parametrize("options", [{"capture": "run"}, {"capture": "torch.export"}, {"functions": True}])
+def test_packed_sequences_go_from_module_to_module(options: Any) -> None:
+    class Stacked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.blocks = nn.ModuleList(OfPacked() for _ in range(2))
+
+        def forward(self, x: Tensor, lengths: Tensor) -> Any:
+            packed = pack_padded_sequence(x, lengths, True, False)
+            for block in self.blocks:
+                packed = block(packed)
+            return pad_packed_sequence(packed, True, total_length=x.shape[1])
+
+    samples, module = [sample(*one) for one in ANY_ORDER], Stacked()
+    program = to_onnx(module, samples[0].args, dynamic_shapes=FIRST, **options)
+    verify(program, module, samples).check()
+
+
 def test_what_no_layer_has_seen_is_padded_too_and_lengths_may_be_constants() -> None:
     check(Free(lambda self, x, lengths: pad_packed_sequence(pack_padded_sequence(x, lengths, True, False), True, -1.0)))
     constant = Free(lambda self, x, lengths: pad_packed_sequence(self.lstm(pack_padded_sequence(x, [4, 6, 2], True, False))[0]))
@@ -176,7 +205,7 @@ def test_what_no_file_describes_is_refused_with_the_line(function: Callable[...,
 
 
 def test_a_packed_result_a_wrong_number_of_features_and_autocast_are_refused() -> None:
-    assert "as a result of the model" in refused(lambda self, x, lengths: self.lstm(pack_padded_sequence(x, lengths, True, False))[0])
+    assert "the model returns a PackedSequence" in refused(lambda self, x, lengths: self.lstm(pack_padded_sequence(x, lengths, True))[0])
     assert "must be equal to input_size" in refused(lambda self, x, lengths: self.gru(pack_padded_sequence(x, lengths, True, False))[1])
 
     def in_half(self: Free, x: Tensor, lengths: Tensor) -> Any:
