@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
+from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, EndNotKept, SeenByRunsAlone, TooMuchWork
@@ -35,8 +37,9 @@ class Way:
 
     def by_export(self, model: Any) -> Capture:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
-        with zeros_as_without_gradients(model):
-            return capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+        with zeros_as_without_gradients(model), nullcontext(()) if self.strict else packing_described() as unchecked:
+            made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+        return _unpacked(made, unchecked)
 
     def has_answers(self, refused: ToOnnxError) -> bool:
         """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""
@@ -44,8 +47,9 @@ class Way:
 
     def by_answers(self, model: Any) -> Capture:
         """Capture by torch.export once for each answer. Raises what `capture_by_answers` raises."""
-        with zeros_as_without_gradients(model):
-            return capture_by_answers(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+        with zeros_as_without_gradients(model), packing_described() as unchecked:
+            made = capture_by_answers(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+        return _unpacked(made, unchecked)
 
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
@@ -54,8 +58,15 @@ class Way:
         for name, asked in {"strict": self.strict, "functions": self.functions, "dump_exported_program": self.dumped}.items():
             if asked:
                 raise CannotRun(f"{name} is done by torch.export alone")
-        with zeros_as_without_gradients(model):
-            return capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+        with zeros_as_without_gradients(model), packing_described() as unchecked:
+            made = capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
+        return _unpacked(made, unchecked)
+
+
+def _unpacked(made: Capture, unchecked: Iterable[str]) -> Capture:
+    """Return a capture with what its file does not check of packed sequences, none of which it returns."""
+    check_no_result_is_packed(made.program.call_spec.out_spec)
+    return replace(made, limits=(*made.limits, *unchecked))
 
 
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:

@@ -9,6 +9,7 @@ import torch
 
 from ..build.dtypes import DOUBLE
 from ..build.graph import Graph, Tensor
+from ..build.recurrences import recurrences
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .random import dropout
@@ -16,16 +17,23 @@ from .random import dropout
 aten = torch.ops.aten
 WELL_CONDITIONED = 1000  # weights that a state is carried back through: it keeps four of its seven digits
 LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # of the gates in ONNX, as positions in torch's order
+OF_KIND: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+    "lstm": ("LSTM", LSTM_ORDER, {}),
+    "gru": ("GRU", GRU_ORDER, {"linear_before_reset": 1}),
+    "rnn_tanh": ("RNN", RNN_ORDER, {"activations": ["Tanh"]}),
+    "rnn_relu": ("RNN", RNN_ORDER, {"activations": ["Relu"]}),
+}
 
 
 class Layers(NamedTuple):
-    """How a recurrent network is put together."""
+    """How a recurrent network is put together, and the lengths of its sequences, int32, where they differ."""
 
     biases: bool
     number: int
     dropout: float
     bidirectional: bool
     batch_first: bool
+    lengths: Tensor | None = None
 
     @property
     def directions(self) -> int:
@@ -98,7 +106,7 @@ def _layer(
         w,
         r,
         bias,
-        None,
+        layers.lengths,
         *initial,
         outputs=1 + len(initial),
         hidden_size=hidden,
@@ -231,6 +239,26 @@ def rnn(
     """rnn_tanh(x, h, weights, …) → RNN for each layer."""
     layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, batch_first)
     return run(g, "RNN", RNN_ORDER, x, [state], weights, layers, activations=[_activation(g)])
+
+
+@translates(recurrences().of_lengths)
+def of_lengths(
+    g: Graph,
+    x: Tensor,
+    lengths: Tensor,
+    states: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    kind: str,
+    has_biases: bool,
+    num_layers: int,
+    dropout_p: float,
+    train: bool,
+    bidirectional: bool,
+) -> list[Tensor]:
+    """of_lengths(x, lengths, states, weights, kind, …) → LSTM, GRU or RNN for each layer, with the lengths."""
+    layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, False, g.cast(lengths, torch.int32))
+    op_type, order, given = OF_KIND[kind]
+    return run(g, op_type, order, x, states, weights, layers, **given)
 
 
 def _activation(g: Graph) -> str:

@@ -43,7 +43,7 @@ from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
 from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
 from .sample import Axes, Setting, shown
-from .script import Script, Settling, is_deliberate
+from .script import Reads, Script, Settling, is_deliberate
 from .trace import Watch, trace
 from .unify import Arguments, Writer, first_difference
 from .whiles import TRIED, TURNS, Whiles, check_turns
@@ -168,13 +168,16 @@ def _path(
     model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, settling: Settling, whiles: Any, given: Sequence[bool]
 ) -> Path:
     """Return what runs show that answer the first tests of values so."""
-    try:
-        runs = Runs(model, axes, arguments, blocks, settling, given, whiles=whiles)
-        program, ended = runs.program()
-    except ValueRead:
-        runs = Runs(model, axes, arguments, blocks, settling, given, reads=True, whiles=whiles)
-        program, ended = runs.program()
-    return Path(tuple(runs.answers), program, runs.small, ended, axes)
+    reads: list[dict[str, Any]] | None = None
+    while True:
+        try:
+            runs = Runs(model, axes, arguments, blocks, settling, given, reads, whiles)
+            program, ended = runs.program()
+            return Path(tuple(runs.answers), program, runs.small, ended, axes)
+        except ValueRead as error:
+            if reads is not None and (error.names is None or any(error.names is names for names in reads)):
+                raise
+            reads = [*(reads or []), *([] if error.names is None else [error.names])]
 
 
 class Runs:
@@ -183,7 +186,7 @@ class Runs:
     Args:
         settling: whether what follows from weights alone has one answer.
         answers: to the first tests of values; the first run says the others.
-        reads: whether `item()` gives what notes its comparisons, which takes a little longer.
+        reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; it takes a little longer.
         whiles: where loops are that values end.
     """
 
@@ -195,7 +198,7 @@ class Runs:
         blocks: EqualBlocks,
         settling: Settling,
         answers: Sequence[bool] = (),
-        reads: bool = False,
+        reads: Reads = None,
         whiles: frozenset[Place] = frozenset(),
     ) -> None:
         self.whiles = whiles
@@ -291,7 +294,7 @@ class Runs:
             raise kind(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
 
     def _script(self, turns: int = TURNS) -> Script:
-        return Script(self.answers, self.reads and not self.places, self.settling, Whiles(self.whiles, turns))
+        return Script(self.answers, None if self.places else self.reads, self.settling, Whiles(self.whiles, turns))
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""

@@ -15,12 +15,12 @@ from ...errors import shown_path
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
-OWN_FOLDER = str(Path(__file__).parent)
+OWN_FOLDER = str(Path(__file__).parents[1])
 PACKAGE = str(Path(__file__).parents[2])
 
 
 def line_of(frame: Any) -> str:
-    """Return `file.py:14 in forward` of the innermost frame outside torch and of this package."""
+    """Return `file.py:14 in forward` of the innermost frame outside torch and outside this package."""
     found = outside(frame)
     return f"{shown_path(found.f_code.co_filename)}:{found.f_lineno} in {found.f_code.co_name}" if found is not None else "an unknown line"
 
@@ -38,7 +38,7 @@ def line_in(text: str) -> str:
 
 
 def outside(frame: Any) -> Any:
-    """Return the innermost frame from this one on that is neither torch's nor of this folder; None where a model is torch's alone."""
+    """Return the innermost frame from this one on that is neither torch's nor a capture's; None where a model is torch's alone."""
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
     return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
@@ -69,5 +69,5 @@ class Environment(ShapeEnv):
 
 
 def is_within_torch(path: str) -> bool:
-    """Return whether a file is torch's, or of this folder."""
+    """Return whether a file is torch's, or one of those that capture."""
     return "/torch/" in path or path.startswith((OWN_FOLDER, "<"))

@@ -34,6 +34,7 @@ class Number:
     def __init__(self, tensor: torch.Tensor, recorder: Refuses) -> None:
         self.tensor = tensor.reshape(()).clone()
         self._recorder = recorder
+        self.chosen: dict[int, int | None] = {}  # the place that it has in lists, by their length
 
     @property  # type: ignore[misc]  # of every object one may set it
     def __class__(self) -> type:

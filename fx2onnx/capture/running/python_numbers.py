@@ -6,7 +6,7 @@ import builtins
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, Opaque
 
 from ...build.values import expression
 from .lines import is_within_torch
+from .numbers import Number
 from .recorder import Recorder
 from .refusal import PlainNumber
 
@@ -68,6 +69,21 @@ def _decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return bool(found) if isinstance(found, torch.SymBool) and not is_within_torch(sys._getframe(1).f_code.co_filename) else found
 
     return decided
+
+
+@contextmanager
+def whole_numbers_kept(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
+    """Let `int` in these modules keep the number that stands for an element of a tensor, while it lasts."""
+    with ExitStack() as stack:
+        for names in modules:
+            stack.enter_context(_named(names, int=Int))
+        yield
+
+
+def whole_number(tensor: torch.Tensor) -> Any:
+    """Return what `item()` gives of a tensor of one integer; what is none as it is."""
+    is_whole = tensor.numel() == 1 and tensor.dtype != torch.bool and not tensor.is_floating_point() and not tensor.is_complex()
+    return tensor.item() if is_whole else tensor
 
 
 @contextmanager
@@ -154,7 +170,7 @@ class _Kept(type):
 
 
 class Int(int, metaclass=_Kept):
-    """`int`, of which a size stays an expression."""
+    """`int`, of which a size stays an expression, and an element of a tensor what stands for it."""
 
     symbol = torch.SymInt
 
@@ -162,7 +178,8 @@ class Int(int, metaclass=_Kept):
         """Return what `int` does, or an expression."""
         if len(args) == 1 and isinstance(args[0], SYMBOLS):
             return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
-        return int(*args, **kwargs)
+        number = whole_number(args[0]) if len(args) == 1 and isinstance(args[0], torch.Tensor) else next(iter(args), None)
+        return number if type(number) is Number and number.__class__ is int else int(*args, **kwargs)
 
 
 class Float(float, metaclass=_Kept):

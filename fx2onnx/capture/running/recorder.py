@@ -76,7 +76,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
         self.whiles = script.whiles
-        self.settled, self.reads = Settled(), script.reads  # `reads`: whether numbers that are read note what is asked of them
+        self.settled, self.reads = Settled(), script.reads is not None  # `reads`: whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
         self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
         self._refs: dict[int, Ref] = {}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ...errors import CaptureError
+from .lines import outside
 
 
 class CannotRun(CaptureError):
@@ -28,7 +30,16 @@ class NeverRuns(CannotRun):
 
 
 class ValueRead(CannotRun):
-    """Python reads a number that values decide; what it does with that may be a test."""
+    """Python reads a number that values decide; what it does with that may be a test, which a further run can note.
+
+    Attributes:
+        names: of the module that reads it.
+    """
+
+    def __init__(self, told: str) -> None:
+        super().__init__(told)
+        frame = outside(sys._getframe(1))
+        self.names: dict[str, Any] | None = None if frame is None else frame.f_globals
 
 
 class LoopOnValue(CannotRun):

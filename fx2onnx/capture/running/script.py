@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import torch
 
@@ -18,6 +18,7 @@ aten = torch.ops.aten
 TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
 MOST_TESTS = 256  # of one run
+Reads: TypeAlias = "Sequence[dict[str, Any]] | None"
 LOOP = "A loop that goes on as long as a value says needs torch.while_loop"
 
 
@@ -60,13 +61,13 @@ class Script:
 
     Args:
         given: the first answers, whatever the values say.
-        reads: whether `item()` gives what notes its comparisons.
+        reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; none if both read values.
         settling: whether what follows from weights alone has one answer.
         whiles: the loops that tests of values end, which have answers of their own.
     """
 
     def __init__(
-        self, given: Sequence[bool] = (), reads: bool = False, settling: Settling | None = None, whiles: Whiles | None = None
+        self, given: Sequence[bool] = (), reads: Reads = None, settling: Settling | None = None, whiles: Whiles | None = None
     ) -> None:
         self.reads, self.settling, self.whiles = reads, settling or Settling(), whiles or Whiles()
         self._given = tuple(given)

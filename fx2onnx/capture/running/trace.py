@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import torch
@@ -15,9 +15,11 @@ from torch.utils import _pytree as pytree
 from ...build.values import expression
 from ..attribute_mutation import as_before
 from . import effects
+from .chosen_layers import layers_chosen
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
 from .patches import calls_handed_to
+from .python_numbers import whole_numbers_kept
 from .recorder import SEED, Follower, Recorder
 from .scopes import Scopes
 from .script import Script, is_deliberate
@@ -62,7 +64,7 @@ def trace(
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
-            stack.enter_context(Numbers(recorder) if script.reads else nullcontext())
+            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(recorder, script.reads))
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
             stack.enter_context(watch(recorder) if watch else nullcontext())
@@ -85,3 +87,10 @@ def trace(
     changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
     answers, whiles = recorder.settled.answers, script.whiles.found
     return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
+
+
+@contextmanager
+def _numbers_noted(recorder: Recorder, modules: Sequence[dict[str, Any]]) -> Iterator[None]:
+    """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
+    with Numbers(recorder), whole_numbers_kept(modules), layers_chosen():
+        yield

@@ -1,0 +1,227 @@
+"""Packed sequences while a model is captured: the padded tensor and the lengths, which a recurrent layer takes as ONNX's own does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from numbers import Integral
+from types import FunctionType
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+import torch
+from torch import nn
+from torch.nn.utils import rnn
+from torch.utils import _pytree as pytree
+
+from ..build.recurrences import recurrences
+from ..build.values import expression
+from .running.lines import line_of
+from .running.refusal import CannotRun
+
+KINDS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
+TAKEN_BY = "it has as many rows as its lengths say, which only recurrent layers and pad_packed_sequence are exported with"
+_UNCHECKED: list[dict[str, None]] = []  # what files do not look at, for each capture that goes on
+
+
+class Described(rnn.PackedSequence):
+    """A packed sequence that is not packed: nobody has seen its values, so nobody knows how many rows it has.
+
+    Attributes:
+        steps: (steps, batch, …), whatever the padding is.
+        lengths: (batch,).
+        longest: the largest of them, where it is known.
+        is_clear: whether the padding is zero.
+    """
+
+    steps: torch.Tensor
+    lengths: torch.Tensor
+    longest: int | None
+    is_clear: bool
+    _make = None  # type: ignore[assignment]  # a named tuple pytree would take apart in its own way
+
+    def __new__(cls, steps: torch.Tensor, lengths: torch.Tensor, longest: int | None, is_clear: bool = False) -> Described:
+        """Make one; as a tuple it is empty."""
+        made = tuple.__new__(cls, (None,) * 4)
+        made.steps, made.lengths, made.longest, made.is_clear = steps, lengths, longest, is_clear
+        return made
+
+    def __iter__(self) -> NoReturn:
+        _refuse("taken apart")
+
+    def __getitem__(self, place: Any) -> NoReturn:
+        _refuse("taken apart")
+
+    def to(self, *args: Any, **kwargs: Any) -> Described:
+        """Return one of another dtype or device."""
+        return Described(self.steps.to(*args, **kwargs), self.lengths, self.longest, self.is_clear)
+
+
+def _refuse(use: str) -> NoReturn:
+    """Raise the error for a use of a packed sequence.
+
+    Raises:
+        CannotRun: always.
+    """
+    raise CannotRun(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {TAKEN_BY}")
+
+
+def _refusing(name: str) -> property:
+    return property(lambda self: _refuse(f"asked for its {name}"))
+
+
+for _name in rnn.PackedSequence._fields:
+    setattr(Described, _name, _refusing(_name))
+pytree.register_pytree_node(  # so that it passes the borders of blocks
+    Described, lambda made: ([made.steps, made.lengths], (made.longest, made.is_clear)), lambda tensors, told: Described(*tensors, *told)
+)
+
+
+def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
+    """Refuse a model that returns a packed sequence.
+
+    Raises:
+        CannotRun: there is one among its results.
+    """
+    if results.type is Described:
+        raise CannotRun(f"the model returns a PackedSequence: {TAKEN_BY}")
+    for part in results.children():
+        check_no_result_is_packed(part)
+
+
+@contextmanager
+def packing_described() -> Iterator[dict[str, None]]:
+    """Have sequences, while it lasts, packed and padded again as `Described`; what is given are the lines of what a file does not check."""
+    unchecked: dict[str, None] = {}
+    _UNCHECKED.append(unchecked)
+    with ExitStack() as stack:
+        stack.callback(_UNCHECKED.pop)
+        stack.enter_context(_written_as(rnn.pack_padded_sequence, _pack_padded_sequence))
+        stack.enter_context(_written_as(rnn.pad_packed_sequence, _pad_packed_sequence))
+        for layer in (nn.LSTM, nn.GRU, nn.RNN):
+            stack.enter_context(patch.object(layer, "forward", _of_described(layer.forward)))
+        yield unchecked
+
+
+@contextmanager
+def _written_as(function: Any, other: Any) -> Iterator[None]:
+    """Let a function of torch's do what another one does, also where a module has it by its name."""
+    own = function.__code__
+    function.__code__ = other.__code__
+    try:
+        yield
+    finally:
+        function.__code__ = own
+
+
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any, enforce_sorted: Any) -> Any:
+    """The text of torch's function while it is written otherwise: it has that one's globals."""
+    from fx2onnx.capture.packed import packed
+
+    return packed(input, lengths, batch_first, enforce_sorted)
+
+
+def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, total_length: Any) -> Any:
+    from fx2onnx.capture.packed import padded
+
+    return padded(sequence, batch_first, padding_value, total_length)
+
+
+_PADDED = FunctionType(rnn.pad_packed_sequence.__code__, rnn.__dict__, argdefs=rnn.pad_packed_sequence.__defaults__)
+
+
+def packed(x: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> Described:
+    """Return what stands for a packed sequence."""
+    longest = None
+    if not isinstance(lengths, torch.Tensor):
+        longest = _largest(lengths)
+        lengths = torch.tensor(lengths)
+    _not_checked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
+    return Described(x.transpose(0, 1) if batch_first else x, lengths.to(torch.int64), longest)
+
+
+def _largest(lengths: Sequence[Any]) -> int:
+    """Return the largest of the lengths that Python has.
+
+    Raises:
+        CannotRun: they are no constants.
+    """
+    if not all(issubclass(type(length), Integral) for length in lengths):
+        line = line_of(sys._getframe(2))
+        raise CannotRun(f"pack_padded_sequence gets lengths as a list, which are no constants, at {line}: give it the tensor of them")
+    return int(max(lengths))
+
+
+def padded(
+    sequence: rnn.PackedSequence, batch_first: bool, padding_value: float, total_length: int | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the steps of a packed sequence, as many as were asked for or as the longest has, and its lengths."""
+    if not isinstance(sequence, Described):
+        return _PADDED(sequence, batch_first, padding_value, total_length)
+    steps, lengths = sequence.steps, sequence.lengths
+    if not sequence.is_clear or padding_value != 0:
+        is_padding = torch.arange(steps.shape[0], device=steps.device)[:, None] >= lengths.to(steps.device)
+        steps = steps.masked_fill(is_padding.reshape(*is_padding.shape, *(1,) * (steps.dim() - 2)), padding_value)
+    if total_length is None:
+        steps = steps[: _longest(sequence)]
+    elif expression(total_length) != expression(sequence.steps.shape[0]):
+        _not_checked("no length is above total_length")
+        steps = _as_long_as(steps, total_length, padding_value)
+    return steps.transpose(0, 1) if batch_first else steps, lengths
+
+
+def _longest(sequence: Described) -> Any:
+    if sequence.longest is not None:
+        return sequence.longest
+    longest = sequence.lengths.max().item()
+    torch._check(longest >= 1)
+    torch._check(longest <= sequence.steps.shape[0])
+    return longest
+
+
+def _as_long_as(steps: torch.Tensor, length: Any, padding_value: float) -> torch.Tensor:
+    """Cut off or add steps, without asking which of the two it is."""
+    further = steps.new_full((length, *steps.shape[1:]), padding_value)
+    return torch.cat([steps, further])[:length]
+
+
+def _of_described(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def of_either(self: nn.RNNBase, input: Any, hx: Any = None) -> Any:
+        return _run(self, input, hx) if isinstance(input, Described) else forward(self, input, hx)
+
+    return of_either
+
+
+def _run(layer: nn.RNNBase, sequence: Described, hx: Any) -> tuple[Described, Any]:
+    """Return what a recurrent layer makes of a packed sequence: another one, and the last state of each."""
+    layer._update_flat_weights()
+    x, has_cells = sequence.steps, layer.mode == "LSTM"
+    if torch._C._is_any_autocast_enabled():
+        raise CannotRun(f"autocast decides the dtype of what a recurrent layer makes of a PackedSequence at {line_of(sys._getframe(2))}")
+    layer.check_input(x, None)
+    states = _zeros(layer, x) if hx is None else _checked(layer, x, list(hx) if has_cells else [hx])
+    settings = layer.bias, layer.num_layers, float(layer.dropout), layer.training, layer.bidirectional
+    weights = list(layer._flat_weights)
+    out, *finals = recurrences().of_lengths(x, sequence.lengths, states, weights, KINDS[layer.mode], *settings)
+    made = Described(out, sequence.lengths, sequence.longest, is_clear=True)
+    return made, tuple(finals) if has_cells else finals[0]
+
+
+def _zeros(layer: nn.RNNBase, x: torch.Tensor) -> list[torch.Tensor]:
+    return [x.new_zeros(size) for size in _sizes_of_states(layer, x)]
+
+
+def _checked(layer: nn.RNNBase, x: torch.Tensor, states: list[torch.Tensor]) -> list[torch.Tensor]:
+    for state, size in zip(states, _sizes_of_states(layer, x), strict=True):
+        layer.check_hidden_size(state, size)
+    return states
+
+
+def _sizes_of_states(layer: nn.RNNBase, x: torch.Tensor) -> list[tuple[int, int, int]]:
+    hidden = [layer.proj_size or layer.hidden_size, *([layer.hidden_size] if layer.mode == "LSTM" else [])]
+    return [(layer.num_layers * (2 if layer.bidirectional else 1), x.shape[1], size) for size in hidden]
+
+
+def _not_checked(what: str) -> None:
+    _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the file does not"] = None
