@@ -192,6 +192,17 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     return None if _equal(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
 
 
+def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
+    other = _copied(module)
+    for name, tensor in buffers.items():
+        path, _, buffer = name.rpartition(".")
+        other.get_submodule(path)._buffers[buffer] = tensor
+    with suppress(Exception):
+        return _equal(_called(_copied(module), call, [], {}), _called(other, call, [], {}))
+    return False
+
+
 def _copied(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 

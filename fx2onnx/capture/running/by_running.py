@@ -39,6 +39,7 @@ from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
 from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .replaced import longer_tables
 from .sample import Axes, Setting, shown
 from .script import Script, Settling, is_deliberate
 from .trace import Watch, trace
@@ -107,6 +108,7 @@ def _captured(
         only_harmless_mutations(model, args, kwargs),
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
         functions_called_as_they_are(bool(symbols)),
+        longer_tables(model, (args, kwargs)),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)

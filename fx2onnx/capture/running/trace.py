@@ -14,11 +14,11 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import expression
 from ..attribute_mutation import as_before
-from . import effects
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
 from .patches import calls_handed_to
 from .recorder import SEED, Follower, Recorder
+from .replaced import check_buffers
 from .scopes import Scopes
 from .script import Script, is_deliberate
 
@@ -68,7 +68,7 @@ def trace(
             stack.enter_context(watch(recorder) if watch else nullcontext())
             stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
-            effects.check_buffers(model, state)
+            check_buffers(model, state, recorder)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None
