@@ -40,7 +40,7 @@ def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], recorder
     Raises:
         CannotRun: there is one.
     """
-    for name, tensor in model.named_buffers():
+    for name, tensor in model.named_buffers(remove_duplicate=False):
         if name not in before or before[name] is tensor:
             continue
         with torch._C.DisableTorchFunction(), _disable_current_modes():

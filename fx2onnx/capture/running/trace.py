@@ -43,8 +43,8 @@ def trace(
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
     """
     scopes, script = Scopes(model) if follower else None, script or Script()
-    state = state_of(model)
-    recorder = Recorder(state, script, follower, scopes)
+    buffers = dict(model.named_buffers(remove_duplicate=False))
+    recorder = Recorder(state_of(model), script, follower, scopes)
     for number, leaf in enumerate(pytree.tree_leaves(arguments)):
         if isinstance(leaf, torch.Tensor):
             recorder.place(leaf, Ref("input", number))
@@ -68,7 +68,7 @@ def trace(
             stack.enter_context(watch(recorder) if watch else nullcontext())
             stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
-            check_buffers(model, state, recorder)
+            check_buffers(model, buffers, recorder)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None

@@ -90,3 +90,14 @@ def test_a_table_of_which_a_later_call_could_tell_is_refused(function: Callable[
     with pytest.raises(CannotRun, match="table is changed"):
         to_onnx(model, (torch.randn(4, 3),), dynamic_shapes=ROWS, capture="run")
     assert model.table is held
+
+
+def test_a_buffer_of_two_names_is_seen_where_the_second_is_replaced() -> None:
+    def counts(self: Any, x: Tensor) -> Tensor:
+        self.again = self.again + 1
+        return x * 2
+
+    model = model_of(counts)
+    model.first = model.again = nn.Buffer(torch.zeros(3))
+    with pytest.raises(CannotRun, match="again is changed"):
+        to_onnx(model, (torch.randn(4, 3),), dynamic_shapes=ROWS, capture="run")
