@@ -39,8 +39,11 @@ def lengths(axes: Axes) -> Iterator[Setting]:
     for setting in (*reversed(longer.spare()), *longer.settings()):
         if all(size >= least[symbol] for symbol, size in setting.items()):
             yield setting
-    long = {symbol: 2 * size for symbol, size in _some_turns(axes).items()} if axes.units else dict.fromkeys(axes.example, LONG)
-    yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(long.items())})
+    some = _some_turns(axes)
+    further = {symbol: size + axes.units.get(symbol, 1) for symbol, size in some.items()}
+    long = {symbol: 2 * size for symbol, size in some.items()} if axes.units else dict.fromkeys(axes.example, LONG)
+    for sizes in (further, long) if axes.units else (long,):
+        yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(sizes.items())})
 
 
 def _some_turns(axes: Axes) -> Setting:
