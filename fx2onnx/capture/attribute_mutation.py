@@ -274,12 +274,12 @@ def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if self is module and name in names:
-            lines[path, name] = _line(sys._getframe(1))
+            lines[path, name] = line_at(sys._getframe(1))
         kind.__setattr__(self, name, value)
 
     def __getattribute__(self: Any, name: str) -> Any:
         if self is module and name in names:
-            lines.setdefault((path, name), _line(sys._getframe(1)))
+            lines.setdefault((path, name), line_at(sys._getframe(1)))
         return kind.__getattribute__(self, name)
 
     module.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__, "__getattribute__": __getattribute__})
@@ -289,5 +289,6 @@ def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines)
         module.__class__ = kind
 
 
-def _line(frame: FrameType) -> str:
+def line_at(frame: FrameType) -> str:
+    """Return `file.py:14 in forward` of a frame."""
     return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -24,6 +24,7 @@ from .dims import DynamicDim, check_accepted, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
+from .modules_cast import casts_of_parts
 from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
@@ -185,7 +186,7 @@ def _export_once(
             numbers_kept(module),
             size_one_stays_dynamic(),
             no_error_caught(),
-            *(() if strict else (MasksAndClasses(), vmap_followed())),
+            *(() if strict else (MasksAndClasses(), vmap_followed(), casts_of_parts(module))),
         ):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))

@@ -22,6 +22,7 @@ from ..by_export import Capture, check_no_part_is_scripted, kept_apart
 from ..dims import check_accepted, is_hint, promises
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
+from ..modules_cast import casts_of_parts
 from .as_written import calls_as_written
 from .branches.empty import with_empty
 from .branches.joined import Joined
@@ -98,6 +99,7 @@ def _captured(
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
         functions_called_as_they_are(bool(symbols)),
         longer_tables(model, (args, kwargs)),
+        casts_of_parts(model),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
