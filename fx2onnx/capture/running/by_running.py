@@ -28,6 +28,7 @@ from .branches.empty import with_empty
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .branches.regions import Regions
+from .broadcast import paths_of
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
@@ -104,7 +105,7 @@ def _captured(
         settling = Settling()
         capture = partial(_paths, model, settling)
         regions = Regions(capture, symbols, accept_ranges)
-        paths = regions.paths(axes, (args, kwargs))
+        paths = paths_of(regions, capture, asked, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
             program = joined.program()
