@@ -110,7 +110,7 @@ MUTANTS = (
         "if False and effects.decides_a_size(",
         RUNNING,
     ),
-    Mutant("running/trace.py", "buffers that are replaced are not seen", "effects.check_buffers(model, state)", "pass", SILENT),
+    Mutant("running/trace.py", "buffers that are replaced are not seen", "check_buffers(model, buffers, recorder)", "pass", SILENT),
     Mutant("running/trace.py", "a refusal that the model catches is none", "raise recorder.refused\n", "pass\n", RUNNING),
     Mutant(
         "running/unify.py",

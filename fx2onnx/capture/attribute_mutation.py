@@ -192,6 +192,17 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     return None if _equal(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
 
 
+def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
+    other = _copied(module)
+    for name, tensor in buffers.items():
+        path, _, buffer = name.rpartition(".")
+        other.get_submodule(path)._buffers[buffer] = tensor
+    with suppress(Exception):
+        return _equal(_called(_copied(module), call, [], {}), _called(other, call, [], {}))
+    return False
+
+
 def _copied(module: nn.Module) -> nn.Module:
     return copy.deepcopy(module, {id(p): p for p in module.parameters()})
 
@@ -263,12 +274,12 @@ def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         if self is module and name in names:
-            lines[path, name] = _line(sys._getframe(1))
+            lines[path, name] = line_at(sys._getframe(1))
         kind.__setattr__(self, name, value)
 
     def __getattribute__(self: Any, name: str) -> Any:
         if self is module and name in names:
-            lines.setdefault((path, name), _line(sys._getframe(1)))
+            lines.setdefault((path, name), line_at(sys._getframe(1)))
         return kind.__getattribute__(self, name)
 
     module.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__, "__getattribute__": __getattribute__})
@@ -278,5 +289,6 @@ def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines)
         module.__class__ = kind
 
 
-def _line(frame: FrameType) -> str:
+def line_at(frame: FrameType) -> str:
+    """Return `file.py:14 in forward` of a frame."""
     return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"

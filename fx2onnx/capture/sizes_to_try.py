@@ -8,6 +8,7 @@ from itertools import product
 from math import isqrt
 
 import sympy
+from torch.utils._sympy.functions import Mod, PythonMod
 
 from .dims import DynamicDim
 
@@ -16,6 +17,7 @@ SizeOf = dict[sympy.Symbol, int]
 
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 BEYOND = 1_000_003  # longer than what is run
+MULTIPLES = 12  # of what a remainder is asked by, that are tried
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 
 
@@ -51,6 +53,8 @@ def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
     factors = {abs(float(n)) for n in test.atoms(sympy.Float, sympy.Rational) if not n.is_Integer} - {0.0}
     products |= {int(made) for a in numbers for b in factors for made in (a * b, a / b) if made < PROBES[-1]}
+    parts = {int(n.args[1]) for n in test.atoms(Mod, PythonMod) if n.args[1].is_Integer}
+    products |= {size * many for size in parts for many in range(1, MULTIPLES)}
     near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(crossings(test)) for more in (-1, 0, 1)}
     return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in besides)
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from functools import partial
-from numbers import Number
 from typing import Any
 
 import sympy
 import torch
 from torch import nn
-from torch.export import Dim
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
@@ -22,26 +19,30 @@ from ...errors import ToOnnxError, first_sentence
 from ..accepted import constants_accepted
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
-from ..dims import check_accepted, is_hint
+from ..dims import check_accepted
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
+from ..modules_cast import casts_of_parts
+from .arguments import check_arguments
 from .as_written import calls_as_written
 from .branches.empty import with_empty
 from .branches.joined import Joined
 from .branches.paths import Path, every_path
 from .branches.regions import Regions
+from .broadcast import paths_of
 from .ends import ends_kept
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .inner_graphs import functions_called_as_they_are
 from .lines import Place
-from .loops.places import Places, moving
+from .loops.places import Places, moving, sizes_of_parts
 from .loops.replay import check_lengths, lengths, long_enough
 from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
 from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .replaced import longer_tables
 from .sample import Axes, Setting, shown
 from .script import Reads, Script, Settling, is_deliberate
 from .trace import Watch, trace
@@ -52,8 +53,6 @@ FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
 SETTLED = "what weights or buffers say there is a constant of the file; other weights do not change it"
-_PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
-_ARGUMENTS = (torch.Tensor, Number, str, type(None), *_PLAIN)  # in anything else may be tensors, which would become constants
 
 
 def capture_by_running(
@@ -81,13 +80,6 @@ def capture_by_running(
             raise error from None
 
 
-def _is_argument(leaf: Any) -> bool:
-    """Whether a leaf is a tensor, or plainly none: a constant of the file."""
-    parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
-    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, _ARGUMENTS) for part in parts)
-    return isinstance(leaf, _ARGUMENTS) or settings
-
-
 def _captured(
     model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, accept_ranges: Sequence[str]
 ) -> Capture:
@@ -95,26 +87,21 @@ def _captured(
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, asked)
-    if numbers := moving_numbers(model, args, kwargs, dynamic_shapes):
-        raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
-    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
-        raise CannotRun("Dim.AUTO leaves it to torch.export which axes move")
     leaves = pytree.tree_leaves((args, kwargs))
-    if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
-        raise CannotRun(f"an argument is a tensor of layout {odd[0]}")
-    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_argument(leaf)]:
-        raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
+    check_arguments(leaves, moving_numbers(model, args, kwargs, dynamic_shapes), dynamic_shapes)
     axes = Axes.of(asked, leaves)
     symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
     with (
         only_harmless_mutations(model, args, kwargs),
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
         functions_called_as_they_are(bool(symbols)),
+        longer_tables(model, (args, kwargs)),
+        casts_of_parts(model),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
         regions = Regions(capture, symbols, accept_ranges)
-        paths = regions.paths(axes, (args, kwargs))
+        paths = paths_of(regions, capture, asked, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
             program = joined.program()
@@ -222,7 +209,12 @@ class Runs:
         if len(self.traces) < FEWEST:
             self._run_spare()
         if not self.places and (places := self._moving_loops()):
-            return self._rolled(places)
+            try:
+                return self._rolled(places)
+            except CannotRun as error:
+                if (found := self._in_parts(error)) is None:
+                    raise
+                return found
         if self.deliberate and not self.traces and self.axes.conditions:
             self._note_tests()
             raise NeverRuns(self.deliberate)
@@ -237,8 +229,24 @@ class Runs:
             except Ambiguous as error:
                 self._run_further(error.setting)
             except CannotRun as error:
+                if (found := self._in_parts(error)) is not None:
+                    return found
                 if type(error) is not CannotRun or not self._run_spare():
                     raise
+
+    def _in_parts(self, refused: CannotRun) -> tuple[RunProgram, Exception | None] | None:
+        """Return the program with a loop over `split` rolled up, from runs at several parts; None where there is none."""
+        if self.axes.units or self.places or len(units := sizes_of_parts(self.traces, self.settings)) != 1:
+            return None
+        runs = Runs(self.model, replace(self.axes, units=units), self.arguments, self.blocks, self.settling)
+        try:
+            if not (places := runs._moving_loops()):
+                return None
+            found = runs._rolled(places)
+        except CannotRun as error:
+            raise (refused if isinstance(refused, SeenByRunsAlone) else error) from None
+        self.answers, self.small = runs.answers, None
+        return found
 
     def _check_variety(self) -> None:
         """Refuse to take a size for a constant, or a line through two points for all of several, next to a test of it."""
@@ -278,7 +286,7 @@ class Runs:
 
     def _followed_with(self, kept: Kept) -> tuple[RunProgram, Exception | None]:
         """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
-        sizes = Explanations([self.axes.example, *self.settings])
+        sizes = Explanations([self.axes.example, *self.settings], self.axes.holds)
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         writer.kept = kept
         try:
@@ -344,7 +352,9 @@ class Runs:
 
     def _rolled(self, places: frozenset[Place]) -> tuple[RunProgram, Exception | None]:
         """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
-        runs = Runs(self.model, long_enough(self.axes), self.arguments, self.blocks, self.settling)
+        axes = long_enough(self.axes)
+        axes.environment.backed_var_to_val.update((symbol, sympy.Integer(size)) for symbol, size in axes.example.items())
+        runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling)
         runs.places = places
         program, ended = runs.program()
         self.answers, self.small = runs.answers, None

@@ -7,12 +7,10 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import nn
 from torch.utils import _pytree as pytree
 
 from ...build.aliasing import HIDDEN_WRITES
 from .notes import plain
-from .refusal import CannotRun
 
 aten = torch.ops.aten
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
@@ -92,14 +90,3 @@ def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[
         if declared.alias_info is not None and declared.alias_info.is_write:
             given = args[position] if position < len(args) else kwargs.get(declared.name)
             yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
-
-
-def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor]) -> None:
-    """Refuse a buffer that has become another tensor.
-
-    Raises:
-        CannotRun: there is one.
-    """
-    for name, tensor in model.named_buffers():
-        if name in before and before[name] is not tensor:
-            raise CannotRun(f"{name} is changed")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement
+from math import gcd
 from typing import Any, TypeAlias
 
 import sympy
@@ -16,6 +17,7 @@ from .sample import Setting
 
 PROBES = (1, 2, 3, 5, 7, 31, 64, 101, 999, 4097, 100_003)
 LARGEST_STEP = 64  # of windows: size // step
+FAR = range(100_000, 100_000 + 2 * LARGEST_STEP)  # how much larger sizes are at which expressions are compared, and nothing is run
 Steps: TypeAlias = tuple[sympy.Symbol, int, int]  # a size, a step and an offset: (size + offset) // step
 
 
@@ -32,10 +34,14 @@ class Ambiguous(Exception):
 
 
 class Explanations:
-    """What integers are, seen at several settings: a number, `a·size + b`, sums of products of sizes, or a size in steps."""
+    """What integers are, seen at several settings: a number, `a·size + b`, sums of products of sizes, or a size in steps.
 
-    def __init__(self, settings: Sequence[Setting]) -> None:
-        self.settings = settings
+    Args:
+        allows: whether sizes are among those that are looked at; expressions that differ at others alone are the same.
+    """
+
+    def __init__(self, settings: Sequence[Setting], allows: Callable[[Setting], bool] = lambda setting: True) -> None:
+        self.settings, self._allows = settings, allows
         self._known: dict[tuple[int, ...], Size] = {}
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
         self._special: dict[sympy.Basic, bool] = {}
@@ -115,10 +121,18 @@ class Explanations:
             return expression
         steps = list(self._steps(values))
         if not steps:
-            raise Unexplained(f"nothing explains {values} at {self.settings}")
+            return self._multiple(values)
         if len(steps) > 1:
-            raise Ambiguous(self._telling(steps))
+            self._check_same(steps)
         return _in_steps(*steps[0])
+
+    def _multiple(self, values: tuple[int, ...]) -> Size:
+        """As many of something for each step, and a constant, where more settings than those three numbers agree."""
+        factor = gcd(*(value - values[0] for value in values))
+        if factor == 1 or len(values) < 5:
+            raise Unexplained(f"nothing explains {values} at {self.settings}")
+        rest = values[0] % factor
+        return factor * self.of(tuple((value - rest) // factor for value in values)) + rest
 
     def _single(self, values: tuple[int, ...]) -> Iterator[sympy.Expr]:
         for expression, column in self._columns:
@@ -151,15 +165,25 @@ class Explanations:
                 high = min((v + 1) * step - 1 - x for x, v in zip(column, values, strict=True))
                 yield from ((symbol, step, offset) for offset in range(low, high + 1))
 
-    def _telling(self, steps: Sequence[Steps]) -> Setting:
-        """The setting of one size changed at which most of these differ."""
+    def _check_same(self, steps: Sequence[Steps]) -> None:
+        """Hold these against each other at sizes that are looked at, one of them changed.
+
+        Raises:
+            Ambiguous: they differ, most of all at the setting that it names. Unexplained: they do where nothing can be run.
+        """
+        near = list(self._changed(steps, range(1, 4 * LARGEST_STEP)))
+        best = max(near, key=lambda trial: len(_told(steps, trial)), default=self.settings[0])
+        if len(_told(steps, best)) > 1:
+            raise Ambiguous(best)
+        if not near or any(len(_told(steps, trial)) > 1 for trial in self._changed(steps, FAR)):
+            raise Unexplained(f"expressions that nothing tells apart: {steps[:3]}")
+
+    def _changed(self, steps: Sequence[Steps], further: Iterable[int]) -> Iterator[Setting]:
+        """Yield the first setting with one of these sizes larger by so much, where it is looked at and was not run."""
         first = self.settings[0]
         symbols = list(dict.fromkeys(symbol for symbol, _, _ in steps))
-        trials = [{**first, symbol: first[symbol] + further} for further in range(1, 4 * LARGEST_STEP) for symbol in symbols]
-        best = max((trial for trial in trials if trial not in self.settings), key=lambda trial: len(_told(steps, trial)))
-        if len(_told(steps, best)) == 1:
-            raise Unexplained(f"expressions that nothing tells apart: {steps[:3]}")
-        return best
+        trials = ({**first, symbol: first[symbol] + more} for more in further for symbol in symbols)
+        yield from (trial for trial in trials if trial not in self.settings and self._allows(trial))
 
 
 def _told(steps: Sequence[Steps], setting: Setting) -> set[int]:

@@ -65,7 +65,9 @@ class Environment(ShapeEnv):
             frame = frame.f_back
             while frame is not None and frame.f_code.co_filename in uninteresting_files():
                 frame = frame.f_back
-        return noted if frame is None or "/torch/" in frame.f_code.co_filename else frame
+        if frame is not None and "/torch/" in frame.f_code.co_filename:
+            frame = outside(frame) if frame is not noted else None  # torch has handed a call of the model's to this package
+        return noted if frame is None else frame
 
 
 def is_within_torch(path: str) -> bool:

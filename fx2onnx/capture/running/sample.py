@@ -13,7 +13,7 @@ import torch
 from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
 from ...build.values import Size
 from ..dims import DynamicDim
@@ -105,9 +105,10 @@ class Axes:
     def within(self, setting: Setting) -> Setting:
         """Return the nearest setting that the ranges and the conditions allow, as far as one of the sizes tried does."""
         near = {symbol: self._nearest(symbol, size) for symbol, size in setting.items()}
-        return near if self._holds(near) else next(self._with_one_other(near), near)
+        return near if self.holds(near) else next(self._with_one_other(near), near)
 
-    def _holds(self, setting: Setting) -> bool:
+    def holds(self, setting: Setting) -> bool:
+        """Return whether these sizes are among those that are looked at."""
         return not any(fails(test, setting) for test in self.conditions)
 
     def _with_one_other(self, setting: Setting) -> Iterator[Setting]:
@@ -117,7 +118,7 @@ class Axes:
             others = {other: size for other, size in setting.items() if other != symbol}
             near = {size for test in self.conditions for size in sizes_near(test.subs(others))}
             for size in sorted({*self.allowed(symbol), *near}, key=lambda n: abs(n - setting[symbol])):
-                if self._in_range(symbol, size) and self._holds({**setting, symbol: size}):
+                if self._in_range(symbol, size) and self.holds({**setting, symbol: size}):
                     yield {**setting, symbol: size}
 
     def _in_range(self, symbol: sympy.Symbol, size: int) -> bool:
@@ -146,7 +147,7 @@ class Axes:
         moving = [symbol for symbol in self.example if symbol in symbols]
         for symbol in moving:
             alone = ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= LONGEST)
-            yield from filter(self._holds, alone)
+            yield from filter(self.holds, alone)
         yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
@@ -176,13 +177,13 @@ class Axes:
         if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < LONGEST) for symbol, sizes in allowed.items()):
             raise CannotRun(f"no further size that makes {test} true can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
-        if not apart._holds(apart.within(self.example)):
+        if not apart.holds(apart.within(self.example)):
             raise CannotRun(f"no size that can be tried makes {test} true")
         return self._moved(apart, fixed, arguments)
 
     def in_parts(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any] | None:
         """Return the axes, and arguments, of the sizes that a loop over parts takes, if a test may be of how many parts there are."""
-        parts = {part.args[1] for part in test.atoms(FloorDiv) if part.args[1].is_Integer}
+        parts = {part.args[1] for part in test.atoms(FloorDiv, Mod, PythonMod) if part.args[1].is_Integer}
         if self.units or len(test.free_symbols) != 1 or len(parts) != 1:
             return None
         (symbol,), (size,) = test.free_symbols, parts
@@ -203,7 +204,7 @@ class Axes:
         """Return axes with some sizes fixed, and arguments of these sizes, with an environment of their own."""
         free = {symbol: size for symbol, size in self.example.items() if symbol not in fixed}
         moving = apart.within(free)
-        if apart.conditions and not apart._holds(moving):
+        if apart.conditions and not apart.holds(moving):
             raise CannotRun(f"no size that can be tried makes {' and '.join(map(str, apart.conditions))} true")
         example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
         moved = self.at(arguments, example)

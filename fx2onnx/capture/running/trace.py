@@ -14,13 +14,13 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import expression
 from ..attribute_mutation import as_before
-from . import effects
 from .chosen_layers import layers_chosen
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
 from .patches import calls_handed_to
 from .python_numbers import whole_numbers_kept
 from .recorder import SEED, Follower, Recorder
+from .replaced import check_buffers
 from .scopes import Scopes
 from .script import Script, is_deliberate
 
@@ -45,8 +45,8 @@ def trace(
         CannotRun: the run does something that notes do not show. Whatever the module or the follower raises.
     """
     scopes, script = Scopes(model) if follower else None, script or Script()
-    state = state_of(model)
-    recorder = Recorder(state, script, follower, scopes)
+    buffers = dict(model.named_buffers(remove_duplicate=False))
+    recorder = Recorder(state_of(model), script, follower, scopes)
     for number, leaf in enumerate(pytree.tree_leaves(arguments)):
         if isinstance(leaf, torch.Tensor):
             recorder.place(leaf, Ref("input", number))
@@ -70,7 +70,7 @@ def trace(
             stack.enter_context(watch(recorder) if watch else nullcontext())
             stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
-            effects.check_buffers(model, state)
+            check_buffers(model, buffers, recorder)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None

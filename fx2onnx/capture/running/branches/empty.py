@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
@@ -13,10 +12,10 @@ from torch.utils import _pytree as pytree
 from ....errors import ToOnnxError
 from ...attribute_mutation import as_before
 from ...dynamic_shapes import OpenTest
-from ..loops.replay import equal_leaves, inputs_of
-from ..numbered import at_sizes
+from ..loops.replay import Replay, equal_leaves, has_loops, inputs_of
 from ..program import RunProgram
-from ..sample import Axes
+from ..refusal import CannotRun
+from ..sample import Axes, Setting, shown
 from ..unify import Arguments
 from .paths import Path
 
@@ -34,26 +33,29 @@ def with_empty(
     if len(axes.example) != 1 or not all(path.sizes for path in paths):
         return None
     (symbol,) = axes.example
-    if _is_right(program, model, axes.at(arguments, {symbol: 0}, run=1), axes.at(arguments, {symbol: 0}, run=1)):
+    if _is_right(program, model, axes, arguments, {symbol: 0}):
         return None
     try:
         found = capture(*axes.at_none(symbol, arguments))
-    except ToOnnxError:
+    except ToOnnxError as error:
+        if any(has_loops(path.program) for path in paths):  # of which nothing else has looked at 0
+            raise CannotRun(f"its loops, rolled up, give something else at {shown({symbol: 0})}") from error
         return None
     told = OpenTest(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]
     return [replace(path, sizes=((told, some), *path.sizes)) for path, some in sides]
 
 
-def _is_right(program: RunProgram, model: nn.Module, given: Any, own: Any) -> bool:
-    """Whether a program says of these arguments what the model says, or the model refuses them."""
+def _is_right(program: RunProgram, model: nn.Module, axes: Axes, arguments: Arguments, sizes: Setting) -> bool:
+    """Whether a program says at these sizes what the model says, or the model refuses them."""
+    given, own = axes.at(arguments, sizes, run=1), axes.at(arguments, sizes, run=1)
     with torch.random.fork_rng(devices=()), torch.no_grad(), as_before(model):
         try:
             wanted = pytree.tree_leaves(model(*given[0], **given[1]))
         except Exception:  # noqa: BLE001 - a size that the model does not take
             return True
         try:
-            called = at_sizes(program, list(pytree.tree_leaves(own))).graph_module
-            return equal_leaves(wanted, pytree.tree_leaves(called(*inputs_of(program, own))))
+            found = Replay(program.graph_module, sizes).run(*inputs_of(program, own))
+            return equal_leaves(wanted, pytree.tree_leaves(found))
         except (RuntimeError, IndexError, TypeError, ValueError):
             return False

@@ -23,7 +23,7 @@ from ..refusal import CannotRun
 from ..sample import Axes, environment_of, shown
 from ..script import TEST
 from .paths import Path
-from .scope import Node, Scope
+from .scope import Inner, Node, Scope
 
 aten = torch.ops.aten
 SIZE = (int, sympy.Basic)
@@ -68,8 +68,6 @@ class Joined:
         if len(self._paths) == 1:
             return first.program
         self._check_structure(first)
-        if any(path.program.graph.find_nodes(op="get_attr") for path in self._paths):
-            raise CannotRun("it tests values, and calls an operator that takes functions")
         root = Scope()
         self._place(root)
         results = self._results(root, range(len(self._paths)), 0)
@@ -170,8 +168,13 @@ class Joined:
 
     def _call(self, path: int, node: Node) -> Any:
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
-        told = [self._nodes[path][leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
+        told = [self._told(path, leaf) if isinstance(leaf, Node) else leaf for leaf in leaves]
         return node.target, told, spec, [_kind_of(value) for value in pytree.tree_leaves(node.meta["val"]) if isinstance(value, Described)]
+
+    def _told(self, path: int, node: Node) -> Any:
+        if node.op == "get_attr":
+            return Inner(self._paths[path].program.graph_module.get_submodule(str(node.target)))
+        return self._nodes[path][node]
 
     def _write(self, scope: Scope, paths: Sequence[int], nodes: Sequence[Node]) -> None:
         _, leaves, spec, _ = self._call(paths[0], nodes[0])
@@ -179,8 +182,7 @@ class Joined:
         if nodes[0].target is operator.getitem:
             made = scope.part(leaves[0], leaves[1], nodes[0], value)
         else:
-            leaves = [scope.here(leaf) if isinstance(leaf, Node) else leaf for leaf in leaves]
-            args, kwargs = pytree.tree_unflatten(leaves, spec)
+            args, kwargs = pytree.tree_unflatten([scope.taken(leaf) for leaf in leaves], spec)
             made = scope.graph.create_node("call_function", nodes[0].target, args, kwargs, name=nodes[0].name)
             made.meta.update(nodes[0].meta, val=value)
         for path, node in zip(paths, nodes, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 from ....build.aliasing import written_arguments
 from ..lines import line_in
@@ -15,6 +16,30 @@ from ..program import Described
 from ..refusal import CannotRun
 
 Node = torch.fx.Node
+
+
+class Inner:
+    """A graph that an operator takes, of a function or of the turn of a loop: it is another one that makes the same calls."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Inner) and _calls(self.module) == _calls(other.module)
+
+
+def _calls(module: nn.Module) -> list[Any]:
+    """What a graph says of each node, and the graphs inside it."""
+    assert isinstance(module, torch.fx.GraphModule)
+    told = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _described(node)) for node in module.graph.nodes]
+    return [*told, *(_calls(part) for part in module.children())]
+
+
+def _described(node: Node) -> list[Any]:
+    """The dtype and the sizes of what a node returns."""
+    return [(part.dtype, part.sizes) for part in pytree.tree_leaves(node.meta.get("val")) if isinstance(part, Described)]
 
 
 class Scope:
@@ -38,6 +63,14 @@ class Scope:
             placeholder.meta.update(outer.meta)
             self.inside[outer] = placeholder
         return self.inside[outer]
+
+    def taken(self, leaf: Any) -> Any:
+        """Return what is this argument of a call in this graph."""
+        if isinstance(leaf, Inner):
+            name = f"inner_{len(list(self.modules.children()))}"
+            self.modules.add_module(name, leaf.module)
+            return self.graph.get_attr(name)
+        return self.here(leaf) if isinstance(leaf, Node) else leaf
 
     def part(self, whole: Node, key: Any, made: Node, value: Any) -> Node:
         """Return a part of several results, read where these were made."""

@@ -99,7 +99,7 @@ class Listed:
         whole, stacks = self._whole(), self.reader.target is aten.stack.default
         if stacks and self.dim:
             whole = self.added.add(aten.permute.default, (whole, _moved(len(self.value.sizes), self.dim)), self.value)
-        whole.meta.update(self.reader.meta, val=self.value)
+        whole.meta.update(self.reader.meta, val=Described.of(self.value.sizes, self.value.dtype, whole.meta["val"].memory))
         self.reader.replace_all_uses_with(whole)
         self.reader.graph.erase_node(self.reader)
 

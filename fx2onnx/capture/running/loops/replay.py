@@ -39,8 +39,11 @@ def lengths(axes: Axes) -> Iterator[Setting]:
     for setting in (*reversed(longer.spare()), *longer.settings()):
         if all(size >= least[symbol] for symbol, size in setting.items()):
             yield setting
-    long = {symbol: 2 * size for symbol, size in _some_turns(axes).items()} if axes.units else dict.fromkeys(axes.example, LONG)
-    yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(long.items())})
+    some = _some_turns(axes)
+    further = {symbol: size + axes.units.get(symbol, 1) for symbol, size in some.items()}
+    long = {symbol: 2 * size for symbol, size in some.items()} if axes.units else dict.fromkeys(axes.example, LONG)
+    for sizes in (further, long) if axes.units else (long,):
+        yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(sizes.items())})
 
 
 def _some_turns(axes: Axes) -> Setting:
@@ -67,6 +70,9 @@ class Replay(torch.fx.Interpreter):
 
     def run_node(self, n: torch.fx.Node) -> Any:
         """Make a call; a loop without any turn returns what it is given, and lists as empty as their sizes say."""
+        if n.target is torch.ops.higher_order.cond:
+            holds, *sides, given = self._plain(self.fetch_args_kwargs_from_env(n)[0])
+            return Replay(sides[0 if holds else 1], self._numbers).run(*given)
         if n.target is not turns:
             return super().run_node(n)
         body, number, first, carried, extra = self._plain(self.fetch_args_kwargs_from_env(n)[0])
@@ -108,6 +114,16 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
     return limits
 
 
+def has_side_without_rows(axes: Axes) -> bool:
+    """Return whether sizes of 0 are a side of their own where a program is wrong there: where one size moves and is tested."""
+    return len(axes.example) == 1 and bool(axes.conditions)
+
+
+def has_loops(program: RunProgram) -> bool:
+    """Return whether a program has a loop that is rolled up."""
+    return bool(program.graph.find_nodes(op="call_function", target=turns))
+
+
 def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
     """Yield sizes at which loops have few turns: none, and the least and the largest at which any has no, one or two."""
     counts = [node.args[1] + node.args[2] for node in program.graph.find_nodes(op="call_function", target=turns)]
@@ -116,7 +132,8 @@ def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
         numbers = [int(sympy.sympify(count).subs(dict.fromkeys(axes.example, size))) for count in counts]
         few.setdefault(tuple(min(max(number, 0), 3) for number in numbers), []).append(size)
     sizes = sorted({*FEW, *(sizes[end] for sizes in few.values() for end in (0, -1))})
-    yield dict.fromkeys(axes.example, NONE)
+    if not has_side_without_rows(axes):
+        yield dict.fromkeys(axes.example, NONE)
     one_alone = [dict.fromkeys(axes.example, FEW[-1]) | {symbol: 1} for symbol in axes.example] if len(axes.example) > 1 else []
     alike = (_along(axes, size) for size in sizes)
     yield from (setting for setting in (*alike, *one_alone) if setting == axes.within(setting))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from threading import get_ident
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +22,7 @@ from ..notes import Made, Ref, Row
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from .places import ENUMERATE, LEN, RANGE, Unbinds, ranges_by
+from .places import ENUMERATE, LEN, RANGE, TakenApart, ranges_by
 
 EVERY = ("every", "flipped")
 CHECKED = 6  # turns after which Python's own numbers are no longer compared
@@ -44,10 +45,23 @@ class Loop:
 
 
 class Turns:
-    """Takes the place of a `range` whose length moves, and of rows of a tensor: each turn begins with a note."""
+    """Takes the place of a `range` whose length moves, and of rows or parts of a tensor: each turn begins with a note.
 
-    def __init__(self, loops: Loops, start: Any, stop: Any, step: Any = 1, item: Callable[[Any], Any] | None = None) -> None:
-        self._loops, self.start, self.stop, self.step, self._item = loops, start, stop, step, item
+    Args:
+        item: what the loop's variable is, if not the number.
+        rest: gives a value more, another than those, behind the last turn.
+    """
+
+    def __init__(
+        self,
+        loops: Loops,
+        start: Any,
+        stop: Any,
+        step: Any = 1,
+        item: Callable[[Any], Any] | None = None,
+        rest: Callable[[], Any] | None = None,
+    ) -> None:
+        self._loops, self.start, self.stop, self.step, self._item, self._rest = loops, start, stop, step, item, rest
         self.plain = LEN(RANGE(*(map(_hint, (start, stop, step)))))
 
     @property
@@ -59,39 +73,49 @@ class Turns:
         least = (span + abs(self.step) - 1) // abs(self.step) if abs(self.step) != 1 else span
         return torch.sym_max(least, 0)
 
+    @property
+    def length(self) -> Any:
+        """How many values: what `len` says of them."""
+        return self.count + (self._rest is not None)
+
     def at(self, turn: Any) -> Any:
         """Return what the loop's variable is in a turn."""
         index = self.start + self.step * turn
         return index if self._item is None else self._item(index)
 
     def __iter__(self) -> Iterator[Any]:
-        return self._each(self._loops.opened(), self.at)
+        return self._each(self._loops.opened(), lambda turn, value: value)
 
     def numbered(self, start: int) -> Iterator[Any]:
         """Iterate as `enumerate` does."""
-        return self._each(self._loops.opened(), lambda turn: (start + turn, self.at(turn)))
+        return self._each(self._loops.opened(), lambda turn, value: (start + turn, value))
 
-    def _each(self, loop: Loop, value: Callable[[Any], Any]) -> Iterator[Any]:
+    def _each(self, loop: Loop, shown: Callable[[Any, Any], Any]) -> Iterator[Any]:
         leads = loop.turn < 0  # those of a `zip` are advanced one after the other
         try:
-            for turn in RANGE(self.plain):
-                yield value(self._loops.next_turn(loop, self, turn) if leads else self._loops.same_turn(loop, turn))
+            for number in RANGE(self.plain):
+                turn = self._loops.next_turn(loop, self, number) if leads else self._loops.same_turn(loop, number)
+                yield shown(turn, self.at(turn))
             if leads:
                 self._loops.over(loop)
         finally:
             self._loops.left(loop)
+        if self._rest is not None:
+            yield shown(self.count, self._rest())
 
     def __reversed__(self) -> Iterator[Any]:
+        if self._rest is not None:
+            raise self._loops.refusal("parts of a moving size are taken backwards")
         last = self.start + self.step * (self.count - 1)
         return iter(Turns(self._loops, last, self.start - (1 if _hint(self.step) > 0 else -1), -self.step, self._item))
 
     def __getitem__(self, index: int) -> Any:
-        if not isinstance(index, int):
+        if not isinstance(index, int) or (index < 0 and self._rest is not None):
             raise self._loops.refusal("a part of a loop's turns is taken")
         return self.at(index if index >= 0 else self.count + index)
 
     def __len__(self) -> int:
-        return self.plain
+        return self.plain + (self._rest is not None)
 
 
 class Loops:
@@ -121,7 +145,7 @@ class Loops:
         with ExitStack() as stack:
             stack.enter_context(ranges_by(self._range, (Turns,)))
             stack.enter_context(AsWritten())
-            stack.enter_context(Unbinds(self._unbind))
+            stack.enter_context(TakenApart(self._unbind, self._split))
             if self._environment is not None:
                 stack.enter_context(patch.object(builtins, "len", self._length))
                 stack.enter_context(patch.object(builtins, "enumerate", self._enumerated))
@@ -142,6 +166,15 @@ class Loops:
             return None
         return Turns(self, 0, tensor.shape[dim], item=lambda index: tensor.select(dim, index))
 
+    def _split(self, place: Place, tensor: torch.Tensor, size: int, dim: int = 0) -> Any:
+        """Parts of this size, and behind them one that is shorter, where a test of sizes says that there is one."""
+        if place not in self._places:
+            return None
+        length = tensor.shape[dim]
+        whole, has_rest = length // size, bool(length % size != 0)
+        rest = partial(tensor.narrow, dim, whole * size, 1 if size == 2 else length - whole * size) if has_rest else None
+        return Turns(self, 0, whole, item=lambda index: tensor.narrow(dim, size * index, size), rest=rest)
+
     def _enumerated(self, iterable: Any, start: int = 0) -> Iterator[Any]:
         if isinstance(iterable, torch.Tensor) and get_ident() == self._thread:
             iterable = iterable.unbind(0)
@@ -153,7 +186,7 @@ class Loops:
         if isinstance(value, torch.Tensor) and value.dim():
             return value.shape[0]
         if isinstance(value, Turns):
-            return value.count
+            return value.length
         parts = [self._recorder.ref(part) for part in value if isinstance(part, torch.Tensor)] if isinstance(value, (list, tuple)) else []
         if LEN(parts) < LEN(value) or not any(ref.turns for ref in parts):
             return LEN(value)

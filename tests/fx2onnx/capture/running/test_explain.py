@@ -6,6 +6,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._sympy.functions import FloorDiv
 
 from fx2onnx.capture.running.explain import Ambiguous, Explanations, Unexplained
 
@@ -54,3 +55,19 @@ def test_two_terms_are_no_explanation_of_three_integers() -> None:
     """139·b - 60·s + 150 gives these, as some such sum gives any three."""
     with pytest.raises(Unexplained):
         Explanations(SEEN[:3]).of((8, 27, 125))
+
+
+def test_several_for_each_step_are_found() -> None:
+    values = seen(5 * FloorDiv(S + 1, 2) + 3)
+    found = Explanations(SEEN).of(values)
+    assert all(found.subs(at) == 5 * ((at[S] + 1) // 2) + 3 for at in NEVER_SEEN)
+    with pytest.raises(Unexplained):
+        Explanations(SEEN[:4]).of(values[:4])
+
+
+def test_expressions_that_differ_at_sizes_alone_that_are_not_looked_at_are_the_same() -> None:
+    odd = [{S: 7}, {S: 9}, {S: 13}]
+    with pytest.raises(Ambiguous):
+        Explanations(odd).of((4, 5, 7))
+    found = Explanations(odd, lambda setting: setting[S] % 2 == 1).of((4, 5, 7))
+    assert [found.subs({S: size}) for size in (1, 101, 4097)] == [1, 51, 2049]

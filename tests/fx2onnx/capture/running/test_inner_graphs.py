@@ -17,7 +17,6 @@ from exportlab import to_onnx
 from fx2onnx.capture.running.inner_graphs import InnerRecorder
 from fx2onnx.capture.running.refusal import CannotRun
 from fx2onnx.capture.running.trace import Recorder
-from fx2onnx.errors import FrozenDimension
 
 ROWS = ({0: "rows"},)
 
@@ -107,10 +106,12 @@ def test_what_a_function_may_not_do_is_refused(name: str) -> None:
         to_onnx(Of(function).eval(), (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
 
 
-def test_a_test_of_a_size_inside_is_noted() -> None:
+def test_a_test_of_a_size_inside_has_both_sides() -> None:
     model = Of(lambda layer, x: torch.cond(x.sum() > 0, lengths_on_one_side, torch.neg, (x,))).eval()
-    with pytest.raises(FrozenDimension, match="in lengths_on_one_side"):
-        to_onnx(model, (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
+    program = to_onnx(model, (torch.rand(2, 4),), dynamic_shapes=ROWS, capture="run")
+    for rows in (1, 100, 101):
+        for given in (torch.rand(rows, 4), -torch.rand(rows, 4)):
+            torch.testing.assert_close(program(given)[0], model(given))
 
 
 def test_torch_does_not_know_the_recorders_outside_of_a_capture() -> None:

@@ -262,10 +262,6 @@ def number_read_later(m: Any, x: Tensor) -> Tensor:
     return h * t
 
 
-def small_ones_another(m: Any, x: Tensor) -> Tensor:
-    return x * 5 if x.shape[0] == 1 else torch.stack([row + 1 for row in x])
-
-
 def layout_of_one_row(m: Any, x: Tensor) -> Tensor:
     y = torch.stack([row * 2 for row in x]).T
     return y + 1 if y.is_contiguous() else y
@@ -312,7 +308,6 @@ REFUSED: dict[str, tuple[Forward, str]] = {
         lambda m, x: torch.vstack([row * 2 for row in x]),
         "aten.vstack.default of a list that a loop fills, at ",
     ),
-    "something else at one row": (small_ones_another, "only rows != 1 is exported: the test at "),
 }
 
 

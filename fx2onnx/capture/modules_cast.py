@@ -1,0 +1,63 @@
+"""`self.part.to(dtype)` in a forward: nothing where the part has that dtype, as in eager; torch.export would swap its parameters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import nn
+
+from ..errors import CaptureError
+from .attribute_mutation import line_at
+
+DTYPES = {"to": None, "float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@contextmanager
+def casts_of_parts(model: nn.Module) -> Iterator[None]:
+    """Let `to`, `float` and their like return a module as it is, while it lasts, where that changes none of its tensors.
+
+    Raises:
+        CaptureError: a cast would change what the model holds, which a file keeps as it is.
+    """
+    held = {id(tensor) for tensor in _tensors(model)}
+    casts: dict[str, Any] = {name: _cast(getattr(nn.Module, name), dtype, held) for name, dtype in DTYPES.items()}
+    with patch.multiple(nn.Module, **casts):
+        yield
+
+
+def _cast(own: Callable[..., nn.Module], dtype: torch.dtype | None, held: Collection[int]) -> Callable[..., nn.Module]:
+    def cast(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+        if _changes_nothing(module, *(args if dtype is None else (dtype,)), **kwargs):
+            return module
+        if any(id(tensor) in held for tensor in _tensors(module)):
+            raise _refusal(module, line_at(sys._getframe(1)))
+        try:
+            return own(module, *args, **kwargs)
+        except RuntimeError as error:
+            if "swap" not in str(error):
+                raise
+            raise _refusal(module, line_at(sys._getframe(1))) from error
+
+    return cast
+
+
+def _refusal(module: nn.Module, line: str) -> CaptureError:
+    return CaptureError(f"the model casts or moves a {type(module).__name__} of its own at {line}: do that before you export it")
+
+
+def _tensors(module: nn.Module) -> Iterator[torch.Tensor]:
+    return chain(module.parameters(), module.buffers())
+
+
+def _changes_nothing(module: nn.Module, *args: Any, **kwargs: Any) -> bool:
+    device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+    if memory_format is not None:
+        return False
+    cast = (tensor for tensor in _tensors(module) if tensor.is_floating_point() or tensor.is_complex())
+    return all(dtype in (None, tensor.dtype) for tensor in cast) and all(device in (None, tensor.device) for tensor in _tensors(module))

@@ -1,0 +1,60 @@
+"""Buffers that a call replaces: refused, but for a longer table of positions that begins with the other, where no later call can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..attribute_mutation import Arguments, answers_alike
+from .recorder import Recorder
+from .refusal import CannotRun
+
+LONGER: ContextVar[dict[str, torch.Tensor] | None] = ContextVar("longer", default=None)  # tables that runs have made, by name
+
+
+@contextmanager
+def longer_tables(model: nn.Module, call: Arguments) -> Iterator[None]:
+    """Let runs replace a buffer, while it lasts, by a longer one that begins with it; in the end, try whether the next call can tell.
+
+    Raises:
+        CannotRun: it can.
+    """
+    longer: dict[str, torch.Tensor] = {}
+    token = LONGER.set(longer)
+    try:
+        yield
+    finally:
+        LONGER.reset(token)
+    if longer and not answers_alike(model, call, longer):
+        raise CannotRun(f"{', '.join(longer)} is changed: longer, it makes a difference to the next call")
+
+
+def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], recorder: Recorder) -> None:
+    """Refuse a buffer that has become another tensor, but for a longer one that begins with it and that sizes and weights alone decide.
+
+    Raises:
+        CannotRun: there is one.
+    """
+    for name, tensor in model.named_buffers(remove_duplicate=False):
+        if name not in before or before[name] is tensor:
+            continue
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            is_longer = recorder.settled.of_sizes(tensor, recorder.ref(tensor)) is not None and _begins_with(tensor, before[name])
+        longer = LONGER.get()
+        if longer is None or not is_longer:
+            raise CannotRun(f"{name} is changed")
+        if name not in longer or tensor.numel() > longer[name].numel():
+            longer[name] = tensor
+
+
+def _begins_with(longer: torch.Tensor, table: torch.Tensor) -> bool:
+    """Whether a tensor has more elements than another, and holds the same where that has some, as far as rounding goes."""
+    fits = longer.dtype == table.dtype and longer.dim() == table.dim() and longer.numel() > table.numel()
+    if not fits or any(size > place for size, place in zip(table.shape, longer.shape, strict=True)):
+        return False
+    return torch.allclose(longer[tuple(map(slice, table.shape))], table, rtol=1e-5, atol=1e-6, equal_nan=True)
