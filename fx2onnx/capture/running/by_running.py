@@ -135,7 +135,7 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
         except CannotRun:
             raise error from None
     for path in found:
-        _check_small(path.small, axes)
+        path.check_small(axes)
     return found
 
 
@@ -388,16 +388,3 @@ def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
     if len(paths) > 1 or len(set(memory)) < len(memory):
         why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
         raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
-
-
-def _check_small(small: tuple[Setting, str] | None, axes: Axes) -> None:
-    """Refuse a model that does something else at ones, unless a test of sizes was seen that comes out another way there.
-
-    Raises:
-        CannotRun: none was seen.
-    """
-    if small is None:
-        return
-    setting, told = small
-    if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
-        raise LeftOut(f"no test of sizes says why it calls {told}")

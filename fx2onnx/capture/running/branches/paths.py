@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
 import torch
 
 from ...dynamic_shapes import OpenTest
 from ..lines import line_in
 from ..program import RunProgram
-from ..refusal import CannotRun
+from ..refusal import CannotRun, LeftOut
 from ..sample import Axes
 from ..script import LOOP, TEST
 
@@ -43,6 +44,18 @@ class Path:
     def tests(self) -> list[torch.fx.Node]:
         """Return the calls that are tests, in their order."""
         return list(self.program.graph.find_nodes(op="call_function", target=TEST))
+
+    def check_small(self, axes: Axes) -> None:
+        """Refuse a model that does something else at ones, unless a test of sizes was seen that comes out another way there.
+
+        Raises:
+            LeftOut: none was seen.
+        """
+        if self.small is None:
+            return
+        setting, told = self.small
+        if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
+            raise LeftOut(f"no test of sizes says why it calls {told}")
 
 
 def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
