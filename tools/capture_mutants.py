@@ -244,7 +244,7 @@ MUTANTS = (
         REGIONS,
     ),
     Mutant(
-        "running/by_running.py",
+        "running/branches/paths.py",
         "another model at ones is as the others",
         "if all(guard.expr.subs(setting) == sympy.true",
         "if False and all(guard.expr.subs(setting) == sympy.true",
