@@ -295,7 +295,7 @@ MUTANTS = (
     Mutant(
         "running/branches/regions.py",
         "a size that became a number moves",
-        "        _check_constant(axes, self._symbols, self._accepted)\n",
+        "        self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))\n",
         "",
         f"{RUNNING} {SILENT}",
     ),
