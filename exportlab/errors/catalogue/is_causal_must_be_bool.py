@@ -18,7 +18,8 @@ class Attention(nn.Module):
         self.q, self.k, self.v = (nn.Linear(8, 8) for _ in range(3))
 
     def attend(self, x: torch.Tensor, is_causal: bool) -> torch.Tensor:
-        return F.scaled_dot_product_attention(self.q(x), self.k(x), self.v(x), is_causal=is_causal)
+        q, k, v = (part(x)[:, None] for part in (self.q, self.k, self.v))  # of one head
+        return F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)[:, 0]
 
 
 class ByLength(Attention):
