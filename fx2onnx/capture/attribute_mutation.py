@@ -18,6 +18,7 @@ from ..errors import MutationError, first_sentence, shown_path
 
 NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 DEEP = 3  # how far an attribute of an attribute is followed
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Key = tuple[str, str]  # the path of a module, and an attribute of it
@@ -60,9 +61,10 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 
 @contextmanager
 def as_before(module: nn.Module) -> Iterator[None]:
-    """Put, in the end, what a call of a module set back: attributes, buffers and parameters, the same objects, with what lists hold."""
+    """Put, in the end, what a call of a module set back: attributes, buffers, parameters, hooks; the same objects, with what lists hold."""
     kept, children = _held(module), list(module.modules())
-    tables: list[dict[str, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
+    tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
+    tables += [getattr(child, name) for child in children for name in HOOKS]
     registered = [(table, dict(table)) for table in tables]
     try:
         yield
@@ -110,6 +112,7 @@ def attribute_values(module: nn.Module) -> Values:
         told.update({(path, name): None for name, _ in child.named_buffers(recurse=False)})
         told.update({(path, name): Same(parameter) for name, parameter in child.named_parameters(recurse=False)})
         told.update({(path, name): _told(value, known, DEEP) for name, value in attributes(child).items()})
+        told.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
     return told
 
 
@@ -263,7 +266,7 @@ def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterato
     """Note, while it lasts, the line that sets one of these attributes, or reads it to change what it holds."""
     with ExitStack() as stack:
         for path, child in module.named_modules():
-            if names := {name for at, name in changed if at == path}:
+            if names := {name for at, name in changed if at == path and name not in HOOKS}:
                 stack.enter_context(_lines_noted_of(child, path, names, lines))
         yield
 

@@ -41,7 +41,17 @@ from .loops.turns import Loops
 from .notes import Trace
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
-from .refusal import CannotRun, LeftOut, LoopOnValue, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import (
+    CannotRun,
+    LeftOut,
+    LoopOnValue,
+    NeverRuns,
+    PlainBool,
+    PlainNumber,
+    SeenByRunsAlone,
+    TooMuchWork,
+    ValueRead,
+)
 from .replaced import longer_tables
 from .sample import Axes, Setting, shown
 from .script import Reads, Script, Settling, is_deliberate
@@ -77,7 +87,7 @@ def capture_by_running(
         except (SeenByRunsAlone, TooMuchWork):
             raise
         except ToOnnxError:
-            raise error from None
+            raise error.in_the_end() from None
 
 
 def _captured(

@@ -90,3 +90,8 @@ def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[
         if declared.alias_info is not None and declared.alias_info.is_write:
             given = args[position] if position < len(args) else kwargs.get(declared.name)
             yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
+
+
+def sizes_written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
+    """Return the sizes of the tensors that a call writes; those of an `out` that torch resizes are others afterwards."""
+    return () if is_harmless(func) or views_itself(func) else tuple(tensor.shape for tensor in written(func, args, kwargs))

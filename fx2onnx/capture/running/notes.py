@@ -101,8 +101,9 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Return parameters and buffers by name, each tensor once."""
+    """Return parameters and buffers by name, each tensor once; sparse ones are none of a file's."""
     found: dict[int, tuple[str, torch.Tensor]] = {}
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        found.setdefault(id(tensor), (name, tensor))
+        if tensor.layout == torch.strided:
+            found.setdefault(id(tensor), (name, tensor))
     return dict(found.values())

@@ -24,7 +24,7 @@ from . import effects
 from .as_written import COPIES
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, flattened, plain, unflattened
-from .refusal import CannotRun, LeftOut, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
+from .refusal import CannotRun, CopyWritten, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
 from .scopes import Scopes
 from .script import READS_ONE, TEST, Script, is_test
 from .settled import Settled
@@ -34,6 +34,7 @@ aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 MADE = (*PLAIN, FakeTensor)  # the last has no values
 COPY = "a contiguous copy"
+STALE = "what is read may have been changed by a write into its contiguous copy, or the copy by one into it,"
 VALUES_LEFT_OUT = "a tensor whose values are left out"
 SEED = 5_738_291_046  # of runs; a model that draws from another has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
@@ -114,9 +115,7 @@ class Recorder(ProxyTorchDispatchMode):
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from; one that no call has made is a constant."""
         if self._stale and storage(tensor) in self._stale:
-            raise self.refusal(
-                "what is read may have been changed by a write into its contiguous copy, or the copy by one into it,", LeftOut
-            )
+            raise self.refusal(STALE, CopyWritten)
         found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
         return found if found is not None else self._constant(tensor)
 
@@ -202,7 +201,10 @@ class Recorder(ProxyTorchDispatchMode):
         if self.follower is not None:
             told = [expression(leaf) for leaf in told]
             args, kwargs = unflattened(list(map(plain, leaves)), spec)
+        sizes = effects.sizes_written(func, args, kwargs)
         out = self._called(func, args, kwargs)
+        if effects.sizes_written(func, args, kwargs) != sizes:
+            raise self.refusal(f"{func} gives its `out` another size", SeenByRunsAlone)
         if (view := effects.view_instead_of(func)) is not None:
             del self._refs[id(args[0])]  # from here on it is the view
         row = Row(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
@@ -211,10 +213,10 @@ class Recorder(ProxyTorchDispatchMode):
             writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
             row.made.append(self._made(result, self.ref(result) if writes else Ref("row", number, part, turns)))
             self.settled.made(Ref("row", number, part, turns), result, came_of)
-        if self.loops is not None and not self.loops.take(row):
-            return out  # an earlier turn has made it as well
         if self.loops is None:
             self.rows.append(row)
+        elif not self.loops.take(row):
+            return out  # an earlier turn has made it as well
         if self.follower is not None:
             self._tell(self.follower, row)
         return out
@@ -386,7 +388,7 @@ class Recorder(ProxyTorchDispatchMode):
             if (name := self._given.get(storage(tensor))) is not None:
                 if name == VALUES_LEFT_OUT:
                     raise self.too_much("a tensor is changed of which they know a copy")
-                raise self.refusal(f"{name} is changed", LeftOut if name == COPY else CannotRun)
+                raise self.refusal(f"{name} is changed", CopyWritten if name == COPY else CannotRun)
             if not isinstance(tensor, FakeTensor) and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
                 raise self.too_much("a tensor that has some is changed")
             self.settled.written(tensor, self.settled.came_of(func, pytree.tree_leaves((args, kwargs)), self))

@@ -73,6 +73,18 @@ class PlainBool(CannotRun):
 class LeftOut(CannotRun):
     """Runs differ by a call, which may be one that torch leaves out at some sizes."""
 
+    def in_the_end(self) -> CannotRun:
+        """Return the error, where runs that make such calls do not help either."""
+        return self
+
+
+class CopyWritten(LeftOut):
+    """The model writes into a copy that is none at some sizes, where the write shows in what was copied; torch.export does not see that."""
+
+    def in_the_end(self) -> CannotRun:
+        """Return an error that is not left to torch.export."""
+        return SeenByRunsAlone(str(self))
+
 
 class TooMuchWork(CannotRun):
     """Runs multiply much; made without values, which is cheap, they do not show enough."""

@@ -160,3 +160,37 @@ def test_a_parameter_that_a_run_replaces_is_put_back() -> None:
 def test_a_parameter_that_each_call_replaces_is_refused(capture: str) -> None:
     with pytest.raises(MutationError, match="the model changes weight"):
         to_onnx(Grows().eval(), (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), capture=capture)
+
+
+class Hooked(nn.Module):
+    """Doubles what its layer returns by a hook, which stays where the call ends in an error; or always."""
+
+    def __init__(self, always: bool) -> None:
+        super().__init__()
+        self.always, self.layer = always, nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        handle = self.layer.register_forward_hook(lambda module, args, output: output * 2)
+        y = self.layer(x)
+        assert x.shape[0] <= 10, "too many"
+        if not self.always:
+            handle.remove()
+        return y
+
+
+@pytest.mark.parametrize("capture", ["run", "auto"])
+def test_a_hook_that_a_failed_run_leaves_is_taken_off(capture: str) -> None:
+    model, x = Hooked(always=False).eval(), torch.randn(2, 3)
+    program = to_onnx(model, (x,), dynamic_shapes=({0: "rows"},), capture=capture)
+    assert not model.layer._forward_hooks
+    for rows in (2, 1, 9):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(program(x)[0], model(x))
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_hook_that_each_call_leaves_is_refused(capture: str) -> None:
+    model = Hooked(always=True).eval()
+    with pytest.raises(MutationError, match=r"the model changes layer\._forward_hooks"):
+        to_onnx(model, (torch.randn(2, 3),), capture=capture)
+    assert not model.layer._forward_hooks

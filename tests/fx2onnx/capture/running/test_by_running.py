@@ -390,3 +390,17 @@ def test_a_kernel_that_torch_chooses_by_size_is_no_reason_to_refuse() -> None:
     program = to_onnx(model, (torch.rand(2, 3, 8, 8),), dynamic_shapes=ROWS, capture="run")
     image = torch.rand(20, 3, 8, 8)
     torch.testing.assert_close(program(image)[0], model(image))
+
+
+def test_a_sparse_buffer_that_no_call_reads_is_left_out() -> None:
+    class Aligned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("heads", torch.eye(3).to_sparse(), persistent=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2
+
+    program = to_onnx(Aligned(), (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), capture="run")
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(program(x)[0], x * 2)

@@ -100,6 +100,21 @@ def seeded_apart(x: Tensor) -> Tensor:
     return x @ weights
 
 
+def copied_and_written(x: Tensor) -> Tensor:
+    """A contiguous copy, which at one row is the tensor itself, and is written."""
+    hidden = x * 2
+    turned = hidden.T.contiguous()
+    turned += 1
+    return hidden.sum(1)
+
+
+def resized(x: Tensor) -> Tensor:
+    """An `out` of no elements, to which torch gives the size of the result."""
+    out = x.new()
+    torch.cumsum(x, 1, out=out)
+    return out
+
+
 def other_data(x: Tensor) -> Tensor:
     """A tensor that gets the memory of another."""
     y = x * 2
@@ -112,6 +127,8 @@ FINAL: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a view that fails": (viewed, r"catches an error of torch.*RuntimeError: shape .* in viewed"),
     "a view at one row": (flattened_and_written, r"writes at .* in flattened_and_written into memory .* at some sizes only"),
     "an input that is a view at one row": (lambda x: (x.T.reshape(-1).add_(1), x * 1)[1], "inputs|at some sizes only"),
+    "a copy that is none at one row": (copied_and_written, "a contiguous copy .*is changed.*in copied_and_written|contiguous copy"),
+    "an out that is resized": (resized, r"aten\.cumsum\.out gives its `out` another size.*in resized"),
     "a seed": (seeded, "a seed that the model sets.*in seeded"),
     "a seed for a while": (seeded_apart, "a seed that the model sets.*in seeded_apart"),
     "other data": (other_data, "is given other data.*in other_data"),
