@@ -12,10 +12,11 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
+from .held import check_held
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun, EndNotKept, SeenByRunsAlone, TooMuchWork
+from .running.refusal import CannotRun, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
 
@@ -85,12 +86,18 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
         raise
     except ToOnnxError as error:
         heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
+        odd = first_sentence(error) if isinstance(error, (LeftOut, NumbersMove)) else ""
         if by == "run" and not heavy:
             raise
     if by == "run":
         return use(way.by_running(model))
     try:
-        return use(replace(way.by_export(model), not_run=reason))
+        found = way.by_export(model)
+        if odd:
+            check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, odd)
+        return use(replace(found, not_run=reason))
+    except SeenByRunsAlone:
+        raise
     except ToOnnxError as error:
         refused = error  # handled further down, where an error of the model's own stands in no other's context
     if heavy:

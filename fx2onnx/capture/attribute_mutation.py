@@ -195,6 +195,11 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     return None if _equal(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
 
 
+def called_apart(module: nn.Module, call: Arguments) -> Any:
+    """Return what a call of a copy returns, its random numbers drawn from one seed. Raises what the module raises."""
+    return _called(_copied(module), call, [], {})
+
+
 def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
     """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
     other = _copied(module)

@@ -86,5 +86,9 @@ class CopyWritten(LeftOut):
         return SeenByRunsAlone(str(self))
 
 
+class NumbersMove(CannotRun):
+    """An operator takes numbers that no size explains; torch.export may know what they follow, or note one of them."""
+
+
 class TooMuchWork(CannotRun):
     """Runs multiply much; made without values, which is cheap, they do not show enough."""

@@ -31,7 +31,7 @@ from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symb
 from .program import CallSpec, Described, RunProgram, argument_of
 from .python_numbers import Kept, expressions_kept
 from .recorder import Recorder
-from .refusal import CannotRun, LeftOut
+from .refusal import CannotRun, LeftOut, NumbersMove
 from .sample import Axes, shown
 from .script import TEST
 from .tracked_sizes import Tracked
@@ -163,7 +163,7 @@ class Writer:
         return str(row.op) if row is not None else "nothing more"
 
     def _setting(self, run: int) -> str:
-        return shown(self.sizes.settings[run + 1])
+        return shown(self.sizes.settings[run + 1]) or "another run"
 
     def program(self, trace: Trace) -> RunProgram:
         """Return the program, once the run is over.
@@ -321,7 +321,7 @@ class Writer:
             return self._size(row, (first, *values[1:]))
         if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
-            raise CannotRun(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
+            raise NumbersMove(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
         return first
 
     @property

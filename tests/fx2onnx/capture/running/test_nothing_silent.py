@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -133,6 +134,35 @@ FINAL: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a seed for a while": (seeded_apart, "a seed that the model sets.*in seeded_apart"),
     "other data": (other_data, "is given other data.*in other_data"),
 }
+
+
+def by_kind(x: Tensor) -> Tensor:
+    """A size is an `int` in eager, and none while torch.export traces."""
+    return x / x.shape[0] if isinstance(x.shape[0], int) else x * 2
+
+
+def sometimes(x: Tensor) -> Tensor:
+    """A layer that is left out now and then, by a number of Python's."""
+    for _ in range(8):
+        x = x + 1 if random.random() < 0.5 else x
+    return x
+
+
+NOTED_ONCE: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "whether a size is an int": (by_kind, "the program of torch.export gives something else"),
+    "a number of Python's that is drawn": (lambda x: x * random.random(), "calls of the model with the same arguments differ"),
+    "steps that are drawn": (sometimes, "calls of the model with the same arguments differ"),
+}
+
+
+@pytest.mark.parametrize("name", NOTED_ONCE)
+@pytest.mark.parametrize("shapes", [None, ({0: "rows"},)], ids=["static", "moving"])
+def test_what_torch_export_notes_once_is_held_against_the_model(name: str, shapes: Any, x: Tensor) -> None:
+    function, why = NOTED_ONCE[name]
+    if name == "whether a size is an int" and shapes is None:
+        pytest.skip("without a size that moves it is one in torch.export, too")
+    with pytest.raises(SeenByRunsAlone, match=why):
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=shapes)
 
 
 def in_half(x: Tensor) -> Tensor:

@@ -1,0 +1,97 @@
+"""A program of torch.export held against the model, where runs saw what no size explains and torch.export noted one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .attribute_mutation import called_apart
+from .by_export import kept_apart
+from .dynamic_shapes import dynamic_dims
+from .running.refusal import CannotRun, SeenByRunsAlone
+from .running.sample import Axes, Setting, shown
+
+CALLS = 4  # of the model, that have to agree
+SETTINGS = 3  # beside the example's
+
+
+def check_held(
+    program: torch.export.ExportedProgram, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, why: str
+) -> None:
+    """Call the model a few times, and the program beside it, at the sizes of the example and at others.
+
+    Args:
+        why: what runs say of the model.
+
+    Raises:
+        SeenByRunsAlone: the calls of the model differ, or the program answers something else.
+    """
+    given = kept_apart(args, dict(kwargs))
+    for setting, arguments in _arguments(model, given, dynamic_shapes):
+        at = f" at {shown(setting)}" if setting else ""
+        with suppress(_Refused):
+            wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
+            if not all(_alike(wanted, one) for one in again):
+                raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
+            with _buffers_kept(program):
+                found = _tried(program.module(), arguments)
+            if not _alike(wanted, found):
+                raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
+
+
+class _Refused(Exception):
+    """A size that the model or the program does not take."""
+
+
+def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any) -> Iterator[tuple[Setting, Any]]:
+    yield {}, given
+    args, kwargs = given
+    with suppress(CannotRun):  # of axes that follow from others runs make none
+        axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
+        settings = (setting for setting in axes.settings() if setting and min(setting.values()) > 1)
+        yield from ((setting, axes.at(given, setting, run=1)) for setting in islice(settings, SETTINGS))
+
+
+def _answer(model: nn.Module, arguments: Any) -> list[torch.Tensor]:
+    try:
+        return _tensors(called_apart(model, arguments))
+    except Exception as error:
+        raise _Refused from error
+
+
+def _tried(module: nn.Module, arguments: Any) -> list[torch.Tensor]:
+    args, kwargs = pytree.tree_map_only(torch.Tensor, lambda leaf: leaf.detach().clone(), arguments)
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=()):
+            torch.manual_seed(0)
+            return _tensors(module(*args, **kwargs))
+    except Exception as error:
+        raise _Refused from error
+
+
+def _tensors(returned: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(returned) if isinstance(leaf, torch.Tensor)]
+
+
+def _alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    if [(a.shape, a.dtype) for a in one] != [(b.shape, b.dtype) for b in other]:
+        return False
+    return all(torch.allclose(a.to_dense(), b.to_dense(), rtol=1e-3, atol=1e-5, equal_nan=True) for a, b in zip(one, other, strict=True))
+
+
+@contextmanager
+def _buffers_kept(program: torch.export.ExportedProgram) -> Iterator[None]:
+    """Put back, in the end, what a call of the program writes into its buffers."""
+    kept = [(buffer, buffer.detach().clone()) for buffer in program.buffers()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in kept:
+                buffer.copy_(value)
