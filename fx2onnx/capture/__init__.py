@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from .running.refusal import CannotRun, EndNotKept, LeftOut, NumbersMove, SeenBy
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
 
+PLAIN_INTEGER = "Could not extract specialized integer"  # what torch.export says of int(tensor), unless it is strict
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
 
@@ -113,6 +114,17 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     return use(replace(_answered(model, way, refused), not_run=reason))
 
 
+def _strictly(model: Any, way: Way) -> Capture:
+    """Capture as TorchDynamo reads the code, where `int()` of a value is a size; what comes out is held against the model.
+
+    Raises:
+        ToOnnxError: it is refused so as well, or is not what the model does.
+    """
+    found = replace(way, strict=True).by_export(model)
+    check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, "int() makes a plain number of a value")
+    return found
+
+
 def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
     """Capture by torch.export once for each answer to the tests for which it refused a model.
 
@@ -121,6 +133,9 @@ def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
     """
     if not way.has_answers(refused):
         raise refused
+    if PLAIN_INTEGER in str(refused):
+        with suppress(ToOnnxError):
+            return _strictly(model, way)
     try:
         return way.by_answers(model)
     except FrozenDimension:

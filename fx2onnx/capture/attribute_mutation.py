@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -63,13 +63,14 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 def as_before(module: nn.Module) -> Iterator[None]:
     """Put, in the end, what a call of a module set back: attributes, buffers, parameters, hooks; the same objects, with what lists hold."""
     kept, children = _held(module), list(module.modules())
+    contents = list(_contents([value for held in kept.values() for value in held.values()], DEEP - 1, set()))
     tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
     tables += [getattr(child, name) for child in children for name in HOOKS]
     registered = [(table, dict(table)) for table in tables]
     try:
         yield
     finally:
-        _put_back(module, kept)
+        _put_back(module, kept, contents)
         for table, held in registered:
             table.clear()
             table.update(held)
@@ -139,24 +140,44 @@ def _changed(before: Values, after: Values) -> dict[Key, None]:
 
 
 def _held(module: nn.Module) -> dict[str, dict[str, Any]]:
-    return {path: {name: (value, _content(value)) for name, value in attributes(child).items()} for path, child in module.named_modules()}
+    return {path: dict(attributes(child)) for path, child in module.named_modules()}
 
 
-def _content(value: Any) -> Any:
-    return copy.copy(value) if type(value) in (list, dict) else None
+def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tuple[Any, Any]]:
+    """Yield each list and dictionary among these values, and what an object holds, as it is and as a copy."""
+    for value in values:
+        held = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
+        if held is None or id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield held, copy.copy(held)
+        if deep:
+            inside = held.values() if isinstance(held, dict) else held
+            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, seen)
 
 
-def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]]) -> None:
+def _is_plain(value: Any) -> bool:
+    """Whether a value is an object of the model's own that holds others, and nothing of torch's."""
+    return hasattr(value, "__dict__") and not callable(value) and not isinstance(value, (*WHOLE, nn.Module, ModuleType))
+
+
+def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
     """Undo what a call or torch.export leaves: what holds values of the trace goes, what was there comes back."""
     for path, child in module.named_modules():
         for name in attributes(child).keys() - kept.get(path, {}).keys():
             vars(child).pop(name)
-        for name, (value, content) in kept.get(path, {}).items():
-            if content is not None:
-                value.clear()
-                value.extend(content) if isinstance(value, list) else value.update(content)
+        for name, value in kept.get(path, {}).items():
             if vars(child).get(name) is not value:
                 vars(child)[name] = value
+    for value, content in contents:
+        if not _holds_the_same(value, content):
+            value.clear()
+            value.extend(content) if isinstance(value, list) else value.update(content)
+
+
+def _holds_the_same(value: Any, content: Any) -> bool:
+    mine, yours = ([*held, *held.values()] if isinstance(held, dict) else held for held in (value, content))
+    return len(mine) == len(yours) and all(a is b for a, b in zip(mine, yours, strict=True))
 
 
 def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -194,3 +195,28 @@ def test_a_hook_that_each_call_leaves_is_refused(capture: str) -> None:
     with pytest.raises(MutationError, match=r"the model changes layer\._forward_hooks"):
         to_onnx(model, (torch.randn(2, 3),), capture=capture)
     assert not model.layer._forward_hooks
+
+
+class Counted(nn.Module):
+    """Keeps how deep it is in an object of its own, and in a list of that; both stay where the call ends in an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.context = SimpleNamespace(depth=0, seen=[])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.context.depth += 1
+        self.context.seen.append(1)
+        y = x * self.context.depth + len(self.context.seen)
+        assert x.shape[0] <= 10, "too many"
+        self.context.depth -= 1
+        self.context.seen.pop()
+        return y
+
+
+def test_what_an_object_holds_is_put_back_after_a_failed_run() -> None:
+    model = Counted().eval()
+    program = to_onnx(model, (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), capture="run")
+    assert model.context == SimpleNamespace(depth=0, seen=[])
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(program(x)[0], model(x))
