@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "__init__.py",
         "what runs alone see is left to torch.export",
-        "except SeenByRunsAlone:\n        raise\n    except ToOnnxError as error:\n",
-        "except ZeroDivisionError:\n        raise\n    except ToOnnxError as error:\n",
+        "use)\n    except SeenByRunsAlone:\n        raise\n    except ToOnnxError as error:\n",
+        "use)\n    except ZeroDivisionError:\n        raise\n    except ToOnnxError as error:\n",
         SILENT,
     ),
     Mutant(

@@ -15,7 +15,7 @@ from .attribute_mutation import called_apart
 from .by_export import kept_apart
 from .dynamic_shapes import dynamic_dims
 from .running.refusal import CannotRun, SeenByRunsAlone
-from .running.sample import Axes, Setting, shown
+from .running.sample import Axes
 
 CALLS = 4  # of the model, that have to agree
 SETTINGS = 3  # beside the example's
@@ -33,8 +33,7 @@ def check_held(
         SeenByRunsAlone: the calls of the model differ, or the program answers something else.
     """
     given = kept_apart(args, dict(kwargs))
-    for setting, arguments in _arguments(model, given, dynamic_shapes):
-        at = f" at {shown(setting)}" if setting else ""
+    for at, arguments in _arguments(model, given, dynamic_shapes):
         with suppress(_Refused):
             wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
             if not all(_alike(wanted, one) for one in again):
@@ -49,13 +48,16 @@ class _Refused(Exception):
     """A size that the model or the program does not take."""
 
 
-def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any) -> Iterator[tuple[Setting, Any]]:
-    yield {}, given
+def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any) -> Iterator[tuple[str, Any]]:
+    """Yield arguments of the sizes that were given, and of others, and which those are."""
+    yield "", given
     args, kwargs = given
     with suppress(CannotRun):  # of axes that follow from others runs make none
         axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
         settings = (setting for setting in axes.settings() if setting and min(setting.values()) > 1)
-        yield from ((setting, axes.at(given, setting, run=1)) for setting in islice(settings, SETTINGS))
+        for setting in islice(settings, SETTINGS):
+            sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
+            yield f" at {sizes}", axes.at(given, setting, run=1)
 
 
 def _answer(model: nn.Module, arguments: Any) -> list[torch.Tensor]:
