@@ -107,7 +107,7 @@ class Writer:
         others = self._others_of(row)
         for other in others:
             if any(a != b for a, b in zip(row.leaves, other.leaves, strict=True) if isinstance(a, Ref) or isinstance(b, Ref)):
-                raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+                raise NumbersMove(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
         pairs = zip(first.leaves, row.leaves, strict=True)
         nodes = {self._node(a): self._node(b) for a, b in pairs if isinstance(a, Ref)}
         node = self.graph.node_copy(self._rows[number], nodes.__getitem__)
@@ -307,7 +307,7 @@ class Writer:
             return self.graph.create_node("get_attr", first.name, name=first.name)
         if isinstance(first, Ref):
             if any(value != first for value in values):
-                raise CannotRun(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+                raise NumbersMove(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
             return self._node(first)
         if is_counted(first, self._loops):
             return first
@@ -376,7 +376,7 @@ class Writer:
         try:
             return self.sizes.of(values)
         except Unexplained as error:
-            raise CannotRun(f"{row.op} takes or gives {values} at {line_in(row.line)}, which its sizes do not explain") from error
+            raise NumbersMove(f"{row.op} takes or gives {values} at {line_in(row.line)}, which its sizes do not explain") from error
 
     def _returned(self, trace: Trace) -> list[OutputSpec]:
         results: list[Any] = []
