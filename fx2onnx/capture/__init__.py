@@ -9,14 +9,16 @@ from typing import Any, TypeVar
 
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils import _pytree as pytree
 
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import Capture, capture_by_export
+from .dims import moves
 from .held import check_held
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
+from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
 
@@ -88,6 +90,8 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     except ToOnnxError as error:
         heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
         odd = first_sentence(error) if isinstance(error, (LeftOut, NumbersMove)) else ""
+        if isinstance(error, CopyWritten) and by != "run" and any(map(moves, pytree.tree_leaves(way.dynamic_shapes))):
+            raise SeenByRunsAlone(str(error)) from error
         if by == "run" and not heavy:
             raise
     if by == "run":

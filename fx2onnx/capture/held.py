@@ -22,7 +22,12 @@ SETTINGS = 3  # beside the example's
 
 
 def check_held(
-    program: torch.export.ExportedProgram, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, why: str
+    program: torch.export.ExportedProgram,
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any,
+    why: str,
 ) -> None:
     """Call the model a few times, and the program beside it, at the sizes of the example and at others.
 

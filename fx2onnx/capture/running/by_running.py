@@ -87,7 +87,7 @@ def capture_by_running(
         except (SeenByRunsAlone, TooMuchWork):
             raise
         except ToOnnxError:
-            raise error.in_the_end() from None
+            raise error from None
 
 
 def _captured(

@@ -73,17 +73,9 @@ class PlainBool(CannotRun):
 class LeftOut(CannotRun):
     """Runs differ by a call, which may be one that torch leaves out at some sizes."""
 
-    def in_the_end(self) -> CannotRun:
-        """Return the error, where runs that make such calls do not help either."""
-        return self
-
 
 class CopyWritten(LeftOut):
-    """The model writes into a copy that is none at some sizes, where the write shows in what was copied; torch.export does not see that."""
-
-    def in_the_end(self) -> CannotRun:
-        """Return an error that is not left to torch.export."""
-        return SeenByRunsAlone(str(self))
+    """The model writes into a copy, or into what it was made of; where it is none, at one row say, torch.export does not see the write."""
 
 
 class NumbersMove(CannotRun):

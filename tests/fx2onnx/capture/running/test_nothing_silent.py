@@ -128,7 +128,6 @@ FINAL: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "a view that fails": (viewed, r"catches an error of torch.*RuntimeError: shape .* in viewed"),
     "a view at one row": (flattened_and_written, r"writes at .* in flattened_and_written into memory .* at some sizes only"),
     "an input that is a view at one row": (lambda x: (x.T.reshape(-1).add_(1), x * 1)[1], "inputs|at some sizes only"),
-    "a copy that is none at one row": (copied_and_written, "a contiguous copy .*is changed.*in copied_and_written|contiguous copy"),
     "an out that is resized": (resized, r"aten\.cumsum\.out gives its `out` another size.*in resized"),
     "a seed": (seeded, "a seed that the model sets.*in seeded"),
     "a seed for a while": (seeded_apart, "a seed that the model sets.*in seeded_apart"),
@@ -149,6 +148,10 @@ def sometimes(x: Tensor) -> Tensor:
 
 
 NOTED_ONCE: dict[str, tuple[Callable[[Tensor], Any], str]] = {
+    "a copy that is none at one row": (
+        copied_and_written,
+        "contiguous copy",
+    ),
     "whether a size is an int": (by_kind, "the program of torch.export gives something else"),
     "a number of Python's that is drawn": (lambda x: x * random.random(), "calls of the model with the same arguments differ"),
     "steps that are drawn": (sometimes, "calls of the model with the same arguments differ"),
@@ -156,13 +159,17 @@ NOTED_ONCE: dict[str, tuple[Callable[[Tensor], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", NOTED_ONCE)
-@pytest.mark.parametrize("shapes", [None, ({0: "rows"},)], ids=["static", "moving"])
-def test_what_torch_export_notes_once_is_held_against_the_model(name: str, shapes: Any, x: Tensor) -> None:
+def test_what_torch_export_notes_once_is_held_against_the_model(name: str, x: Tensor) -> None:
     function, why = NOTED_ONCE[name]
-    if name == "whether a size is an int" and shapes is None:
-        pytest.skip("without a size that moves it is one in torch.export, too")
     with pytest.raises(SeenByRunsAlone, match=why):
-        to_onnx(Of(function).eval(), (x,), dynamic_shapes=shapes)
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS)
+
+
+@pytest.mark.parametrize("name", ["a number of Python's that is drawn", "steps that are drawn"])
+def test_what_differs_from_call_to_call_is_refused_where_no_size_moves(name: str, x: Tensor) -> None:
+    function, why = NOTED_ONCE[name]
+    with pytest.raises(SeenByRunsAlone, match=why):
+        to_onnx(Of(function).eval(), (x,))
 
 
 def in_half(x: Tensor) -> Tensor:
