@@ -18,6 +18,7 @@ from ..errors import MutationError, first_sentence, shown_path
 
 NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+PLAIN = frozenset(vars(nn.Module()))  # what every module has
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 DEEP = 3  # how far an attribute of an attribute is followed
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -67,13 +68,23 @@ def as_before(module: nn.Module) -> Iterator[None]:
     tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
     tables += [getattr(child, name) for child in children for name in HOOKS]
     registered = [(table, dict(table)) for table in tables]
+    told = [(child, _told_of_hooks(child)) for child in children]
     try:
         yield
     finally:
+        for child, held in told:
+            for name in _told_of_hooks(child).keys() - held.keys():
+                vars(child).pop(name)
+            vars(child).update(held)
         _put_back(module, kept, contents)
         for table, held in registered:
             table.clear()
             table.update(held)
+
+
+def _told_of_hooks(module: nn.Module) -> dict[str, Any]:
+    """The attributes in which a model keeps that it has hooked itself, as those of transformers do that return all hidden states."""
+    return {name: value for name, value in vars(module).items() if "_hooks" in name and name not in PLAIN}
 
 
 @contextmanager

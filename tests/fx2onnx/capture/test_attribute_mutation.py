@@ -220,3 +220,30 @@ def test_what_an_object_holds_is_put_back_after_a_failed_run() -> None:
     assert model.context == SimpleNamespace(depth=0, seen=[])
     x = torch.randn(5, 3)
     torch.testing.assert_close(program(x)[0], model(x))
+
+
+class HookedOnce(nn.Module):
+    """Hooks its layer at the first call and notes that it did, as models of transformers do that return what layers gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        given: list[torch.Tensor] = []
+        if not getattr(self, "_all_hooks_installed", False):
+            self.layer.register_forward_hook(lambda module, args, output: GIVEN[-1].append(output))
+            self._all_hooks_installed = True
+        GIVEN.append(given)
+        return self.layer(x) + given[-1]
+
+
+GIVEN: list[list[torch.Tensor]] = []
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_a_model_that_hooks_itself_once_is_right(capture: str) -> None:
+    model = HookedOnce().eval()
+    program = to_onnx(model, (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), capture=capture)
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(program(x)[0], model(x))
