@@ -215,7 +215,7 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     used = _copied(module)
     first = _called(used, call, changed, lines)
     left = _extent(used, changed)
-    if not _equal(first, _called(used, call, changed, lines)):
+    if not equal_results(first, _called(used, call, changed, lines)):
         return "the second call returns something else"
     if _extent(used, changed) != left:
         return "each call changes it further"
@@ -224,7 +224,7 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
         fresh = _called(_copied(module), other, changed, lines)
     except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
         return None
-    return None if _equal(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
+    return None if equal_results(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
 
 
 def called_apart(module: nn.Module, call: Arguments) -> Any:
@@ -239,7 +239,7 @@ def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torc
         path, _, buffer = name.rpartition(".")
         other.get_submodule(path)._buffers[buffer] = tensor
     with suppress(Exception):
-        return _equal(_called(_copied(module), call, [], {}), _called(other, call, [], {}))
+        return equal_results(called_apart(module, call), _called(other, call, [], {}))
     return False
 
 
@@ -285,7 +285,8 @@ def _other_values(tensor: torch.Tensor) -> torch.Tensor:
     return turned / 2 if tensor.is_floating_point() else turned
 
 
-def _equal(one: Any, other: Any) -> bool:
+def equal_results(one: Any, other: Any) -> bool:
+    """Return whether two calls return the same, floats as far as rounding goes."""
     mine, yours = pytree.tree_flatten(one), pytree.tree_flatten(other)
     return mine[1] == yours[1] and all(map(_alike, mine[0], yours[0]))
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .attribute_mutation import called_apart
+from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
 from .dynamic_shapes import dynamic_dims
 from .running.refusal import CannotRun, SeenByRunsAlone
@@ -41,11 +41,11 @@ def check_held(
     for at, arguments in _arguments(model, given, dynamic_shapes):
         with suppress(_Refused):
             wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
-            if not all(_alike(wanted, one) for one in again):
+            if not all(equal_results(wanted, one) for one in again):
                 raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
             with _buffers_kept(program):
                 found = _tried(program.module(), arguments)
-            if not _alike(wanted, found):
+            if not equal_results(wanted, found):
                 raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
 
 
@@ -84,12 +84,6 @@ def _tried(module: nn.Module, arguments: Any) -> list[torch.Tensor]:
 
 def _tensors(returned: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(returned) if isinstance(leaf, torch.Tensor)]
-
-
-def _alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    if [(a.shape, a.dtype) for a in one] != [(b.shape, b.dtype) for b in other]:
-        return False
-    return all(torch.allclose(a.to_dense(), b.to_dense(), rtol=1e-3, atol=1e-5, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 
 @contextmanager
