@@ -71,7 +71,7 @@ report
 
 # %%
 # The file is right for five rows. For nine it returns the first five of them, and for one row ONNX Runtime stops at a row that is not there.
-# Only sizes that the export never saw show that.
+# The size of the export does not show that.
 
 # %%
 # What works: one ``Scan``
