@@ -121,9 +121,9 @@ class Record(Heard):
 
     @property
     def only_closed(self) -> bool:
-        """Whether it is silent, and nothing else was found wrong than answers to values at which a mask hides everything."""
+        """Whether it is wrong, whatever was said, at nothing else than values at which a mask hides everything."""
         values = {check["inputs"].partition(": ")[0] if check["check"] == "other values" else "" for check in self.failed}
-        return self.silent and bool(values) and values <= set(CLOSED)
+        return self.outcome.silent and bool(values) and values <= set(CLOSED)
 
     def line(self) -> str:
         """Return itself as one line of JSON."""

@@ -139,7 +139,8 @@ class Score:
 def scores(runs: Runs) -> list[Score]:
     """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
-    closed = Counter(exporter for (_, exporter, mode), rounds in runs.items() if mode == "dynamic" and worst(rounds).only_closed)
+    worsts = ((exporter, worst(rounds)) for (_, exporter, mode), rounds in runs.items() if mode == "dynamic")
+    closed = Counter(exporter for exporter, record in worsts if record.silent and record.only_closed)
     found = [
         Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), closed[name], seen[WARNED], seen.total())
         for name, seen in dynamic.items()
