@@ -257,6 +257,6 @@ def _verdict(way: Way) -> str:
 
 def why(record: Record) -> str:
     """Return what was seen of a record that is not right, in one line, cut between words."""
-    first = record.failed[0] if record.failed else {}
+    first = next((check for check in record.failed if check["outcome"] == record.outcome), {})
     said = record.error or (f"{first['inputs']}: {first['detail']}" if first else record.outcome.meaning)
     return shorten(said, KEPT_SAID, placeholder=" …")
