@@ -1,4 +1,4 @@
-"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: pixel shuffles (nn_layout.py)."""
+"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: resize_antialiased.py, pixel shuffles (nn_layout.py)."""
 
 from __future__ import annotations
 
@@ -108,27 +108,6 @@ def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: boo
 
 def _corners(align_corners: bool) -> str:
     return "align_corners" if align_corners else "half_pixel"
-
-
-@translates(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
-def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
-    """_upsample_bilinear2d_aa(x, size?, align_corners, scales?) → MatMul from both sides with what torch makes of the unit matrix."""
-    if not all(isinstance(s, int) for s in (*x.sizes[2:], *g.sizes[2:])):
-        raise Untranslated("antialiasing of an image whose size depends on the input")
-    mode = "bilinear" if "bilinear" in g.overload._schema.name else "bicubic"
-    rows, columns = (_weights(x.sizes[axis], g.sizes[axis], mode, align_corners, scale_factors, axis) for axis in (2, 3))
-    return g.MatMul(g.const(rows, x.dtype), g.MatMul(x, g.const(columns.t(), x.dtype)))
-
-
-def _weights(size: int, wanted: int, mode: str, align_corners: bool, scales: Sequence[float] | None, axis: int) -> torch.Tensor:
-    """Return how much of each input row is in each output row: (wanted, size)."""
-    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-
-    with disable_proxy_modes_tracing():
-        unit = torch.eye(size, dtype=torch.float64)[None, None]
-        by = [scales[axis - 2], 1.0] if scales else None
-        operator = getattr(torch.ops.aten, f"_upsample_{mode}2d_aa").vec
-        return operator(unit, None if by else [wanted, size], align_corners, by)[0, 0]
 
 
 @translates(aten.grid_sampler.default, aten.grid_sampler_2d.default, aten.grid_sampler_3d.default)

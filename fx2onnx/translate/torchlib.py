@@ -36,6 +36,7 @@ WRONG_IN_TORCHLIB = {
     "an option that is passed over": (
         "aten::as_strided", "aten::avg_pool2d", "aten::avg_pool3d", "aten::native_batch_norm", "aten::_native_batch_norm_legit",
         "aten::_native_batch_norm_legit_functional", "aten::scatter_reduce.two",
+        "aten::_upsample_bilinear2d_aa", "aten::_upsample_bicubic2d_aa",
     ),
     "no axes": ("aten::nonzero", "aten::topk", "aten::linalg_vector_norm"),
     "states of two sizes, which ONNX Runtime then does not run": ("aten::lstm.input",),

@@ -58,12 +58,6 @@ def test_the_nearest_is_that_of_torch_at_sizes_where_onnx_runtime_rounds_otherwi
     check_both(lambda x, y: F.interpolate(x, size=y.shape[2], mode=mode), x, normal(1, 1, wanted), options=OWN)
 
 
-@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-def test_antialiasing_is_exact_for_known_sizes(mode: str) -> None:
-    check(lambda x: F.interpolate(x, size=(3, 13), mode=mode, antialias=True), image(), options=OWN)
-    check(lambda x: F.interpolate(x, scale_factor=0.6, mode=mode, antialias=True), image(), options=OWN)
-
-
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_grid_samples_give_what_eager_gives(mode: str, opset: int) -> None:

@@ -1,0 +1,85 @@
+"""Upsampling with antialiasing: a product from both sides, with weights that torch makes, or the graph where sizes move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+import torch
+from torch._ops import OpOverload
+
+from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from ..errors import Untranslated
+from ..translate.registry import translates
+
+aten = torch.ops.aten
+CUBIC = -0.5  # the parameter of the cubic filter, as in Pillow; without antialiasing torch takes -0.75
+
+
+@translates(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
+def antialiased_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
+    """_upsample_bilinear2d_aa(x, size?, align_corners, scales?) → MatMul from both sides with how much of each pixel is in each."""
+    return antialiased(g, x, size, align_corners, *(scale_factors or ()))
+
+
+@translates(aten._upsample_bilinear2d_aa.default, aten._upsample_bicubic2d_aa.default)
+def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
+    """_upsample_bilinear2d_aa(x, size, align_corners, scale…) → the same; torch steps by the scales, whatever size is asked for."""
+    if x.dtype not in FLOATS:
+        raise Untranslated("antialiasing of integers, which torch weighs and rounds as integers")
+    given, kind = dict(enumerate(scales, 2)), DOUBLE if x.dtype == DOUBLE else FLOAT
+    rows, columns = (_weights(g, x.sizes[axis], g.sizes[axis], align_corners, given.get(axis), kind) for axis in (2, 3))
+    return g.MatMul(g.cast(rows, x.dtype), g.MatMul(x, g.Transpose(g.cast(columns, x.dtype), perm=[1, 0])))
+
+
+def _weights(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: float | None, kind: ir.DataType) -> Tensor:
+    """Return how much of each input row is in each output row, (wanted, size): for an image of halves in float32, as torch has it."""
+    name = g.overload._schema.name.partition("::")[2]
+    if isinstance(size, int) and isinstance(wanted, int):
+        return g.const(_made_by_torch(getattr(aten, name).default, size, wanted, align_corners, scale), kind)
+    if scale is not None and g.overload._overloadname == "default":
+        raise Untranslated("it is given sizes, and scales that are not known to lead to them")
+    return _made_by_graph(g, size, wanted, _step(g, size, wanted, align_corners, scale, kind), "bicubic" in name)
+
+
+def _made_by_torch(operator: OpOverload, size: int, wanted: int, align_corners: bool, scale: float | None) -> torch.Tensor:
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+    with disable_proxy_modes_tracing():
+        unit = torch.eye(size, dtype=torch.float64)[None, None]
+        weights: torch.Tensor = operator(unit, [wanted, size], align_corners, scale, None)
+        return weights[0, 0]
+
+
+def _step(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: float | None, kind: ir.DataType) -> Tensor:
+    """Return how many input rows an output row is from the next, as `area_pixel_compute_scale` of ATen/native/UpSample.h has it."""
+    if align_corners:
+        gaps = [g.Sub(g.scalar(length, kind), 1) for length in (size, wanted)]
+        return g.Where(g.Greater(gaps[1], 0), g.Div(gaps[0], g.Max(gaps[1], 1)), g.const(0, kind))
+    return g.const(1 / scale, kind) if scale else g.Div(g.scalar(size, kind), g.scalar(wanted, kind))
+
+
+def _made_by_graph(g: Graph, size: Size, wanted: Size, step: Tensor, cubic: bool) -> Tensor:
+    """Return the filter at the distances of all pixels from all centres, each row divided by its sum (UpSampleKernel.cpp, `_aa`)."""
+    centres = g.Unsqueeze(g.Mul(step, _middles(g, wanted, step.dtype)), [1])
+    distances = g.Div(g.Sub(g.Unsqueeze(_middles(g, size, step.dtype), [0]), centres), g.Max(step, 1))
+    weights = (_cubic if cubic else _linear)(g, g.Abs(distances))
+    return g.Div(weights, g.ReduceSum(weights, [1], keepdims=True))
+
+
+def _middles(g: Graph, size: Size, kind: ir.DataType) -> Tensor:
+    numbers = g.Range(g.const(0, INT64), g.scalar(size, INT64), g.const(1, INT64))
+    return g.Add(g.cast(numbers, kind), 0.5)
+
+
+def _linear(g: Graph, distance: Tensor) -> Tensor:
+    return g.Max(g.Sub(1, distance), 0)
+
+
+def _cubic(g: Graph, distance: Tensor) -> Tensor:
+    """Keys' filter: ((a + 2)·d - (a + 3))·d² + 1 below 1, a·(((d - 5)·d + 8)·d - 4) below 2, else 0."""
+    near = g.Add(g.Mul(g.Sub(g.Mul(distance, CUBIC + 2), CUBIC + 3), g.Mul(distance, distance)), 1)
+    far = g.Mul(g.Sub(g.Mul(g.Add(g.Mul(g.Sub(distance, 5), distance), 8), distance), 4), CUBIC)
+    return g.Where(g.Less(distance, 1), near, g.Where(g.Less(distance, 2), far, g.const(0, distance.dtype)))
