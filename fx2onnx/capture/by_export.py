@@ -27,9 +27,11 @@ from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
 from .modules_cast import casts_of_parts
 from .plain_averages import batches_counted_by_tensors
+from .raised import said_by
 from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
+REFUSES = "torch.export refuses the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
 
@@ -171,7 +173,7 @@ def exported(
         raise
     except Exception as error:
         if "Constraints violated" not in str(error):
-            raise CaptureError(f"torch.export refuses the model: {type(error).__name__}: {first_sentence(error)}") from error
+            raise CaptureError(f"{REFUSES}{said_by(error)}") from error
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
         program = _export_once(module, args, kwargs, lenient, strict)
         told, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), asked)

@@ -23,6 +23,7 @@ from ..dims import check_accepted
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..keywords import named_where_they_can_be
 from ..modules_cast import casts_of_parts
+from ..raised import said_by
 from .arguments import check_arguments
 from .as_written import calls_as_written
 from .branches.empty import with_empty
@@ -309,7 +310,7 @@ class Runs:
             raise
         except Exception as error:
             kind = PlainBool if NO_SIZES in str(error) else CannotRun
-            raise kind(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
+            raise kind(f"running it fails: {said_by(error)}") from error
 
     def _script(self, turns: int = TURNS) -> Script:
         return Script(self.answers, None if self.places else self.reads, self.settling, Whiles(self.whiles, turns))

@@ -1,0 +1,37 @@
+"""What the model raised while it was captured: with its line, and in words where torch's own say nothing of the model."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import torch
+
+from ..errors import first_sentence, shown_path
+
+TORCH, OWN = str(Path(torch.__file__).parent), str(Path(__file__).parents[1])
+KEY = "a size that moves is the key of a dict, a set or an lru_cache there, and a file cannot look it up"
+INSTEAD_OF_KEY = (
+    "Compute what is kept there in each call, without the cache; in the place of a table write tests, `a if n > 4 else b`, "
+    "or index a tensor with the size"
+)
+
+
+def said_by(error: BaseException) -> str:
+    """Return an error of the model's as a message has it: its type, what it says, and the line of the caller's code that it passed."""
+    what = f"{type(error).__name__}: {first_sentence(error)}"
+    if isinstance(error, TypeError) and _hashes_a_size(error):
+        return f"{what}{at_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
+    return f"{what}{at_line(error)}"
+
+
+def at_line(error: BaseException) -> str:
+    """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch and this package; else nothing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((TORCH, OWN, "<")) and "/sympy/" not in frame.filename:
+            return f" at {shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
+    return ""
+
+
+def _hashes_a_size(error: BaseException) -> bool:
+    return any(frame.name == "__hash__" and frame.filename == torch.__file__ for frame in traceback.extract_tb(error.__traceback__))

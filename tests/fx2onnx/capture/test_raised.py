@@ -1,0 +1,81 @@
+"""What the model raises while it is captured is told with its line, and with what to do where torch's words say nothing of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from modules import Of
+from torch import Tensor, nn
+from torch.export import Dim
+
+from exportlab import to_onnx, verify
+from fx2onnx.errors import CaptureError
+
+X = torch.randn(2, 5)
+STEPS = ({1: Dim("steps")},)
+HERE = r"tests/fx2onnx/capture/test_raised\.py:\d+ in "
+TABLE = {3: 1.0, 7: 2.0}
+
+
+@functools.lru_cache
+def positions(number: int) -> Tensor:
+    return torch.arange(number, dtype=torch.float32)
+
+
+class Kept(nn.Module):
+    """Keeps a tensor for each size that it has met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[int, Tensor] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        steps = x.shape[1]
+        if steps not in self.kept:
+            self.kept[steps] = torch.arange(steps, dtype=torch.float32)
+        return x + self.kept[steps]
+
+
+KEYED: dict[str, nn.Module] = {
+    "a dict of its own": Kept(),
+    "a table": Of(lambda x: x * TABLE.get(x.shape[1], 0.5)),
+    "a cached function": Of(lambda x: x + positions(x.shape[1])),
+    "a set": Of(lambda x: x * 2 if x.shape[1] in {3, 5} else x),
+    "a shape": Of(lambda x: x * len({x.shape: 1})),
+}
+
+
+@pytest.mark.parametrize("name", KEYED)
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_size_as_a_key_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
+    positions.cache_clear()
+    with pytest.raises(CaptureError, match=f"at {HERE}.*: a size that moves is the key of a dict, .*. Compute what is kept") as caught:
+        to_onnx(KEYED[name], (X,), dynamic_shapes=STEPS, capture=by)
+    assert not getattr(caught.value, "__notes__", ())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + torch.arange(x.shape[1], dtype=torch.float32),
+        lambda x: x * (0.5 if x.shape[1] > 4 else 2.0),
+        lambda x: x * torch.tensor([0.5, 1.0, 2.0, 3.0] * 10)[x.shape[1]],
+    ],
+    ids=["without the cache", "a test", "a tensor"],
+)
+def test_what_is_to_be_done_instead_is_taken(function: Callable[[Tensor], Any]) -> None:
+    model = Of(function)
+    verify(to_onnx(model, (X,), dynamic_shapes=STEPS), model, [(torch.randn(2, size),) for size in (5, 3, 8)]).check()
+
+
+@pytest.mark.parametrize("by", ["run", "torch.export"])
+def test_an_error_of_the_model_has_its_line(by: str) -> None:
+    def without_a_graph(x: Tensor) -> Any:
+        return torch.autograd.grad((x**2).sum(), x)
+
+    with pytest.raises(CaptureError, match=f"RuntimeError: element 0 of tensors does not require grad .* at {HERE}without_a_graph$"):
+        to_onnx(Of(without_a_graph), (X,), capture=by)
