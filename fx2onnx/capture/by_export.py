@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from .raised import said_by
 from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
+SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # of axes, as torch.export calls them
 REFUSES = "torch.export refuses the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
@@ -233,8 +235,12 @@ def size_one_stays_dynamic() -> Iterator[None]:
 
 
 def _violation(error: Exception) -> str:
+    """What torch.export says of the constraints, by the names of axes."""
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
-    return " ".join(lines) or first_sentence(error)
+    told = " ".join(lines) or first_sentence(error)
+    for name, size in SIZES.findall(told):
+        told = told.replace(f"{name} = {size}", name).replace(size, name)
+    return told
 
 
 def as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
