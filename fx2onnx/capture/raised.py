@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from pathlib import Path
 
@@ -17,12 +18,25 @@ INSTEAD_OF_KEY = (
 )
 
 
+FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
+
+
 def said_by(error: BaseException) -> str:
     """Return an error of the model's as a message has it: its type, what it says, and the line of the caller's code that it passed."""
     what = f"{type(error).__name__}: {first_sentence(error)}"
+    if result := FOUND.match(str(error)):
+        return of_unknown_parts(result["kind"].rpartition(".")[2])
     if isinstance(error, TypeError) and _hashes_a_size(error):
         return f"{what}{at_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
     return f"{what}{at_line(error)}"
+
+
+def of_unknown_parts(kind: str) -> str:
+    """Return what is said of a result of this class, which torch does not take apart."""
+    return (
+        f"it returns a {kind}, of which torch does not know the parts. Return a tuple or a dict of its tensors, or register "
+        f"the class before: torch.export.register_dataclass({kind}) if it is a dataclass, else torch.utils._pytree.register_pytree_node"
+    )
 
 
 def at_line(error: BaseException) -> str:

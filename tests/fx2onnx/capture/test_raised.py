@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,6 +20,29 @@ X = torch.randn(2, 5)
 STEPS = ({1: Dim("steps")},)
 HERE = r"tests/fx2onnx/capture/test_raised\.py:\d+ in "
 TABLE = {3: 1.0, 7: 2.0}
+
+
+@dataclass
+class Unregistered:
+    """Two results, whose class torch does not know."""
+
+    sum: Tensor
+    double: Tensor
+
+
+@dataclass
+class Registered(Unregistered):
+    """The same, known to torch."""
+
+
+torch.export.register_dataclass(Registered)
+
+
+class Plain:
+    """A result that is no dataclass."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
 
 
 @functools.lru_cache
@@ -79,3 +103,23 @@ def test_an_error_of_the_model_has_its_line(by: str) -> None:
 
     with pytest.raises(CaptureError, match=f"RuntimeError: element 0 of tensors does not require grad .* at {HERE}without_a_graph$"):
         to_onnx(Of(without_a_graph), (X,), capture=by)
+
+
+@pytest.mark.parametrize("shapes", [None, STEPS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_result_whose_class_is_not_registered_is_refused_with_what_to_do(by: str, shapes: Any) -> None:
+    made: dict[str, Callable[[Tensor], Any]] = {
+        "Unregistered": lambda x: {"both": [Unregistered(x.sum(), x * 2)]},
+        "Plain": lambda x: Plain(x + 1),
+    }
+    for kind, function in made.items():
+        told = rf"it returns a {kind}, of which torch does not know the parts\. .* torch\.export\.register_dataclass\({kind}\)"
+        with pytest.raises(CaptureError, match=told) as caught:
+            to_onnx(Of(function), (X,), dynamic_shapes=shapes, capture=by)
+        assert not getattr(caught.value, "__notes__", ())
+
+
+@pytest.mark.parametrize("by", ["run", "torch.export"])
+def test_a_result_whose_class_is_registered_is_taken(by: str) -> None:
+    model = Of(lambda x: Registered(x.sum(), x * 2))
+    verify(to_onnx(model, (X,), dynamic_shapes=STEPS, capture=by), model, [(torch.randn(2, size),) for size in (5, 8)]).check()
