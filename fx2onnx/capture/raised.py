@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -18,6 +19,8 @@ INSTEAD_OF_KEY = (
 )
 
 
+NO_GRADIENT = "element 0 of tensors does not require grad"
+INSTEAD_OF_NO_GRADIENT = "an input of a file requires none. Begin with x = x.detach().requires_grad_(), under torch.enable_grad()"
 FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
 
 
@@ -26,9 +29,19 @@ def said_by(error: BaseException) -> str:
     what = f"{type(error).__name__}: {first_sentence(error)}"
     if result := FOUND.match(str(error)):
         return of_unknown_parts(result["kind"].rpartition(".")[2])
+    if str(error).startswith(NO_GRADIENT):
+        return f"{what}{at_line(error)}: {INSTEAD_OF_NO_GRADIENT}"
     if isinstance(error, TypeError) and _hashes_a_size(error):
         return f"{what}{at_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
     return f"{what}{at_line(error)}"
+
+
+def listed(errors: Mapping[str, str]) -> str:
+    """Return errors by the settings at which they came, those that are the same together."""
+    places: dict[str, list[str]] = {}
+    for at, told in errors.items():
+        places.setdefault(told, []).append(f"at {at}")
+    return "; ".join(f"{', '.join(at)}: {told}" for told, at in places.items())
 
 
 def of_unknown_parts(kind: str) -> str:
@@ -41,9 +54,15 @@ def of_unknown_parts(kind: str) -> str:
 
 def at_line(error: BaseException) -> str:
     """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch and this package; else nothing."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    line = line_among(reversed(traceback.extract_tb(error.__traceback__)))
+    return f" at {line}" if line else ""
+
+
+def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
+    """Return `file.py:14 in forward` of the first frame outside torch and this package; empty where there is none."""
+    for frame in frames:
         if not frame.filename.startswith((TORCH, OWN, "<")) and "/sympy/" not in frame.filename:
-            return f" at {shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
+            return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
     return ""
 
 

@@ -19,9 +19,10 @@ from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
 from ..dims import check_accepted
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
+from ..gradients import gradients_noted
 from ..keywords import named_where_they_can_be
 from ..modules_cast import casts_of_parts
-from ..raised import said_by
+from ..raised import listed, said_by
 from .arguments import check_arguments, check_changed_inputs
 from .as_written import calls_as_written
 from .branches.empty import with_empty
@@ -106,6 +107,7 @@ def _captured(
         functions_called_as_they_are(bool(symbols)),
         longer_tables(model, (args, kwargs)),
         casts_of_parts(model),
+        gradients_noted(model),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
@@ -228,8 +230,7 @@ class Runs:
             self._note_tests()
             raise NeverRuns(self.deliberate)
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
-            told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
-            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({told})")
+            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
         self._check_variety()
         self._check_whiles()
         while True:
@@ -327,11 +328,13 @@ class Runs:
         except ToOnnxError:
             raise
         except Exception as error:
-            told = f"{type(error).__name__}: {first_sentence(error)}"
             if script.is_forced:
-                raise CannotRun(f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {told}") from error
+                raise CannotRun(
+                    f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {said_by(error)}"
+                ) from error
+            told = f"{type(error).__name__}: {first_sentence(error)}"
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
-            self.refused[self.axes.shown(setting)] = told  # a size that the model does not take; too few of others are an error
+            self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
         self.answers = self.answers if self.traces else script.answers
         number = first_difference(self.traces[0], found) if self.traces else None

@@ -83,15 +83,24 @@ def trace(
     if recorder.refused is not None:
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
+    _check_results(leaves)
+    returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
+    changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
+    answers, whiles = recorder.settled.answers, script.whiles.found
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
+
+
+def _check_results(leaves: Sequence[Any]) -> None:
+    """Refuse what a file cannot return: a number that was read, and an object that has tensors in it.
+
+    Raises:
+        CannotRun: there is one.
+    """
     for leaf in leaves:
         if isinstance(leaf, Number):
             leaf.refuse("the caller, as a result of the model,")
         if _holds_tensors(leaf):
             raise CannotRun(of_unknown_parts(type(leaf).__name__))
-    returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
-    changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
-    answers, whiles = recorder.settled.answers, script.whiles.found
-    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
 
 
 def _holds_tensors(leaf: Any) -> bool:

@@ -17,6 +17,7 @@ from exportlab import to_onnx, verify
 from fx2onnx.errors import CaptureError
 
 X = torch.randn(2, 5)
+ROWS = ({0: Dim("rows")},)
 STEPS = ({1: Dim("steps")},)
 HERE = r"tests/fx2onnx/capture/test_raised\.py:\d+ in "
 TABLE = {3: 1.0, 7: 2.0}
@@ -96,13 +97,55 @@ def test_what_is_to_be_done_instead_is_taken(function: Callable[[Tensor], Any]) 
     verify(to_onnx(model, (X,), dynamic_shapes=STEPS), model, [(torch.randn(2, size),) for size in (5, 3, 8)]).check()
 
 
-@pytest.mark.parametrize("by", ["run", "torch.export"])
-def test_an_error_of_the_model_has_its_line(by: str) -> None:
-    def without_a_graph(x: Tensor) -> Any:
-        return torch.autograd.grad((x**2).sum(), x)
+class Energy(nn.Module):
+    """The gradient of a sum, with respect to an input that requires one or not."""
 
-    with pytest.raises(CaptureError, match=f"RuntimeError: element 0 of tensors does not require grad .* at {HERE}without_a_graph$"):
-        to_onnx(Of(without_a_graph), (X,), capture=by)
+    def __init__(self, requires_grad: bool) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+        self.requires_grad = requires_grad
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_() if self.requires_grad else x
+            return torch.autograd.grad((self.layer.weight.detach() @ x.T).sin().sum(), x)[0]
+
+
+class Backward(Energy):
+    """The same by `backward`, of which parameters keep gradients, too."""
+
+    def forward(self, x: Tensor) -> Any:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            self.layer(x).sin().sum().backward()
+            return x.grad
+
+
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_gradient_that_cannot_be_computed_has_its_line_and_what_to_do(by: str, shapes: Any) -> None:
+    told = f"element 0 of tensors does not require grad .* at {HERE}forward: .* Begin with x = x.detach"
+    with pytest.raises(CaptureError, match=told):
+        to_onnx(Energy(requires_grad=False), (X,), dynamic_shapes=shapes, capture=by)
+    model = Energy(requires_grad=True)
+    (found,) = to_onnx(model, (X,), dynamic_shapes=shapes, capture=by)(given := torch.randn(2, 5))
+    torch.testing.assert_close(found, model(given))
+
+
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_backward_into_parameters_is_refused_with_its_line_and_leaves_no_gradients(by: str, shapes: Any) -> None:
+    model = Backward(requires_grad=True)
+    with pytest.raises(CaptureError, match=f"leaves gradients in the parameters of the model at {HERE}forward, and .*autograd.grad"):
+        to_onnx(model, (X,), dynamic_shapes=shapes, capture=by)
+    assert model.layer.weight.grad is None
+
+
+def test_gradients_that_torch_export_does_not_follow_have_their_line() -> None:
+    layer = nn.Linear(5, 3)
+    model = Of(lambda x: torch.autograd.grad(layer(x := x.clone().requires_grad_()).sum(), x))
+    with pytest.raises(CaptureError, match=f"The model computes gradients at {HERE}"):
+        to_onnx(model, (X,), capture="torch.export")
 
 
 @pytest.mark.parametrize("shapes", [None, STEPS], ids=["static", "moving"])
