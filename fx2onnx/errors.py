@@ -97,7 +97,7 @@ def shown(value: Any) -> str:
     return " ".join(short.repr(value).split())
 
 
-def first_sentence(error: Exception) -> str:
+def first_sentence(error: BaseException) -> str:
     """Return the first line of an error's text that says something, else its type."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 

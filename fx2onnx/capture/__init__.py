@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
-from .by_export import Capture, capture_by_export
+from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
 from .held import check_held
 from .packed import check_no_result_is_packed, packing_described
@@ -113,7 +113,7 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
         except ToOnnxError:
             if not way.has_answers(refused):
                 raise
-    elif first_sentence(refused) not in reason:
+    elif first_sentence(refused).removeprefix(REFUSES) not in reason:
         refused.add_note(f"by running the model it is refused as well: {reason}")
     return use(replace(_answered(model, way, refused), not_run=reason))
 

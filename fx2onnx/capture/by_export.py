@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -23,13 +24,17 @@ from .caught_errors import no_error_caught
 from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
+from .gradients import gradients_noted
 from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
 from .modules_cast import casts_of_parts
 from .plain_averages import batches_counted_by_tensors
+from .raised import at_line, said_by
 from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
+SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # of axes, as torch.export calls them
+REFUSES = "torch.export refuses the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
 
@@ -166,17 +171,35 @@ def exported(
         CaptureError: it refuses. FrozenDimension: an axis asked to be dynamic is not.
     """
     try:
-        return _export_once(module, args, kwargs, dynamic_shapes, strict)
+        return _unless_refused(module, args, kwargs, dynamic_shapes, strict)
     except (NotABlock, CaptureError):
         raise
     except Exception as error:
-        if "Constraints violated" not in str(error):
-            raise CaptureError(f"torch.export refuses the model: {type(error).__name__}: {first_sentence(error)}") from error
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
-        program = _export_once(module, args, kwargs, lenient, strict)
+        program = _unless_refused(module, args, kwargs, lenient, strict)
         told, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), asked)
         accepted = in_quotes(names or dict.fromkeys(dim.name for dim in asked))
         raise FrozenDimension(f"{told or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
+
+
+def _unless_refused(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool
+) -> torch.export.ExportedProgram:
+    """Export once.
+
+    Raises:
+        CaptureError: torch.export refuses. Exception: as torch raises it, of constraints that sizes violate.
+    """
+    with gradients_noted(module) as lines:
+        try:
+            return _export_once(module, args, kwargs, dynamic_shapes, strict)
+        except (NotABlock, CaptureError):
+            raise
+        except Exception as error:
+            if "Constraints violated" in str(error):
+                raise
+            computed = f" The model computes gradients at {lines[-1]}, which runs may follow." if lines and not at_line(error) else ""
+            raise CaptureError(f"{REFUSES}{said_by(error)}{computed}") from error
 
 
 def _export_once(
@@ -231,8 +254,12 @@ def size_one_stays_dynamic() -> Iterator[None]:
 
 
 def _violation(error: Exception) -> str:
+    """What torch.export says of the constraints, by the names of axes."""
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
-    return " ".join(lines) or first_sentence(error)
+    told = " ".join(lines) or first_sentence(error)
+    for name, size in SIZES.findall(told):
+        told = told.replace(f"{name} = {size}", name).replace(size, name)
+    return told
 
 
 def as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:

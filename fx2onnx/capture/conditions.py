@@ -12,6 +12,7 @@ import torch
 
 from ..build.values import expression
 from ..errors import users_line
+from .dims import by_names
 from .sizes_to_try import BEYOND
 
 aten = torch.ops.aten
@@ -37,25 +38,32 @@ def conditions(
     """
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     read = {symbol for graph in graphs for node in graph.nodes if node.target in READS for symbol in _symbols(node)}
+    called = names_of_axes(program, names)
     lines: dict[str, dict[str, None]] = {}
     for graph in graphs:
         for node in graph.nodes:
-            for told in _told(node, read, names, facts):
+            for told in _told(node, read, called, facts):
                 lines.setdefault(users_line(node), {})[told] = None
     return tuple(f"{line}: torch checks that {' and '.join(told)}; the file does not" for line, told in lines.items())
 
 
+def names_of_axes(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> dict[sympy.Expr, str]:
+    """Return the names of the sizes that move, and "axis 1 of x" of each that has none."""
+    inputs = set(program.graph_signature.user_inputs)
+    given = (node for node in program.graph.nodes if node.op == "placeholder" and node.name in inputs)
+    shapes = ((node.name, node.meta["val"].shape) for node in given if isinstance(node.meta.get("val"), torch.Tensor))
+    found = [(expression(size), f"axis {axis} of {name}") for name, shape in shapes for axis, size in enumerate(shape)]
+    return {**{size: name for size, name in reversed(found) if isinstance(size, sympy.Symbol)}, **names}
+
+
 def ranges(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> Iterator[str]:
     """Yield the ends that the sizes of a captured program have; it begins at two by itself."""
-    inputs = set(program.graph_signature.user_inputs)
-    values = (node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder" and node.name in inputs)
-    shapes = (value.shape for value in values if isinstance(value, torch.Tensor))
-    sizes = dict.fromkeys(size for shape in shapes for size in map(expression, shape) if isinstance(size, sympy.Symbol))
-    for symbol, found in ((size, program.range_constraints[size]) for size in sizes if size in program.range_constraints):
+    called = names_of_axes(program, names)
+    for symbol, found in ((size, program.range_constraints[size]) for size in called if size in program.range_constraints):
         least = f"at least {found.lower}" if found.lower > TORCHS_LEAST else ""
         most = f"at most {found.upper}" if found.upper.is_Integer else ""
         if told := " and ".join(filter(None, (least, most))):
-            yield f'the program was captured for "{names.get(symbol, symbol)}" of {told}; the file does not look'
+            yield f'the program was captured for "{called[symbol]}" of {told}; the file does not look'
 
 
 def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic]) -> Iterator[str]:
@@ -113,4 +121,4 @@ def _in_words(test: Any, read: set[Any], names: Mapping[sympy.Expr, str]) -> str
         test = test.gts >= test.lts + 1
     if isinstance(test, (sympy.Ge, sympy.Le)) and not test.free_symbols & read and test.gts.is_Symbol and test.lts == 0:
         return ""
-    return str(test.subs({symbol: sympy.Symbol(name) for symbol, name in names.items()}))
+    return by_names(test, names)

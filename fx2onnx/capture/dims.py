@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
 from torch.export import Dim
 
 from ..errors import UnsupportedArgument
@@ -41,6 +43,15 @@ def promise(dim: DynamicDim) -> str:
     else:
         told = f"at least {dim.least}"
     return f'dynamic_shapes says that "{dim.name}" is {told}'
+
+
+def by_names(told: Any, names: Mapping[Any, str]) -> str:
+    """Return a size, or a test of sizes, as Python writes it, by the names of axes."""
+    from torch.utils._sympy.printers import PythonPrinter
+
+    symbols = {size: sympy.Symbol(name, integer=True, nonnegative=True) for size, name in names.items()}
+    text = PythonPrinter().doprint(sympy.sympify(told).subs(symbols)).replace("torch.sym_float", "float")
+    return re.sub(r"\d+\.\d*", lambda number: f"{float(number[0]):.15g}", text)
 
 
 def moves(dim: Any) -> bool:

@@ -22,7 +22,7 @@ from ..arguments import check_ends
 from ..build.values import Size, expression
 from ..caches import entries_told
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
-from .dims import DynamicDim, moves
+from .dims import DynamicDim, by_names, moves
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
 AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
@@ -336,11 +336,7 @@ def _is_own(sloc: SLoc) -> bool:
 
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
     """Return a test of sizes, by the names of the axes."""
-    from torch.utils._sympy.printers import PythonPrinter
-
-    names = {symbol: sympy.Symbol(dim.name, integer=True, nonnegative=True) for symbol, dim in dims.items()}
-    text = PythonPrinter().doprint(test.subs(names)).replace("torch.sym_float", "float")
-    return "only " + re.sub(r"\d+\.\d*", lambda number: f"{float(number[0]):.15g}", text)
+    return "only " + by_names(test, {symbol: dim.name for symbol, dim in dims.items()})
 
 
 def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:

@@ -9,21 +9,21 @@ from functools import partial
 from typing import Any
 
 import sympy
-import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..accepted import constants_accepted
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
 from ..dims import check_accepted
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
+from ..gradients import gradients_noted
 from ..keywords import named_where_they_can_be
 from ..modules_cast import casts_of_parts
-from .arguments import check_arguments
+from ..raised import listed, said_by
+from .arguments import check_arguments, check_changed_inputs
 from .as_written import calls_as_written
 from .branches.empty import with_empty
 from .branches.joined import Joined
@@ -53,7 +53,7 @@ from .refusal import (
     ValueRead,
 )
 from .replaced import longer_tables
-from .sample import Axes, Setting, shown
+from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .trace import Watch, trace
 from .unify import Arguments, Writer, first_difference
@@ -107,6 +107,7 @@ def _captured(
         functions_called_as_they_are(bool(symbols)),
         longer_tables(model, (args, kwargs)),
         casts_of_parts(model),
+        gradients_noted(model),
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
@@ -119,7 +120,7 @@ def _captured(
         if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
             joined = Joined(further, axes)
             program = joined.program()
-    _check_changed_inputs(paths, leaves)
+    check_changed_inputs([path.program for path in paths], leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
@@ -229,8 +230,7 @@ class Runs:
             self._note_tests()
             raise NeverRuns(self.deliberate)
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
-            told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
-            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({told})")
+            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
         self._check_variety()
         self._check_whiles()
         while True:
@@ -309,7 +309,7 @@ class Runs:
             raise
         except Exception as error:
             kind = PlainBool if NO_SIZES in str(error) else CannotRun
-            raise kind(f"running it fails: {type(error).__name__}: {first_sentence(error)}") from error
+            raise kind(f"running it fails: {said_by(error)}") from error
 
     def _script(self, turns: int = TURNS) -> Script:
         return Script(self.answers, None if self.places else self.reads, self.settling, Whiles(self.whiles, turns))
@@ -328,16 +328,18 @@ class Runs:
         except ToOnnxError:
             raise
         except Exception as error:
-            told = f"{type(error).__name__}: {first_sentence(error)}"
             if script.is_forced:
-                raise CannotRun(f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {told}") from error
+                raise CannotRun(
+                    f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {said_by(error)}"
+                ) from error
+            told = f"{type(error).__name__}: {first_sentence(error)}"
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
-            self.refused[shown(setting)] = told  # a size that the model does not take; too few of others are an error
+            self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
         self.answers = self.answers if self.traces else script.answers
         number = first_difference(self.traces[0], found) if self.traces else None
         if number is not None and set(setting.values()) == {1} and self.small is None:
-            self.small = setting, f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {shown(setting)}"
+            self.small = setting, f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {self.axes.shown(setting)}"
             self._run(self.axes.within(dict.fromkeys(setting, 2)))
             return
         self.settings.append(setting)
@@ -382,19 +384,4 @@ class Runs:
         if before < MOST and setting == self.axes.within(setting):
             self._run(setting)
         if len(self.settings) == before:
-            raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {shown(setting)})")
-
-
-def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
-    """Refuse writes into inputs where a file would show less of them than eager.
-
-    Raises:
-        CannotRun: another input shows the same memory, or one side alone of a test writes.
-    """
-    changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
-    if not changed:
-        return
-    memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if len(paths) > 1 or len(set(memory)) < len(memory):
-        why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
-        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
+            raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {self.axes.shown(setting)})")

@@ -195,7 +195,10 @@ class Inner:
         """Refuse results that have other dtypes or sizes than these, where a file has one type for both."""
         answers = self.answers[number][: len(given)]
         if [t.dtype for t in answers] != [t.dtype for t in given] or self.sizes(number)[: len(given)] != list(sizes):
-            raise self._recorder.refusal(f"{self._op} is given tensors of {list(sizes)} and gets {self.sizes(number)}")
+            raise self._recorder.refusal(f"{self._op} is given tensors of {self._said(sizes)} and gets {self._said(self.sizes(number))}")
+
+    def _said(self, sizes: Sequence[Sizes]) -> str:
+        return ", ".join(str(one) if self._outer is None else self._outer.axes.said(one) for one in sizes)
 
     def noted(self, args: tuple[Any, ...], results: Tensors, sizes: Sequence[Sizes], number: int) -> Any:
         """Note the call, and return its results, nested as a function nested them where that was asked for."""

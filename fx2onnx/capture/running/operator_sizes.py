@@ -20,7 +20,7 @@ from .explain import Ambiguous
 from .lines import Environment, line_in
 from .program import Described
 from .refusal import CannotRun, SeenByRunsAlone
-from .sample import Axes, Setting, new_symbol, shown
+from .sample import Axes, Setting, new_symbol
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
@@ -73,7 +73,7 @@ class OperatorSizes:
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
                 if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
                     raise Ambiguous(other)
-                raise CannotRun(f"{node.target} decides by its sizes: {test}")
+                raise CannotRun(f"{node.target} decides by its sizes: {self._axes.said(test)}")
         return made
 
     def _told(self, node: torch.fx.Node) -> Sizes:
@@ -154,7 +154,7 @@ def check_parts(node: torch.fx.Node, parts: int, axes: Axes, line: str) -> None:
     for setting in axes.tried(number.free_symbols) if isinstance(number, sympy.Basic) else ():
         there = number.subs(setting)
         if not there.is_number or there > parts:
-            raise SeenByRunsAlone(f"{node.target} gives {parts} parts, but {there} at {shown(setting)}, at {line_in(line)}")
+            raise SeenByRunsAlone(f"{node.target} gives {parts} parts, but {axes.said(there)} at {axes.shown(setting)}, at {line_in(line)}")
 
 
 def _number_of_parts(node: torch.fx.Node) -> Any:

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 
 from ...build.values import Size
-from ..dims import DynamicDim
+from ..dims import DynamicDim, by_names
 from ..sizes_to_try import BEYOND, PROBES, crossings, fails, is_false, sizes_near
 from .lines import Environment
 from .refusal import CannotRun
@@ -173,12 +173,12 @@ class Axes:
         apart = replace(self, conditions=(*self.conditions, test))
         allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
         if not all(sizes and sizes[0] <= LONGEST for sizes in allowed.values()):
-            raise CannotRun(f"no size that can be tried makes {test} true")
+            raise CannotRun(f"no size that can be tried makes {self.said(test)} true")
         if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < LONGEST) for symbol, sizes in allowed.items()):
-            raise CannotRun(f"no further size that makes {test} true can be tried")
+            raise CannotRun(f"no further size that makes {self.said(test)} true can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
         if not apart.holds(apart.within(self.example)):
-            raise CannotRun(f"no size that can be tried makes {test} true")
+            raise CannotRun(f"no size that can be tried makes {self.said(test)} true")
         return self._moved(apart, fixed, arguments)
 
     def in_parts(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any] | None:
@@ -193,6 +193,14 @@ class Axes:
         """Return the axes, and arguments, where one size is 0, which no condition is asked of."""
         return self._moved(replace(self, conditions=()), {symbol: 0}, arguments)
 
+    def shown(self, setting: Mapping[sympy.Symbol, Size]) -> str:
+        """Return a setting as a person reads it."""
+        return ", ".join(f"{self.names[symbol]} = {self.said(size)}" for symbol, size in setting.items())
+
+    def said(self, told: Any) -> str:
+        """Return a size, or a test of sizes, as a person reads it; of several sizes, as of a shape, each."""
+        return f"({', '.join(map(self.said, told))})" if isinstance(told, (tuple, list)) else by_names(told, self.names)
+
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> Axes:
         """Return the axes where one size is an expression of another, which has to leave it in its range."""
         least, most = self.ranges[symbol]
@@ -205,7 +213,7 @@ class Axes:
         free = {symbol: size for symbol, size in self.example.items() if symbol not in fixed}
         moving = apart.within(free)
         if apart.conditions and not apart.holds(moving):
-            raise CannotRun(f"no size that can be tried makes {' and '.join(map(str, apart.conditions))} true")
+            raise CannotRun(f"no size that can be tried makes {' and '.join(map(self.said, apart.conditions))} true")
         example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
         moved = self.at(arguments, example)
         environment = environment_of(moving, self.names)
@@ -298,8 +306,3 @@ def new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:
     symbol = environment.create_symbol(size, ConstantSource(name), dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
     assert isinstance(symbol, sympy.Symbol)
     return symbol
-
-
-def shown(setting: Setting) -> str:
-    """Return a setting as a person reads it."""
-    return ", ".join(f"{symbol}={size}" for symbol, size in setting.items())

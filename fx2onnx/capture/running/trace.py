@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -14,12 +15,14 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import expression
 from ..attribute_mutation import as_before
+from ..raised import of_unknown_parts
 from .chosen_layers import layers_chosen
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
 from .patches import calls_handed_to
 from .python_numbers import whole_numbers_kept
 from .recorder import SEED, Follower, Recorder
+from .refusal import CannotRun
 from .replaced import check_buffers
 from .scopes import Scopes
 from .script import Script, is_deliberate
@@ -80,13 +83,33 @@ def trace(
     if recorder.refused is not None:
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
-    for leaf in leaves:
-        if isinstance(leaf, Number):
-            leaf.refuse("the caller, as a result of the model,")
+    _check_results(leaves)
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
     answers, whiles = recorder.settled.answers, script.whiles.found
     return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
+
+
+def _check_results(leaves: Sequence[Any]) -> None:
+    """Refuse what a file cannot return: a number that was read, and an object that has tensors in it.
+
+    Raises:
+        CannotRun: there is one.
+    """
+    for leaf in leaves:
+        if isinstance(leaf, Number):
+            leaf.refuse("the caller, as a result of the model,")
+        if _holds_tensors(leaf):
+            raise CannotRun(of_unknown_parts(type(leaf).__name__))
+
+
+def _holds_tensors(leaf: Any) -> bool:
+    """Whether a result that torch does not take apart has tensors among its attributes."""
+    if isinstance(leaf, (torch.Tensor, nn.Module, type)):
+        return False
+    names = [field.name for field in fields(leaf)] if is_dataclass(leaf) else getattr(leaf, "__dict__", ())
+    held = [getattr(leaf, name, None) for name in names]
+    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(held))
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from .program import CallSpec, Described, RunProgram, argument_of
 from .python_numbers import Kept, expressions_kept
 from .recorder import Recorder
 from .refusal import CannotRun, LeftOut, NumbersMove
-from .sample import Axes, shown
+from .sample import Axes
 from .script import TEST
 from .tracked_sizes import Tracked
 
@@ -163,7 +163,7 @@ class Writer:
         return str(row.op) if row is not None else "nothing more"
 
     def _setting(self, run: int) -> str:
-        return shown(self.sizes.settings[run + 1]) or "another run"
+        return self.axes.shown(self.sizes.settings[run + 1]) or "another run"
 
     def program(self, trace: Trace) -> RunProgram:
         """Return the program, once the run is over.
@@ -189,10 +189,10 @@ class Writer:
     def _roll(self, trace: Trace) -> None:
         """Put one call in the place of the turns of each loop."""
         for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
-            if not self.sizes.give(expression(loops[0].size), tuple(loop.turns for loop in loops)):
-                raise CannotRun(f"the number of turns of the loop at {loops[0].line} is not {loops[0].size} at other sizes")
+            if not self.sizes.give(turns := expression(loops[0].size), tuple(loop.turns for loop in loops)):
+                raise CannotRun(f"the number of turns of the loop at {loops[0].line} is not {self.axes.said(turns)} at other sizes")
         check_tests(self.axes.environment, trace.loops, self.axes.ranges)
-        self.modules.update(rolled(self.graph, self._rows, trace, self.axes.environment))
+        self.modules.update(rolled(self.graph, self._rows, trace, self.axes.environment, self.axes.said))
 
     def _module(self, has_tests: bool) -> torch.fx.GraphModule:
         if not has_tests:
@@ -315,7 +315,7 @@ class Writer:
             if self.sizes.learn(first, values[1:]):
                 return first
             if first.free_symbols:
-                raise CannotRun(f"{row.op} takes {first} at {line_in(row.line)}, but {values[1:]} at other sizes")
+                raise CannotRun(f"{row.op} takes {self.axes.said(first)} at {line_in(row.line)}, but {values[1:]} at other sizes")
             first = python_number(first)
         if type(first) is int and all(type(value) is int for value in values[1:]):
             return self._size(row, (first, *values[1:]))

@@ -15,7 +15,7 @@ from ...dynamic_shapes import OpenTest
 from ..loops.replay import Replay, equal_leaves, has_loops, inputs_of
 from ..program import RunProgram
 from ..refusal import CannotRun
-from ..sample import Axes, Setting, shown
+from ..sample import Axes, Setting
 from ..unify import Arguments
 from .paths import Path
 
@@ -39,7 +39,7 @@ def with_empty(
         found = capture(*axes.at_none(symbol, arguments))
     except ToOnnxError as error:
         if any(has_loops(path.program) for path in paths):  # of which nothing else has looked at 0
-            raise CannotRun(f"its loops, rolled up, give something else at {shown({symbol: 0})}") from error
+            raise CannotRun(f"its loops, rolled up, give something else at {axes.shown({symbol: 0})}") from error
         return None
     told = OpenTest(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]

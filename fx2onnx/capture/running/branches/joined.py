@@ -20,7 +20,7 @@ from ..lines import line_in
 from ..notes import alike, equal
 from ..program import Described, RunProgram, argument_of
 from ..refusal import CannotRun
-from ..sample import Axes, environment_of, shown
+from ..sample import Axes, environment_of
 from ..script import TEST
 from .paths import Path
 from .scope import Inner, Node, Scope
@@ -64,7 +64,7 @@ class Joined:
         if first is None:
             raise CannotRun(f"whatever its values are, it raises {_raised(self._paths[0])}")
         if self._paths[0].axes.fixed:
-            raise CannotRun(f"the only sizes that it takes are {', '.join(shown(dict(path.axes.fixed)) for path in self._paths)}")
+            raise CannotRun(f"the only sizes that it takes are {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
         if len(self._paths) == 1:
             return first.program
         self._check_structure(first)
@@ -285,8 +285,8 @@ class Joined:
             return repr(result)
         kind = _kind(result)
         if not isinstance(kind, tuple):
-            return str(kind.subs(self._axes.names))
-        return f"({', '.join(str(sympy.sympify(size).subs(self._axes.names)) for size in kind[1])}) of {kind[0]}"
+            return self._axes.said(kind)
+        return f"{self._axes.said(kind[1])} of {kind[0]}"
 
     def _fresh(self, value: Described) -> Described:
         return Described.of(value.sizes, value.dtype, next(self._new))

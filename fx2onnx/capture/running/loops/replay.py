@@ -16,13 +16,14 @@ from ....build.turns import turns
 from ....build.values import expression, python_number
 from ..program import RunProgram
 from ..refusal import CannotRun
-from ..sample import Axes, Setting, shown
+from ..sample import Axes, Setting
 
 FEW = (1, 2, 3, 6)
 FURTHEST = 70
 NONE = 0
 LEAST = 12
 LONG = 50
+NOTHING_TO_READ = "the first turn of a loop has nothing to read, or a number no value"
 PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
 
@@ -107,10 +108,10 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
             continue
         found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
         if found is None and NONE in setting.values():
-            limits = (f"at {shown(setting)}, which the model takes, the first turn of a loop has nothing to read, or a number no value",)
+            limits = (f"at {axes.shown(setting)}, which the model takes, {NOTHING_TO_READ}",)
             continue
         if found is None or not equal_leaves(wanted, found):
-            raise CannotRun(f"its loops, rolled up, give something else at {shown(setting)}")
+            raise CannotRun(f"its loops, rolled up, give something else at {axes.shown(setting)}")
     return limits
 
 

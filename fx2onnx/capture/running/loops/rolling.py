@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -27,15 +27,20 @@ from .turns import Loop
 aten = torch.ops.aten
 
 
-def rolled(graph: torch.fx.Graph, rows: Sequence[Node], trace: Trace, environment: ShapeEnv) -> dict[str, torch.fx.GraphModule]:
+def rolled(
+    graph: torch.fx.Graph, rows: Sequence[Node], trace: Trace, environment: ShapeEnv, said: Callable[[Any], str]
+) -> dict[str, torch.fx.GraphModule]:
     """Put one call in the place of the turns of each loop; return the graphs of turns by name.
+
+    Args:
+        said: returns sizes as a person reads them.
 
     Raises:
         CannotRun: one cannot be rolled up.
     """
     modules: dict[str, torch.fx.GraphModule] = {}
     for one in trace.whiles:
-        RollingWhile(graph, rows, one, modules).roll()
+        RollingWhile(graph, rows, one, modules, said).roll()
     loops = trace.loops
     for loop in loops:
         if inner := next(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,10 +23,18 @@ class RollingWhile:
     Args:
         rows: the nodes of all calls, by number.
         modules: the graphs of turns by name.
+        said: returns sizes as a person reads them.
     """
 
-    def __init__(self, graph: torch.fx.Graph, rows: Sequence[Node], loop: While, modules: dict[str, torch.fx.GraphModule]) -> None:
-        self.graph, self.line, self.modules = graph, loop.line, modules
+    def __init__(
+        self,
+        graph: torch.fx.Graph,
+        rows: Sequence[Node],
+        loop: While,
+        modules: dict[str, torch.fx.GraphModule],
+        said: Callable[[Any], str],
+    ) -> None:
+        self.graph, self.line, self.modules, self.said = graph, loop.line, modules, said
         self.tests = [rows[test] for test in loop.tests]
         self.first, self.second, self.third = (Turn(rows[start + 1 : end]) for start, end in pairwise(loop.tests))
 
@@ -58,7 +67,8 @@ class RollingWhile:
         for key, start in found.items():
             value, begun = self._value(key), start.meta["val"]
             if (value.sizes, value.dtype) != (begun.sizes, begun.dtype):
-                raise self._refusal(f"a turn makes {value.sizes} of {value.dtype} from {begun.sizes} of {begun.dtype}")
+                made, of = (f"{self.said(one.sizes)} of {one.dtype}" for one in (value, begun))
+                raise self._refusal(f"a turn makes {made} from {of}")
         return found
 
     def _value(self, key: Key) -> Described:

@@ -1,0 +1,41 @@
+"""Gradients that a model computes itself: where, and those that it would add to the ones of its parameters."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import nn
+
+from ..errors import CaptureError
+from .raised import line_among
+
+INPUTS = 4  # the place of the tensors whose gradients are asked for
+
+
+@contextmanager
+def gradients_noted(model: nn.Module) -> Iterator[list[str]]:
+    """Note the lines that compute gradients, while it lasts.
+
+    Raises:
+        CaptureError: `backward` is called, and would leave gradients in the parameters of the model.
+    """
+    lines: list[str] = []
+    engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
+    has_gradients = any(parameter.requires_grad for parameter in model.parameters())
+
+    def noted(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
+        lines.append(line_among(reversed(traceback.extract_stack())))
+        if accumulate_grad and has_gradients and not args[INPUTS]:
+            raise CaptureError(
+                f"backward() leaves gradients in the parameters of the model at {lines[-1]}, and a file has none. "
+                "Take those that you need from torch.autograd.grad(result, x)"
+            )
+        return engine(*args, accumulate_grad=accumulate_grad, **kwargs)
+
+    with patch.object(torch.autograd, "_engine_run_backward", noted):
+        yield lines

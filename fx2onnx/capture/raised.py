@@ -1,0 +1,70 @@
+"""What the model raised while it was captured: with its line, and in words where torch's own say nothing of the model."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import torch
+
+from ..errors import first_sentence, shown_path
+
+TORCH, OWN = str(Path(torch.__file__).parent), str(Path(__file__).parents[1])
+KEY = "a size that moves is the key of a dict, a set or an lru_cache there, and a file cannot look it up"
+INSTEAD_OF_KEY = (
+    "Compute what is kept there in each call, without the cache; in the place of a table write tests, `a if n > 4 else b`, "
+    "or index a tensor with the size"
+)
+
+
+NO_GRADIENT = "element 0 of tensors does not require grad"
+INSTEAD_OF_NO_GRADIENT = "an input of a file requires none. Begin with x = x.detach().requires_grad_(), under torch.enable_grad()"
+FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
+
+
+def said_by(error: BaseException) -> str:
+    """Return an error of the model's as a message has it: its type, what it says, and the line of the caller's code that it passed."""
+    what = f"{type(error).__name__}: {first_sentence(error)}"
+    if result := FOUND.match(str(error)):
+        return of_unknown_parts(result["kind"].rpartition(".")[2])
+    if str(error).startswith(NO_GRADIENT):
+        return f"{what}{at_line(error)}: {INSTEAD_OF_NO_GRADIENT}"
+    if isinstance(error, TypeError) and _hashes_a_size(error):
+        return f"{what}{at_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
+    return f"{what}{at_line(error)}"
+
+
+def listed(errors: Mapping[str, str]) -> str:
+    """Return errors by the settings at which they came, those that are the same together."""
+    places: dict[str, list[str]] = {}
+    for at, told in errors.items():
+        places.setdefault(told, []).append(f"at {at}")
+    return "; ".join(f"{', '.join(at)}: {told}" for told, at in places.items())
+
+
+def of_unknown_parts(kind: str) -> str:
+    """Return what is said of a result of this class, which torch does not take apart."""
+    return (
+        f"it returns a {kind}, of which torch does not know the parts. Return a tuple or a dict of its tensors, or register "
+        f"the class before: torch.export.register_dataclass({kind}) if it is a dataclass, else torch.utils._pytree.register_pytree_node"
+    )
+
+
+def at_line(error: BaseException) -> str:
+    """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch and this package; else nothing."""
+    line = line_among(reversed(traceback.extract_tb(error.__traceback__)))
+    return f" at {line}" if line else ""
+
+
+def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
+    """Return `file.py:14 in forward` of the first frame outside torch and this package; empty where there is none."""
+    for frame in frames:
+        if not frame.filename.startswith((TORCH, OWN, "<")) and "/sympy/" not in frame.filename:
+            return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
+    return ""
+
+
+def _hashes_a_size(error: BaseException) -> bool:
+    return any(frame.name == "__hash__" and frame.filename == torch.__file__ for frame in traceback.extract_tb(error.__traceback__))

@@ -1,0 +1,168 @@
+"""What the model raises while it is captured is told with its line, and with what to do where torch's words say nothing of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from modules import Of
+from torch import Tensor, nn
+from torch.export import Dim
+
+from exportlab import to_onnx, verify
+from fx2onnx.errors import CaptureError
+
+X = torch.randn(2, 5)
+ROWS = ({0: Dim("rows")},)
+STEPS = ({1: Dim("steps")},)
+HERE = r"tests/fx2onnx/capture/test_raised\.py:\d+ in "
+TABLE = {3: 1.0, 7: 2.0}
+
+
+@dataclass
+class Unregistered:
+    """Two results, whose class torch does not know."""
+
+    sum: Tensor
+    double: Tensor
+
+
+@dataclass
+class Registered(Unregistered):
+    """The same, known to torch."""
+
+
+torch.export.register_dataclass(Registered)
+
+
+class Plain:
+    """A result that is no dataclass."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+
+@functools.lru_cache
+def positions(number: int) -> Tensor:
+    return torch.arange(number, dtype=torch.float32)
+
+
+class Kept(nn.Module):
+    """Keeps a tensor for each size that it has met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[int, Tensor] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        steps = x.shape[1]
+        if steps not in self.kept:
+            self.kept[steps] = torch.arange(steps, dtype=torch.float32)
+        return x + self.kept[steps]
+
+
+KEYED: dict[str, nn.Module] = {
+    "a dict of its own": Kept(),
+    "a table": Of(lambda x: x * TABLE.get(x.shape[1], 0.5)),
+    "a cached function": Of(lambda x: x + positions(x.shape[1])),
+    "a set": Of(lambda x: x * 2 if x.shape[1] in {3, 5} else x),
+    "a shape": Of(lambda x: x * len({x.shape: 1})),
+}
+
+
+@pytest.mark.parametrize("name", KEYED)
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_size_as_a_key_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
+    positions.cache_clear()
+    with pytest.raises(CaptureError, match=f"at {HERE}.*: a size that moves is the key of a dict, .*. Compute what is kept") as caught:
+        to_onnx(KEYED[name], (X,), dynamic_shapes=STEPS, capture=by)
+    assert not getattr(caught.value, "__notes__", ())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + torch.arange(x.shape[1], dtype=torch.float32),
+        lambda x: x * (0.5 if x.shape[1] > 4 else 2.0),
+        lambda x: x * torch.tensor([0.5, 1.0, 2.0, 3.0] * 10)[x.shape[1]],
+    ],
+    ids=["without the cache", "a test", "a tensor"],
+)
+def test_what_is_to_be_done_instead_is_taken(function: Callable[[Tensor], Any]) -> None:
+    model = Of(function)
+    verify(to_onnx(model, (X,), dynamic_shapes=STEPS), model, [(torch.randn(2, size),) for size in (5, 3, 8)]).check()
+
+
+class Energy(nn.Module):
+    """The gradient of a sum, with respect to an input that requires one or not."""
+
+    def __init__(self, requires_grad: bool) -> None:
+        super().__init__()
+        self.layer = nn.Linear(5, 3)
+        self.requires_grad = requires_grad
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_() if self.requires_grad else x
+            return torch.autograd.grad((self.layer.weight.detach() @ x.T).sin().sum(), x)[0]
+
+
+class Backward(Energy):
+    """The same by `backward`, of which parameters keep gradients, too."""
+
+    def forward(self, x: Tensor) -> Any:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            self.layer(x).sin().sum().backward()
+            return x.grad
+
+
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_gradient_that_cannot_be_computed_has_its_line_and_what_to_do(by: str, shapes: Any) -> None:
+    told = f"element 0 of tensors does not require grad .* at {HERE}forward: .* Begin with x = x.detach"
+    with pytest.raises(CaptureError, match=told):
+        to_onnx(Energy(requires_grad=False), (X,), dynamic_shapes=shapes, capture=by)
+    model = Energy(requires_grad=True)
+    (found,) = to_onnx(model, (X,), dynamic_shapes=shapes, capture=by)(given := torch.randn(2, 5))
+    torch.testing.assert_close(found, model(given))
+
+
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_backward_into_parameters_is_refused_with_its_line_and_leaves_no_gradients(by: str, shapes: Any) -> None:
+    model = Backward(requires_grad=True)
+    with pytest.raises(CaptureError, match=f"leaves gradients in the parameters of the model at {HERE}forward, and .*autograd.grad"):
+        to_onnx(model, (X,), dynamic_shapes=shapes, capture=by)
+    assert model.layer.weight.grad is None
+
+
+def test_gradients_that_torch_export_does_not_follow_have_their_line() -> None:
+    layer = nn.Linear(5, 3)
+    model = Of(lambda x: torch.autograd.grad(layer(x := x.clone().requires_grad_()).sum(), x))
+    with pytest.raises(CaptureError, match=f"The model computes gradients at {HERE}"):
+        to_onnx(model, (X,), capture="torch.export")
+
+
+@pytest.mark.parametrize("shapes", [None, STEPS], ids=["static", "moving"])
+@pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
+def test_a_result_whose_class_is_not_registered_is_refused_with_what_to_do(by: str, shapes: Any) -> None:
+    made: dict[str, Callable[[Tensor], Any]] = {
+        "Unregistered": lambda x: {"both": [Unregistered(x.sum(), x * 2)]},
+        "Plain": lambda x: Plain(x + 1),
+    }
+    for kind, function in made.items():
+        told = rf"it returns a {kind}, of which torch does not know the parts\. .* torch\.export\.register_dataclass\({kind}\)"
+        with pytest.raises(CaptureError, match=told) as caught:
+            to_onnx(Of(function), (X,), dynamic_shapes=shapes, capture=by)
+        assert not getattr(caught.value, "__notes__", ())
+
+
+@pytest.mark.parametrize("by", ["run", "torch.export"])
+def test_a_result_whose_class_is_registered_is_taken(by: str) -> None:
+    model = Of(lambda x: Registered(x.sum(), x * 2))
+    verify(to_onnx(model, (X,), dynamic_shapes=STEPS, capture=by), model, [(torch.randn(2, size),) for size in (5, 8)]).check()
