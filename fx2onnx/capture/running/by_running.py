@@ -9,12 +9,10 @@ from functools import partial
 from typing import Any
 
 import sympy
-import torch
 from torch import nn
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ...blocks.sharing import storage
 from ...errors import ToOnnxError, first_sentence
 from ..accepted import constants_accepted
 from ..attribute_mutation import only_harmless_mutations
@@ -27,7 +25,7 @@ from .arguments import check_arguments
 from .as_written import calls_as_written
 from .branches.empty import with_empty
 from .branches.joined import Joined
-from .branches.paths import Path, every_path
+from .branches.paths import Path, check_changed_inputs, every_path
 from .branches.regions import Regions
 from .broadcast import paths_of
 from .ends import ends_kept
@@ -110,7 +108,7 @@ def _captured(
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
-        regions = Regions(capture, symbols, accept_ranges)
+        regions = Regions(capture, partial(_note_tests, model, settling), symbols, accept_ranges)
         paths = paths_of(regions, capture, asked, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
@@ -119,13 +117,21 @@ def _captured(
         if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
             joined = Joined(further, axes)
             program = joined.program()
-    _check_changed_inputs(paths, leaves)
+    check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
     lost = constants_accepted(program, symbols, accept_ranges)  # type: ignore[arg-type]  # as above
     limits = (*regions.limits, *lost, *joined.limits, *program.limits, *settled, *promised)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
+
+
+def _note_tests(model: nn.Module, settling: Settling, axes: Axes, arguments: Arguments) -> None:
+    """Run it with symbols for sizes, so that these axes note the tests on the way, as far as runs at longer sizes make the same calls."""
+    runs = Runs(model, axes, arguments, EqualBlocks(model), settling)
+    with suppress(CannotRun, Ambiguous):
+        runs.run_spare()
+        runs.note_tests()
 
 
 def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Arguments) -> list[Path]:
@@ -217,7 +223,7 @@ class Runs:
         for setting in lengths(self.axes) if self.places else self.axes.settings():
             self._run(setting)
         if len(self.traces) < FEWEST:
-            self._run_spare()
+            self.run_spare()
         if not self.places and (places := self._moving_loops()):
             try:
                 return self._rolled(places)
@@ -226,7 +232,7 @@ class Runs:
                     raise
                 return found
         if self.deliberate and not self.traces and self.axes.conditions:
-            self._note_tests()
+            self.note_tests()
             raise NeverRuns(self.deliberate)
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
             told = "; ".join(f"at {at}: {error}" for at, error in self.refused.items())
@@ -241,7 +247,7 @@ class Runs:
             except CannotRun as error:
                 if (found := self._in_parts(error)) is not None:
                     return found
-                if type(error) is not CannotRun or not self._run_spare():
+                if type(error) is not CannotRun or not self.run_spare():
                     raise
 
     def _in_parts(self, refused: CannotRun) -> tuple[RunProgram, Exception | None] | None:
@@ -275,7 +281,7 @@ class Runs:
             found.append(trace(self.model, arguments, script=self._script(number)))
         check_turns(found)
 
-    def _note_tests(self) -> None:
+    def note_tests(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
         with suppress(CannotRun):
             self._followed()
@@ -370,7 +376,7 @@ class Runs:
         self.answers, self.small = runs.answers, None
         return replace(program, limits=check_lengths(program, self.model, self.axes)), ended
 
-    def _run_spare(self) -> bool:
+    def run_spare(self) -> bool:
         """Run it at further sizes, if there are any; return whether it takes one of them."""
         before = len(self.settings)
         for setting in self.axes.spare() if self.axes.example and not self.places else ():
@@ -383,18 +389,3 @@ class Runs:
             self._run(setting)
         if len(self.settings) == before:
             raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {shown(setting)})")
-
-
-def _check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
-    """Refuse writes into inputs where a file would show less of them than eager.
-
-    Raises:
-        CannotRun: another input shows the same memory, or one side alone of a test writes.
-    """
-    changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
-    if not changed:
-        return
-    memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if len(paths) > 1 or len(set(memory)) < len(memory):
-        why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
-        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
