@@ -44,6 +44,7 @@ from .refusal import (
     LeftOut,
     LoopOnValue,
     NeverRuns,
+    NumbersMove,
     PlainBool,
     PlainNumber,
     SeenByRunsAlone,
@@ -78,7 +79,7 @@ def capture_by_running(
     """
     try:
         return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
-    except LeftOut as error:
+    except (LeftOut, NumbersMove) as error:
         try:
             with calls_as_written():  # takes longer, so not at once
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
