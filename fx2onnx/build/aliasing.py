@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -134,16 +135,29 @@ class Memory:
         """Return whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
         storage = self._storage(node)
         owners = {slot.owner for slot in self._slots.values()} - self._left - {node}
-        return all(self._storage(owner) != storage for owner in owners)
+        return all(self._storage(owner) != storage or _is_whole_of(node, owner) for owner in owners)
 
 
 def _storage(node: Node) -> int | None:
     value = node.meta.get("val")
     if isinstance(value, (list, tuple)):
         value = next((part for part in value if isinstance(part, torch.Tensor)), None)
+    return _storage_of(value)
+
+
+def _storage_of(value: Any) -> int | None:
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return None
     return value.untyped_storage()._cdata
+
+
+def _is_whole_of(node: Node, results: Node) -> bool:
+    """Return whether a node is one of several results, of which nothing else is read that shows its memory."""
+    if node.target is not operator.getitem or node.args[0] is not results:
+        return False
+    same = [place for place, part in enumerate(results.meta["val"]) if _storage_of(part) == _storage(node)]
+    readers = [user for user in results.users if user.target is not operator.getitem or user.args[1] in same]
+    return len(same) == 1 and readers == [node]
 
 
 def drops_nothing(node: Node) -> bool:

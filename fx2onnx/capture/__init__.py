@@ -21,8 +21,8 @@ from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
+from .whole_values import PLAIN_INTEGER, with_items
 
-PLAIN_INTEGER = "Could not extract specialized integer"  # what torch.export says of int(tensor), unless it is strict
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
 
@@ -118,15 +118,22 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     return use(replace(_answered(model, way, refused), not_run=reason))
 
 
-def _strictly(model: Any, way: Way) -> Capture:
-    """Capture as TorchDynamo reads the code, where `int()` of a value is a size; what comes out is held against the model.
+def _of_whole_values(model: Any, way: Way, refused: ToOnnxError) -> Capture | None:
+    """Capture a model that makes a size of a value by `int()`: as if by `item()`, else as TorchDynamo reads the code.
 
-    Raises:
-        ToOnnxError: it is refused so as well, or is not what the model does.
+    Returns:
+        What is so captured and does what the model does; None if neither is.
     """
-    found = replace(way, strict=True).by_export(model)
-    check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, "int() makes a plain number of a value")
-    return found
+    ways: tuple[Callable[[], Capture], ...] = (
+        lambda: with_items(lambda: way.by_export(model), refused),
+        lambda: replace(way, strict=True).by_export(model),
+    )
+    for capture in ways:
+        with suppress(ToOnnxError):
+            found = capture()
+            check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, "int() makes a plain number of a value")
+            return found
+    return None
 
 
 def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
@@ -137,9 +144,8 @@ def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
     """
     if not way.has_answers(refused):
         raise refused
-    if PLAIN_INTEGER in str(refused):
-        with suppress(ToOnnxError):
-            return _strictly(model, way)
+    if PLAIN_INTEGER in str(refused) and (found := _of_whole_values(model, way, refused)) is not None:
+        return found
     try:
         return way.by_answers(model)
     except FrozenDimension:

@@ -13,9 +13,7 @@ from torch import nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-from ...blocks.sharing import storage
 from ..dims import is_hint
-from .program import RunProgram
 from .refusal import CannotRun
 
 PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
@@ -47,18 +45,3 @@ def _is_taken(leaf: Any) -> bool:
     parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
     settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, TAKEN) for part in parts)
     return isinstance(leaf, TAKEN) or settings
-
-
-def check_changed_inputs(programs: Sequence[RunProgram], leaves: Sequence[Any]) -> None:
-    """Refuse writes into inputs where a file would show less of them than eager.
-
-    Raises:
-        CannotRun: another input shows the same memory, or one side alone of a test writes.
-    """
-    changed = dict.fromkeys(name for program in programs for name in program.changed_inputs)
-    if not changed:
-        return
-    memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
-    if len(programs) > 1 or len(set(memory)) < len(memory):
-        why = "and tests values" if len(programs) > 1 else "whose memory another input shows"
-        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")

@@ -23,11 +23,11 @@ from ..gradients import gradients_noted
 from ..keywords import named_where_they_can_be
 from ..modules_cast import casts_of_parts
 from ..raised import listed, said_by
-from .arguments import check_arguments, check_changed_inputs
+from .arguments import check_arguments
 from .as_written import calls_as_written
 from .branches.empty import with_empty
 from .branches.joined import Joined
-from .branches.paths import Path, every_path
+from .branches.paths import Path, check_changed_inputs, every_path
 from .branches.regions import Regions
 from .broadcast import paths_of
 from .ends import ends_kept
@@ -46,6 +46,7 @@ from .refusal import (
     LeftOut,
     LoopOnValue,
     NeverRuns,
+    NumbersMove,
     PlainBool,
     PlainNumber,
     SeenByRunsAlone,
@@ -80,7 +81,7 @@ def capture_by_running(
     """
     try:
         return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
-    except LeftOut as error:
+    except (LeftOut, NumbersMove) as error:
         try:
             with calls_as_written():  # takes longer, so not at once
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
@@ -111,7 +112,7 @@ def _captured(
     ):
         settling = Settling()
         capture = partial(_paths, model, settling)
-        regions = Regions(capture, symbols, accept_ranges)
+        regions = Regions(capture, partial(_note_tests, model, settling), symbols, accept_ranges)
         paths = paths_of(regions, capture, asked, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
@@ -120,13 +121,21 @@ def _captured(
         if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
             joined = Joined(further, axes)
             program = joined.program()
-    check_changed_inputs([path.program for path in paths], leaves)
+    check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
     lost = constants_accepted(program, symbols, accept_ranges)  # type: ignore[arg-type]  # as above
     limits = (*regions.limits, *lost, *joined.limits, *program.limits, *settled, *promised)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
+
+
+def _note_tests(model: nn.Module, settling: Settling, axes: Axes, arguments: Arguments) -> None:
+    """Run it with symbols for sizes, so that these axes note the tests on the way, as far as runs at longer sizes make the same calls."""
+    runs = Runs(model, axes, arguments, EqualBlocks(model), settling)
+    with suppress(CannotRun, Ambiguous):
+        runs.run_spare()
+        runs.note_tests()
 
 
 def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Arguments) -> list[Path]:
@@ -218,7 +227,7 @@ class Runs:
         for setting in lengths(self.axes) if self.places else self.axes.settings():
             self._run(setting)
         if len(self.traces) < FEWEST:
-            self._run_spare()
+            self.run_spare()
         if not self.places and (places := self._moving_loops()):
             try:
                 return self._rolled(places)
@@ -227,7 +236,7 @@ class Runs:
                     raise
                 return found
         if self.deliberate and not self.traces and self.axes.conditions:
-            self._note_tests()
+            self.note_tests()
             raise NeverRuns(self.deliberate)
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
             raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
@@ -241,7 +250,7 @@ class Runs:
             except CannotRun as error:
                 if (found := self._in_parts(error)) is not None:
                     return found
-                if type(error) is not CannotRun or not self._run_spare():
+                if type(error) is not CannotRun or not self.run_spare():
                     raise
 
     def _in_parts(self, refused: CannotRun) -> tuple[RunProgram, Exception | None] | None:
@@ -275,7 +284,7 @@ class Runs:
             found.append(trace(self.model, arguments, script=self._script(number)))
         check_turns(found)
 
-    def _note_tests(self) -> None:
+    def note_tests(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
         with suppress(CannotRun):
             self._followed()
@@ -372,7 +381,7 @@ class Runs:
         self.answers, self.small = runs.answers, None
         return replace(program, limits=check_lengths(program, self.model, self.axes)), ended
 
-    def _run_spare(self) -> bool:
+    def run_spare(self) -> bool:
         """Run it at further sizes, if there are any; return whether it takes one of them."""
         before = len(self.settings)
         for setting in self.axes.spare() if self.axes.example and not self.places else ():

@@ -73,7 +73,7 @@ def _decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 @contextmanager
 def whole_numbers_kept(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
-    """Let `int` in these modules keep the number that stands for an element of a tensor, while it lasts."""
+    """Let `int` in these modules keep the number, or the size, that stands for an element of a tensor, while it lasts."""
     with ExitStack() as stack:
         for names in modules:
             stack.enter_context(_named(names, int=Int))
@@ -179,7 +179,8 @@ class Int(int, metaclass=_Kept):
         if len(args) == 1 and isinstance(args[0], SYMBOLS):
             return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
         number = whole_number(args[0]) if len(args) == 1 and isinstance(args[0], torch.Tensor) else next(iter(args), None)
-        return number if type(number) is Number and number.__class__ is int else int(*args, **kwargs)
+        stands_for_it = isinstance(number, torch.SymInt) or (type(number) is Number and number.__class__ is int)
+        return number if stands_for_it else int(*args, **kwargs)
 
 
 class Float(float, metaclass=_Kept):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...errors import CaptureError
+from ...errors import CaptureError, FrozenDimension
 from .lines import outside
 
 
@@ -19,6 +19,10 @@ class SeenByRunsAlone(CannotRun):
 
 class EndNotKept(SeenByRunsAlone):
     """The model raises at an end that was asked for; runs without values have shown it as well."""
+
+
+class TooManyRanges(SeenByRunsAlone, FrozenDimension):
+    """A loop tests a size in each turn; torch.export would follow the turns of the example, and then be refused for that."""
 
 
 class NeverRuns(CannotRun):

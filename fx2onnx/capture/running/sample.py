@@ -189,6 +189,11 @@ class Axes:
         (symbol,), (size,) = test.free_symbols, parts
         return self._moved(replace(self, units={symbol: int(size)}), {}, arguments)
 
+    def elsewhere(self, symbol: sympy.Symbol, size: int, arguments: Any) -> tuple[Axes, Any]:
+        """Return the axes, and arguments, where one size of the example is this."""
+        moved = replace(self, example={**self.example, symbol: size})
+        return moved._moved(moved, {}, arguments)
+
     def at_none(self, symbol: sympy.Symbol, arguments: Any) -> tuple[Axes, Any]:
         """Return the axes, and arguments, where one size is 0, which no condition is asked of."""
         return self._moved(replace(self, conditions=()), {symbol: 0}, arguments)

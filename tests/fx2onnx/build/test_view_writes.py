@@ -99,3 +99,62 @@ def test_an_empty_tensor_that_is_resized_is_written() -> None:
 def test_a_tensor_with_elements_is_not_resized() -> None:
     with pytest.raises(UnsupportedOps, match="of a tensor that has elements"):
         to_onnx(Resized(2), (torch.rand(4, 3),), dynamic_shapes=({0: "rows"},))
+
+
+RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
+    "sort": lambda y: torch.sort(y, -1),
+    "topk": lambda y: torch.topk(y, 2),
+    "max": lambda y: torch.max(y, 0),
+    "a sort of a sort": lambda y: torch.sort(torch.sort(y, -1)[0], 0),
+    "split": lambda y: torch.split(y, [1, 2], 1),
+    "unbind": lambda y: torch.unbind(y, 1),
+}
+
+
+class WritesResult(nn.Module):
+    """Adds to all but the first row of one of several results, and returns what it, the rest and a view of it show before and after."""
+
+    def __init__(self, function: Callable[[Tensor], tuple[Tensor, ...]], which: int) -> None:
+        super().__init__()
+        self.function, self.which = function, which
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        y = x * 2
+        results = self.function(y)
+        view = results[self.which].view_as(results[self.which])[..., :1]
+        before = view + 1
+        results[self.which][1:] += 3
+        return (*results, view, before, y)
+
+
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_part_of_one_of_several_results_is_written(name: str, which: int, capture: str) -> None:
+    model = WritesResult(RESULTS[name], which)
+    program = to_onnx(model, (torch.rand(4, 3),), dynamic_shapes=({0: Dim("rows", min=3)},), capture=capture)
+    verify(program, model, [(torch.rand(rows, 3),) for rows in (3, 5, 7, 16, 17, 31)]).check()
+
+
+class BallQuery(nn.Module):
+    """The nearest points within a ball, as PointNet++ takes them: where there are too few, the first again."""
+
+    def forward(self, points: Tensor, centres: Tensor) -> Tensor:
+        count = points.shape[0]
+        found = torch.arange(count).repeat(centres.shape[0], 1)
+        found[torch.cdist(centres, points) > 0.5] = count
+        found = found.sort(-1)[0][:, :3]
+        first = found[:, :1].expand_as(found)
+        absent = found == count
+        found[absent] = first[absent]
+        return found
+
+
+def test_what_sort_returned_is_written_where_a_mask_says_so() -> None:
+    def clouds(points: int, centres: int) -> tuple[Tensor, Tensor]:
+        generator = torch.Generator().manual_seed(points)
+        return torch.rand(points, 3, generator=generator), torch.rand(centres, 3, generator=generator)
+
+    program = to_onnx(BallQuery(), clouds(9, 4), dynamic_shapes=({0: "points"}, {0: "centres"}))
+    sizes = [(1, 1), (2, 3), (3, 2), (5, 1), (7, 16), (16, 7), (17, 31), (31, 17)]
+    verify(program, BallQuery(), [clouds(*size) for size in sizes]).check()

@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 import torch
 
+from ....blocks.sharing import storage
 from ...dynamic_shapes import OpenTest
 from ..lines import line_in
 from ..program import RunProgram
@@ -101,3 +102,18 @@ def _lines(path: Path) -> list[str]:
 
 def _listed(path: Path) -> str:
     return ", ".join(f"{line} ({times} times)" if times > 1 else line for line, times in Counter(_lines(path)).items())
+
+
+def check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
+    """Refuse writes into inputs where a file would show less of them than eager.
+
+    Raises:
+        CannotRun: another input shows the same memory, or one side alone of a test writes.
+    """
+    changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
+    if not changed:
+        return
+    memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if len(paths) > 1 or len(set(memory)) < len(memory):
+        why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
+        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")

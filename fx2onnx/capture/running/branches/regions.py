@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +12,14 @@ import sympy
 from ....errors import FrozenDimension, first_sentence
 from ...accepted import ACCEPTED, losses_by_tests
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
-from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooMuchWork
+from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooManyRanges, TooMuchWork
 from ..sample import FEW, Axes
 from ..unify import Arguments
+from .chains import check_chain
 from .paths import BRANCHES, Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
+ASKED_AGAIN = 3  # times a line tells ranges apart, from which on it may be a loop
 
 
 class Regions:
@@ -24,6 +27,7 @@ class Regions:
 
     Args:
         capture: returns the paths at the sizes that some axes have.
+        note: runs it once at the example's sizes of some axes, whose environment then knows the tests on the way.
         symbols: the axes that were asked to be dynamic.
         accepted: names of axes that may lose sizes.
 
@@ -31,10 +35,14 @@ class Regions:
         limits: the sizes at which the model raises, and what.
     """
 
-    def __init__(self, capture: Capture, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
-        self._capture, self._symbols, self._accepted = capture, symbols, accepted
+    def __init__(
+        self, capture: Capture, note: Callable[[Axes, Arguments], None], symbols: Sequence[DimSize], accepted: Sequence[str]
+    ) -> None:
+        self._capture, self._note, self._symbols, self._accepted = capture, note, symbols, accepted
         self._number = 0
         self._first: OpenTest | None = None
+        self._begun: tuple[Axes, Arguments] | None = None  # before any test
+        self._asked: Counter[str] = Counter()  # how often each line told ranges apart
         self.limits: dict[str, None] = {}
 
     @contextmanager
@@ -84,13 +92,18 @@ class Regions:
             return []
         try:
             return self.paths(*moved)
-        except TooMuchWork:
+        except (TooManyRanges, TooMuchWork):
             raise
         except CannotRun:
             return []
 
     def _open(self, axes: Axes) -> Iterator[OpenTest]:
         return open_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions)
+
+    def _noted(self, axes: Axes, arguments: Arguments) -> Iterator[OpenTest]:
+        """The tests of a run at the example's sizes."""
+        self._note(axes, arguments)
+        return self._open(axes)
 
     def _moving(self, axes: Axes) -> list[DimSize]:
         """The axes whose sizes still move."""
@@ -99,6 +112,10 @@ class Regions:
     def _both(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
         """Return the paths on both sides of a test."""
         self._first = self._first or test
+        self._begun = self._begun or (axes, arguments)
+        self._asked[test.line] += 1
+        if self._asked[test.line] == ASKED_AGAIN:
+            check_chain(test, *self._begun, self._noted)
         found: list[Path] = []
         never: list[NeverRuns] = []
         for side in (test.test, sympy.Not(test.test)):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import pad
 
+from fx2onnx import to_onnx
 from fx2onnx.capture.running.as_written import calls_as_written
 
 ROWS, COLUMNS = torch.tensor([1, 0, 1]), torch.tensor([[0], [2]])
@@ -56,3 +59,38 @@ def test_setting_as_written_sets_the_same(name: str, further: int) -> None:
             found[INDICES[name]] = value
         own[INDICES[name]] = value
         torch.testing.assert_close(found, own)
+
+
+def windows(x: Tensor, side: int) -> Tensor:
+    batch, height, width, channels = x.shape
+    x = x.view(batch, height // side, side, width // side, side, channels)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, side, side, channels)
+
+
+def image(parts: Tensor, side: int, height: int, width: int) -> Tensor:
+    batch = int(parts.shape[0] / (height * width / side / side))
+    x = parts.view(batch, height // side, width // side, side, side, -1)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(batch, height, width, -1)
+
+
+class InWindows(nn.Module):
+    """Pads an image to whole windows and cuts it again, as Swin does: each cut is left out by torch where nothing was padded."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__()
+        self.side, self.layer = side, nn.Linear(2, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = x.shape[1:3]
+        x = pad(x, (0, 0, 0, -width % self.side, 0, -height % self.side))
+        x = image(self.layer(windows(x, self.side)), self.side, *x.shape[1:3])
+        return x[:, :height, :width].contiguous()
+
+
+@pytest.mark.parametrize("side", [4, 7])
+def test_cuts_of_two_axes_that_torch_leaves_out_apart_are_noted_as_written(side: int) -> None:
+    model = InWindows(side)
+    program = to_onnx(model, (torch.rand(2, 14, 18, 2),), dynamic_shapes=({0: "batch", 1: "height", 2: "width"},), capture="run")
+    for batch, height, width in product((1, 3, 16), (1, 2, 3, 7, 16, 31), (1, 5, 17, 28)):
+        x = torch.rand(batch, height, width, 2)
+        torch.testing.assert_close(program(x)[0], model(x), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,82 @@
+"""Tests of a moving size that one line makes again and again, as a `while` does: whether a file can have all their sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import ceil
+
+import sympy
+
+from ...dynamic_shapes import OpenTest, range_text
+from ..refusal import TooManyRanges
+from ..sample import LONGEST, Axes
+from ..unify import Arguments
+from .paths import BRANCHES, OFTEN
+
+MOST_TESTS = BRANCHES // 2  # of one line: with each, both the sizes before it and those on its sides are looked at
+SHOWN = 3
+
+
+def check_chain(asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callable[[Axes, Arguments], Iterable[OpenTest]]) -> None:
+    """Refuse tests of one line that tell more ranges apart than a file may have, before each range is captured for itself.
+
+    It is run at the example's sizes and, where the line asks often, far from them, where a loop has more turns.
+
+    Args:
+        asked: one of these tests.
+        axes: as they are before any test of a size.
+        noted: returns what comes out another way at other sizes, of a run at the example's sizes of some axes.
+
+    Raises:
+        TooManyRanges: there are so many.
+    """
+    if len(asked.test.free_symbols) > 1:
+        return
+    (symbol,) = asked.test.free_symbols
+
+    def chain_at(size: int) -> list[OpenTest]:
+        found = noted(*axes.elsewhere(symbol, size, arguments))
+        chain = _open_after_each_other([test for test in found if test.line == asked.line], axes)
+        if len(chain) > MOST_TESTS:
+            raise _refusal(chain)
+        return chain
+
+    chain = chain_at(axes.example[symbol])
+    for size in _far(chain, symbol, axes) if len(chain) >= OFTEN else ():
+        chain_at(size)
+
+
+def _refusal(chain: Sequence[OpenTest]) -> TooManyRanges:
+    told = ", ".join(range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN])
+    return TooManyRanges(
+        f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is made in each turn of a loop: '
+        f"{told}, and so on. It tells more than {BRANCHES} ranges of sizes apart. "
+        "Let the loop have a fixed number of turns, enough for the longest input, where those that are not needed change nothing; "
+        "or loop over `range(n)` or over rows, which becomes a Loop."
+    )
+
+
+def _open_after_each_other(tests: Sequence[OpenTest], axes: Axes) -> list[OpenTest]:
+    """Those of one size of which each may come out another way when the ones before it have come out as they did."""
+    found: list[OpenTest] = []
+    for test in tests:
+        if len(test.test.free_symbols) == 1 and _may_fail(test.test, axes):
+            found.append(test)
+            axes = replace(axes, conditions=(*axes.conditions, test.test))
+    return found
+
+
+def _may_fail(test: sympy.Basic, axes: Axes) -> bool:
+    (symbol,) = test.free_symbols
+    otherwise = replace(axes, conditions=(*axes.conditions, sympy.Not(test))).allowed(symbol)
+    return bool(otherwise) and otherwise[0] <= LONGEST
+
+
+def _far(chain: Sequence[OpenTest], symbol: sympy.Symbol, axes: Axes) -> Iterator[int]:
+    """Sizes at which a loop that goes on as it began makes one test more than a file may have, if sizes reach so far; and the least."""
+    begins = sorted({replace(axes, conditions=(test.test,)).allowed(symbol)[0] for test in chain})
+    least, most = axes.ranges[symbol]
+    if len(begins) > 1:
+        yield min(ceil(begins[-1] * (begins[-1] / begins[-2]) ** (MOST_TESTS + 2 - len(begins))), most)
+    yield least
