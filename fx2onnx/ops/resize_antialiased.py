@@ -31,7 +31,13 @@ def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
         raise Untranslated("antialiasing of integers, which torch weighs and rounds as integers")
     given, kind = dict(enumerate(scales, 2)), DOUBLE if x.dtype == DOUBLE else FLOAT
     rows, columns = (_weights(g, x.sizes[axis], g.sizes[axis], align_corners, given.get(axis), kind) for axis in (2, 3))
-    return g.MatMul(g.cast(rows, x.dtype), g.MatMul(x, g.Transpose(g.cast(columns, x.dtype), perm=[1, 0])))
+    wide = g.MatMul(x, g.Transpose(g.cast(columns, x.dtype), perm=[1, 0]))
+    return g.MatMul(_for_each(g, g.cast(rows, x.dtype), x.sizes[0]), wide)
+
+
+def _for_each(g: Graph, matrix: Tensor, images: Size) -> Tensor:
+    """Return a matrix for each of some images: ONNX Runtime takes no product of one matrix and no images."""
+    return matrix if isinstance(images, int) else g.Expand(matrix, [images, 1, 1, 1])
 
 
 def _weights(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: float | None, kind: ir.DataType) -> Tensor:
