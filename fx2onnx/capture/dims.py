@@ -50,7 +50,10 @@ def by_names(told: Any, names: Mapping[Any, str]) -> str:
     from torch.utils._sympy.printers import PythonPrinter
 
     symbols = {size: sympy.Symbol(name, integer=True, nonnegative=True) for size, name in names.items()}
-    text = PythonPrinter().doprint(sympy.sympify(told).subs(symbols)).replace("torch.sym_float", "float")
+    named = sympy.sympify(told).subs(symbols)
+    if isinstance(named, sympy.Expr) and named.is_polynomial():
+        return str(named)  # `rows - 1`, where torch's printer has `(-1) + rows`
+    text = PythonPrinter().doprint(named).replace("torch.sym_float", "float")
     return re.sub(r"\d+\.\d*", lambda number: f"{float(number[0]):.15g}", text)
 
 

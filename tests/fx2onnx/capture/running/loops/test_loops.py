@@ -268,7 +268,7 @@ def layout_of_one_row(m: Any, x: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Forward, str]] = {
-    "a layout that one row has": (layout_of_one_row, "its loops, rolled up, give something else at .*=1$"),
+    "a layout that one row has": (layout_of_one_row, "its loops, rolled up, give something else at .*= 1$"),
     "a counter of its own": (counted, "seen is another in each turn.* at " + HERE),
     "a counter in the module": (counted_in_the_module, "m.calls is another in each turn"),
     "a test far away": (
