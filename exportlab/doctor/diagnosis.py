@@ -140,4 +140,5 @@ def _row(trial: Trial, facts: Facts) -> dict[str, object]:
 
 def _first_problem(trial: Trial) -> str:
     failed = next((check for check in trial.checks if check.failed), None)
-    return f"{failed.name} ({failed.inputs}): {failed.detail}" if failed else ""
+    where = "only where a mask hides everything" if trial.only_closed else failed.name if failed else ""
+    return f"{where} ({failed.inputs}): {failed.detail}" if failed else ""

@@ -9,6 +9,7 @@ from typing import Any
 from ..isolation import Failure
 from ..moving import Moving
 from ..outcomes import Outcome
+from ..sweep.records import CLOSED
 from ..verification.report import Check
 from .lines import SourceLine
 
@@ -140,6 +141,12 @@ class Trial:
     def right(self) -> bool:
         """Whether it is right at every size and can be written."""
         return self.outcome is Outcome.OK and self.save is None
+
+    @property
+    def only_closed(self) -> bool:
+        """Whether nothing is wrong with it but its answers to values at which a mask hides everything."""
+        failed = [check for check in self.checks if check.failed]
+        return self.outcome.silent and self.save is None and all(check.values in CLOSED for check in failed)
 
     @property
     def warns_of_its_arguments(self) -> bool:

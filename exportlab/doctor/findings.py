@@ -15,7 +15,7 @@ from .advice import CHANGED, of_change, of_refusal, of_test, returns
 from .changes import with_change
 from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
-from .finding import Finding, listed
+from .finding import Finding, listed, of_hidden_masks
 from .hang import hangs
 from .lines import SourceLine, of_failure, own_frames, source_line
 
@@ -84,7 +84,7 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
     if facts.forgets(trial):
         yield _of_arguments(trial, facts)
     if trial.outcome.silent:
-        yield _silent(trial, facts)
+        yield of_hidden_masks(trial) if trial.only_closed else _silent(trial, facts)
     elif trial.outcome is Outcome.NARROW:
         yield _narrow(trial, facts)
     elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:

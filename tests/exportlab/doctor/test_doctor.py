@@ -11,6 +11,7 @@ from pathlib import Path
 import doctor_models
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import exportlab
@@ -431,3 +432,17 @@ def test_the_line_of_an_operator_is_the_innermost() -> None:
     module, samples = doctor_models.singular_values()
     found = doctor(module, *samples, exporters=("to_onnx",), seconds=600)
     assert at(found.findings[0]) == LINES["spread"]
+
+
+def test_what_differs_only_where_a_mask_hides_everything_is_not_called_silently_wrong() -> None:
+    class Attention(nn.Module):
+        def forward(self, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            heads = words[:, None]
+            return F.scaled_dot_product_attention(heads, heads, heads, mask[:, None, None])
+
+    sample = Sample((torch.randn(2, 5, 16), torch.ones(2, 5, dtype=torch.bool)))
+    found = doctor(Attention(), sample, exporters=("dynamo", "to_onnx"), seconds=600)
+    (finding,) = found.findings
+    assert (finding.stage, finding.silent, finding.exporters) == ("closed", False, ("dynamo",))
+    assert "silently" not in str(found.verdict.line)
+    assert found.verdict.why.endswith("it is right; dynamo is too, except where a mask hides everything")
