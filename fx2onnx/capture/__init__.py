@@ -21,6 +21,7 @@ from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
+from .unprinted import refusals_unprinted
 from .whole_values import PLAIN_INTEGER, with_items
 
 CAPTURES = ("torch.export", "run", "auto")
@@ -73,6 +74,7 @@ def _unpacked(made: Capture, unchecked: Iterable[str]) -> Capture:
     return replace(made, limits=(*made.limits, *unchecked))
 
 
+@refusals_unprinted()
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
     """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
 
