@@ -81,7 +81,8 @@ def _why(facts: Facts, chosen: Trial) -> str:
         files = [trial for trial in facts.tried if trial.exporter != FLOOR]
         hidden = "".join(f"; {trial.label} is too, except where a mask hides everything" for trial in files if trial.only_closed)
         alone = "it is right" if hidden else "it alone is right"
-        return f"of the {len(files)} ways to a file that were tried, {alone}{hidden}" if len(files) > 1 else "no other way to a file was tried"
+        tried = f"of the {len(files)} ways to a file that were tried, {alone}{hidden}"
+        return tried if len(files) > 1 else "no other way to a file was tried"
     counts = ", ".join(f"{trial.label} {trial.nodes}" for trial in others)
     return f"it is right with {chosen.nodes} nodes ({counts})"
 
