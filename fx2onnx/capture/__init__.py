@@ -150,7 +150,9 @@ def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
         return found
     try:
         return way.by_answers(model)
-    except FrozenDimension:
+    except FrozenDimension as error:
+        for note in getattr(refused, "__notes__", ()):  # which say why the runs were not taken
+            error.add_note(note)
         raise
     except ToOnnxError as error:
         refused.add_note(f"with an answer to each test it is refused as well: {first_sentence(error)}")

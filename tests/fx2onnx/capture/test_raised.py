@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from exportlab import to_onnx, verify
-from fx2onnx.errors import CaptureError
+from fx2onnx.errors import CaptureError, FrozenDimension
 
 X = torch.randn(2, 5)
 ROWS = ({0: Dim("rows")},)
@@ -166,3 +166,27 @@ def test_a_result_whose_class_is_not_registered_is_refused_with_what_to_do(by: s
 def test_a_result_whose_class_is_registered_is_taken(by: str) -> None:
     model = Of(lambda x: Registered(x.sum(), x * 2))
     verify(to_onnx(model, (X,), dynamic_shapes=STEPS, capture=by), model, [(torch.randn(2, size),) for size in (5, 8)]).check()
+
+
+class Crf(nn.Module):
+    """The sum over all paths of tags, as a conditional random field has it: a mask that is tested, and a loop over the steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.transitions = nn.Parameter(torch.randn(5, 5))
+
+    def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        if not mask[0].all():
+            raise ValueError("the mask of the first step must be on")
+        total = scores[0]
+        for step in range(1, scores.shape[0]):
+            longer = torch.logsumexp(total[:, :, None] + self.transitions + scores[step][:, None], dim=1)
+            total = torch.where(mask[step][:, None], longer, total)
+        return torch.logsumexp(total, dim=1)
+
+
+def test_what_runs_say_stays_where_answers_to_tests_of_values_do_not_help() -> None:
+    args = torch.randn(6, 2, 5), torch.ones(6, 2, dtype=torch.bool)
+    with pytest.raises(FrozenDimension, match=f'"steps" was asked to be dynamic but is the constant 6 after {HERE}') as caught:
+        to_onnx(Crf(), args, dynamic_shapes=({0: "steps"}, {0: "steps"}))
+    assert "a value is tested in a model whose loops follow a size, at tests/" in " ".join(caught.value.__notes__)
