@@ -74,7 +74,6 @@ def _unpacked(made: Capture, unchecked: Iterable[str]) -> Capture:
     return replace(made, limits=(*made.limits, *unchecked))
 
 
-@refusals_unprinted()
 def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
     """Capture a model and return what `use` makes of it; "auto" takes torch.export where a run, or what is made of it, is refused.
 
@@ -83,6 +82,11 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
+    with refusals_unprinted():  # no decorator: a frame of contextlib would be the line of layers that torch calls itself
+        return _captured(model, way, by, use)
+
+
+def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:
     if by == "torch.export":
         return use(way.by_export(model))
     try:
