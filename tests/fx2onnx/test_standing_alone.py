@@ -15,8 +15,10 @@ import onnxruntime
 import pytest
 import torch
 
+import fx2onnx
 from fx2onnx import to_onnx
 from fx2onnx.errors import UnsupportedOps
+from fx2onnx.ops import own_translations
 from fx2onnx.translate import torchlib
 
 ROOT = Path(__file__).parents[2]
@@ -158,35 +160,35 @@ def test_importing_the_package_imports_no_translation_and_nothing_that_only_some
     assert not [module for module in modules if module.startswith("fx2onnx.ops.")]
 
 
-class Smaller(torch.nn.Module):
-    """An operator that only torchlib translates."""
+class Rectified(torch.nn.Module):
+    """An operator that torchlib translates as well."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the image in half its size."""
-        return torch.ops.aten._upsample_bicubic2d_aa.default(x, [4, 4], False)
+        """Return what is positive."""
+        return torch.ops.aten.relu.default(x)
 
 
 IMAGE = torch.ones(1, 1, 8, 8)
 
 
 def test_an_operator_that_needs_torchlib_says_so_where_onnxscript_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = {target: made for target, made in own_translations().items() if target is not torch.ops.aten.relu.default}
+    monkeypatch.setattr(fx2onnx, "own_translations", lambda: ours)
     torchlib._registry.cache_clear()
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    needed = r"aten\._upsample_bicubic2d_aa\.default: .* needs the package onnxscript, .*: pip install onnxscript"
-    with pytest.raises(UnsupportedOps, match=needed):
-        to_onnx(Smaller(), (IMAGE,))
-    monkeypatch.undo()
-    assert to_onnx(Smaller(), (IMAGE,)).report.fallbacks == {"aten._upsample_bicubic2d_aa.default": "torchlib"}
+    needed = r"aten\.relu\.default: .* needs the package onnxscript, .*: pip install onnxscript"
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "onnxscript", None)
+        with pytest.raises(UnsupportedOps, match=needed):
+            to_onnx(Rectified(), (IMAGE,))
+    assert to_onnx(Rectified(), (IMAGE,)).report.fallbacks == {"aten.relu.default": "torchlib"}
 
 
 def test_the_callers_function_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [name for name in sys.modules if name.startswith("fx2onnx.translate.onnxscript_functions")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(
-        UnsupportedOps, match=r"aten\._upsample_bicubic2d_aa\.default: the function given for it needs the package onnxscript"
-    ):
-        to_onnx(Smaller(), (IMAGE,), custom_translation_table={torch.ops.aten._upsample_bicubic2d_aa.default: lambda x: x})
+    with pytest.raises(UnsupportedOps, match=r"aten\.relu\.default: the function given for it needs the package onnxscript"):
+        to_onnx(Rectified(), (IMAGE,), custom_translation_table={torch.ops.aten.relu.default: lambda x: x})
 
 
 def test_the_stored_kernels_are_those_of_the_installed_onnxruntime() -> None:
