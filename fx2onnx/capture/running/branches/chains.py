@@ -16,6 +16,7 @@ from .paths import BRANCHES, OFTEN
 
 MOST_TESTS = BRANCHES // 2  # of one line: with each, both the sizes before it and those on its sides are looked at
 SHOWN = 3
+NEARER = 3  # turns further, where it is run before
 
 
 def check_chain(asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callable[[Axes, Arguments], Iterable[OpenTest]]) -> None:
@@ -74,9 +75,14 @@ def _may_fail(test: sympy.Basic, axes: Axes) -> bool:
 
 
 def _far(chain: Sequence[OpenTest], symbol: sympy.Symbol, axes: Axes) -> Iterator[int]:
-    """Sizes at which a loop that goes on as it began makes one test more than a file may have, if sizes reach so far; and the least."""
+    """Sizes at which a loop that goes on as it began makes one test more than a file may have, if sizes reach so far; and the least.
+
+    A nearer one comes first: a function that calls itself on both halves is refused there; at the far one it makes a thousand calls.
+    """
     begins = sorted({replace(axes, conditions=(test.test,)).allowed(symbol)[0] for test in chain})
     least, most = axes.ranges[symbol]
     if len(begins) > 1:
-        yield min(ceil(begins[-1] * (begins[-1] / begins[-2]) ** (MOST_TESTS + 2 - len(begins))), most)
+        missing = MOST_TESTS + 2 - len(begins)
+        turns = sorted({min(NEARER, missing), missing})
+        yield from dict.fromkeys(min(ceil(begins[-1] * (begins[-1] / begins[-2]) ** n), most) for n in turns)
     yield least

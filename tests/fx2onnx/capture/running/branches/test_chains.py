@@ -81,3 +81,19 @@ def test_a_few_tests_of_a_line_are_taken_and_a_fixed_number_of_turns_is_what_the
     assert verify(program, Of(forward), inputs).outcome is Outcome.OK
     if forward is fixed_turns:
         assert all(torch.allclose(forward(x), doubling(x)) for (x,) in inputs)
+
+
+def test_a_function_that_calls_itself_on_both_halves_is_refused_near_the_example() -> None:
+    most = 0
+
+    def halves(x: Tensor) -> Tensor:
+        nonlocal most
+        most = max(most, x.shape[0].node.hint if isinstance(x.shape[0], torch.SymInt) else x.shape[0])
+        if x.shape[0] == 1:
+            return x[0]
+        middle = x.shape[0] // 2
+        return halves(x[:middle]) - 0.5 * halves(x[middle:])
+
+    with pytest.raises(FrozenDimension, match=r"the test at \S*test_chains\.py:\d+ in halves"):
+        to_onnx(Of(halves), (torch.randn(4, 3),), dynamic_shapes=({0: "rows"},))
+    assert most < 100
