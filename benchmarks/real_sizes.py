@@ -16,10 +16,11 @@ from pathlib import Path
 
 from exportlab import show
 from exportlab.bench import Bench, Plan, Work, measure
-from exportlab.bench.result import CLOSED_ALONE, Way
+from exportlab.bench.result import Way
 from exportlab.bench.run import InForks
 from exportlab.measure import benchmark, figures, real, tables, timing, words
 from exportlab.messages import muffled
+from exportlab.sweep.records import CLOSED_ALONE
 
 page = benchmark.page(
     "real_sizes",
@@ -28,7 +29,7 @@ page = benchmark.page(
     models=real.REAL,
 )
 BASE, EAGER = "dynamo", "eager"
-RIGHT = ("ok", *(f"{outcome}{CLOSED_ALONE}" for outcome in ("wrong", "frozen")))
+RIGHT = ("ok", *(f"{outcome} {CLOSED_ALONE}" for outcome in ("wrong", "frozen")))
 EXPORT, LOAD, MEMORY, FILE, CALL = "export, ", "load, ", "memory, ", "file, ", "call, "
 
 

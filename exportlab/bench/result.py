@@ -15,12 +15,11 @@ from ..measure.words import listed, spoken
 from ..outcomes import Outcome
 from ..sweep.changes import worst
 from ..sweep.places import places
-from ..sweep.records import Record
+from ..sweep.records import CLOSED_ALONE, Record
 from .plan import AS_GIVEN, BATCH
 
 CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
 RANKED = (Outcome.OK, Outcome.NARROW)  # right wherever they answer
-CLOSED_ALONE = " only where a mask hides everything"
 OVER = "of torch.onnx.export"
 FEW = ("one round", "two rounds")  # too few for an interval
 KEPT_SAID = 200  # characters of a message that a finding quotes
@@ -57,7 +56,7 @@ class Way:
     @property
     def verdict(self) -> str:
         """Its outcome, and that it is so for empty masks alone, where it is."""
-        return f"{self.outcome}{CLOSED_ALONE if self.worst.only_closed else ''}"
+        return f"{self.outcome}{f' {CLOSED_ALONE}' if self.worst.only_closed else ''}"
 
     def sizes(self) -> list[str]:
         """Return the sizes that it answers at."""

@@ -12,6 +12,7 @@ from .. import show
 from ..exporters.to_onnx import SAID
 from ..files import written_whole
 from ..plain import plain
+from ..sweep.records import CLOSED_ALONE
 from .events import Captured, Trial
 from .facts import Facts
 from .finding import Finding, told
@@ -140,5 +141,5 @@ def _row(trial: Trial, facts: Facts) -> dict[str, object]:
 
 def _first_problem(trial: Trial) -> str:
     failed = next((check for check in trial.checks if check.failed), None)
-    where = "only where a mask hides everything" if trial.only_closed else failed.name if failed else ""
+    where = CLOSED_ALONE if trial.only_closed else failed.name if failed else ""
     return f"{where} ({failed.inputs}): {failed.detail}" if failed else ""

@@ -9,7 +9,7 @@ from typing import Any
 from ..isolation import Failure
 from ..moving import Moving
 from ..outcomes import Outcome
-from ..sweep.records import CLOSED
+from ..sweep.records import only_closed
 from ..verification.report import Check
 from .lines import SourceLine
 
@@ -145,8 +145,7 @@ class Trial:
     @property
     def only_closed(self) -> bool:
         """Whether nothing is wrong with it but its answers to values at which a mask hides everything."""
-        failed = [check for check in self.checks if check.failed]
-        return self.outcome.silent and self.save is None and all(check.values in CLOSED for check in failed)
+        return self.save is None and only_closed(self.outcome, (check.values for check in self.checks if check.failed))
 
     @property
     def warns_of_its_arguments(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors.known import KnownError
+from ..sweep.records import CLOSED_ALONE
 from .events import Trial
 from .lines import SourceLine
 
@@ -15,7 +16,7 @@ class Finding:
     """One defect.
 
     Attributes:
-        stage: one of the stages of known errors, or `timeout`, `crash`.
+        stage: one of the stages of known errors, or `timeout`, `crash`, `closed`.
         exporters: those that have it.
         defect: what is wrong, in one sentence. place: the user's own line, where it is known.
         fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
@@ -38,7 +39,7 @@ class Finding:
 
 HEADLINES = {  # by stage: of one exporter, and of several
     "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
-    "closed": ("differs from eager only where a mask hides everything", "differ from eager only where a mask hides everything"),
+    "closed": (f"differs from eager {CLOSED_ALONE}", f"differ from eager {CLOSED_ALONE}"),
     "warned": ("writes a file that leaves your arguments as they were, and warns of it",) * 2,
     "capture": ("cannot capture the model", "cannot capture the model"),
     "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
@@ -54,7 +55,7 @@ HEADLINES = {  # by stage: of one exporter, and of several
 
 
 def of_hidden_masks(trial: Trial) -> Finding:
-    """Return what an export has that is right but where a mask hides everything, which nobody's calls may do."""
+    """Return what an export has that is wrong only where a mask hides everything."""
     check = next(check for check in trial.checks if check.failed)
     fix = "none, if no call of yours hides everything"
     return Finding("closed", (trial.label,), f"{check.given}: {check.detail}", fix=fix, detail=check.detail)

@@ -79,10 +79,10 @@ def _why(facts: Facts, chosen: Trial) -> str:
     others = [trial for trial in rights(facts) if trial is not chosen]
     if not others:
         files = [trial for trial in facts.tried if trial.exporter != FLOOR]
+        if len(files) < 2:
+            return "no other way to a file was tried"
         hidden = "".join(f"; {trial.label} is too, except where a mask hides everything" for trial in files if trial.only_closed)
-        alone = "it is right" if hidden else "it alone is right"
-        tried = f"of the {len(files)} ways to a file that were tried, {alone}{hidden}"
-        return tried if len(files) > 1 else "no other way to a file was tried"
+        return f"of the {len(files)} ways to a file that were tried, {'it is' if hidden else 'it alone is'} right{hidden}"
     counts = ", ".join(f"{trial.label} {trial.nodes}" for trial in others)
     return f"it is right with {chosen.nodes} nodes ({counts})"
 
