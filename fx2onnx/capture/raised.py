@@ -17,8 +17,6 @@ INSTEAD_OF_KEY = (
     "Compute what is kept there in each call, without the cache; in the place of a table write tests, `a if n > 4 else b`, "
     "or index a tensor with the size"
 )
-
-
 NO_GRADIENT = "element 0 of tensors does not require grad"
 INSTEAD_OF_NO_GRADIENT = "an input of a file requires none. Begin with x = x.detach().requires_grad_(), under torch.enable_grad()"
 FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
