@@ -14,13 +14,14 @@ from torch.utils import _pytree as pytree
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
-from .held import check_held
+from .held import NumbersRead, check_held
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
+from .text_of_numbers import no_text_of_numbers
 from .unprinted import refusals_unprinted
 from .whole_values import PLAIN_INTEGER, with_items
 
@@ -42,8 +43,13 @@ class Way:
 
     def by_export(self, model: Any) -> Capture:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
-        with zeros_as_without_gradients(model), nullcontext(()) if self.strict else packing_described() as unchecked:
+        read = NumbersRead()
+        plainly, noting = (nullcontext(()), nullcontext()) if self.strict else (packing_described(), read)
+        with zeros_as_without_gradients(model), plainly as unchecked, noting:
             made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+        for line in [*read.lines][:1]:
+            why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
+            check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why)  # Python may ask it for its type
         return _unpacked(made, unchecked)
 
     def has_answers(self, refused: ToOnnxError) -> bool:
@@ -82,7 +88,7 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
-    with refusals_unprinted():  # no decorator: a frame of contextlib would be the line of layers that torch calls itself
+    with refusals_unprinted(), no_text_of_numbers():  # no decorator: its frame would be the line of layers that torch calls itself
         return _captured(model, way, by, use)
 
 

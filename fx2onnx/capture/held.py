@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -9,15 +10,18 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
 from .dynamic_shapes import dynamic_dims
+from .running.lines import line_of
 from .running.refusal import CannotRun, SeenByRunsAlone
 from .running.sample import Axes
 
 CALLS = 4  # of the model, that have to agree
+READING = (torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__int__, torch.Tensor.__float__)
 SETTINGS = 3  # beside the example's
 
 
@@ -47,6 +51,20 @@ def check_held(
                 found = _tried(program.module(), arguments)
             if not equal_results(wanted, found):
                 raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
+
+
+class NumbersRead(TorchFunctionMode):
+    """While it lasts, the lines are noted that read a number of a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[str, None] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call."""
+        if func in READING:
+            self.lines[line_of(sys._getframe(1))] = None
+        return func(*args, **(kwargs or {}))
 
 
 class _Refused(Exception):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
-from unittest.mock import patch
-
-import torch
 
 from ..errors import ToOnnxError
-from .running.lines import is_within_torch, line_of, outside
+from .running.lines import is_within_torch
 from .running.python_numbers import whole_numbers_kept
-from .running.refusal import CannotRun
 
 PLAIN_INTEGER = "Could not extract specialized integer"  # what torch.export says of int(tensor), unless it is strict
 Made = TypeVar("Made")
@@ -30,26 +24,11 @@ def with_items(capture: Callable[[], Made], refused: ToOnnxError) -> Made:
     while PLAIN_INTEGER in str(refused) and (names := _caller(refused)) is not None and all(names is not known for known in modules):
         modules.append(names)
         try:
-            with whole_numbers_kept(modules), _without_text():
+            with whole_numbers_kept(modules):
                 return capture()
         except ToOnnxError as error:
             refused = error
     raise refused
-
-
-@contextmanager
-def _without_text() -> Iterator[None]:
-    """Refuse to give the text of a size, while it lasts: it is no number's, so that a test of it would not be seen."""
-    plain: Callable[[Any], str] = torch.SymInt.__repr__
-
-    def text(size: torch.SymInt) -> str:
-        frame = sys._getframe(1)
-        if outside(frame) is not frame or "/site-packages/" in frame.f_code.co_filename:
-            return plain(size)
-        raise CannotRun(f"the text of a number that values decide is asked for at {line_of(frame)}")
-
-    with patch.object(torch.SymInt, "__repr__", text):
-        yield
 
 
 def _caller(refused: ToOnnxError) -> dict[str, Any] | None:

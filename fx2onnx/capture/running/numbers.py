@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Protocol
 
@@ -10,12 +11,18 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from .lines import line_of
+
 AS_TENSORS = {"mul", "add", "sub", "truediv", "div", "radd", "rmul", "rsub", "clamp", "clamp_min", "clamp_max", "clip", "masked_fill"}
 COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
 OTHER_USES = (
     *(f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod") for side in ("", "r")),
-    *(f"__{name}__" for name in ("neg", "pos", "abs", "float", "int", "index", "round", "trunc", "floor", "ceil", "hash", "str", "format")),
+    *(
+        f"__{name}__"
+        for name in ("neg", "pos", "abs", "float", "int", "index", "round", "trunc", "floor", "ceil", "hash", "str", "repr", "format")
+    ),
 )
+OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
 
 
 class Refuses(Protocol):
@@ -40,6 +47,12 @@ class Number:
     def __class__(self) -> type:
         """What the model takes it for."""
         return float if self.tensor.is_floating_point() else int
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what a number of Python has; another attribute it has neither."""
+        if name in OF_PYTHON_S_OWN and hasattr(self.__class__, name):
+            self.refuse(name)
+        raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
 
     def exact(self, other: Any) -> torch.Tensor:
         """Return the tensor as Python holds its element: float64, or int64 where what it is compared with is an integer, too."""
@@ -90,11 +103,11 @@ for name in OTHER_USES:
 
 
 class Numbers(TorchFunctionMode):
-    """While it lasts, `item()` gives a `Number`."""
+    """While it lasts, `item()` gives a `Number`; `lines` are those that call it."""
 
-    def __init__(self, recorder: Refuses) -> None:
+    def __init__(self, recorder: Refuses, lines: dict[str, None]) -> None:
         super().__init__()
-        self._recorder = recorder
+        self._recorder, self._lines = recorder, lines
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
@@ -104,5 +117,6 @@ class Numbers(TorchFunctionMode):
             and not args[0].is_complex()
             and not self._recorder.is_settled(args[0])
         ):
+            self._lines[line_of(sys._getframe(1))] = None
             return Number(args[0], self._recorder)
         return func(*args, **(kwargs or {}))

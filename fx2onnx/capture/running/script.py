@@ -73,6 +73,7 @@ class Script:
         self._given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []
+        self.numbers: dict[str, None] = {}  # the lines that read one
         self.is_forced = False  # whether an answer was another than the values'
         self._known: dict[Any, tuple[int, bool]] = {}
 

@@ -11,11 +11,13 @@ import torch
 from torch import nn
 from torch._dispatch.python import enable_python_dispatcher
 from torch._export.utils import _compiling_state_context
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from ...build.values import expression
-from ..attribute_mutation import as_before
+from ..attribute_mutation import as_before, called_apart, equal_results
 from ..raised import of_unknown_parts
+from . import effects
 from .chosen_layers import layers_chosen
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
@@ -67,13 +69,14 @@ def trace(
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
-            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(recorder, script.reads))
+            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(recorder, script))
             stack.enter_context(scopes.followed() if scopes else nullcontext())
             stack.enter_context(follower.follow(recorder) if follower else nullcontext())
             stack.enter_context(watch(recorder) if watch else nullcontext())
             stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
             check_buffers(model, buffers, recorder)
+            reads_as_it_is = script.numbers and follower is None and not (script.is_forced or recorder.changed)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None
@@ -84,10 +87,22 @@ def trace(
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
     _check_results(leaves)
+    if reads_as_it_is:
+        _check_numbers_told_all(model, arguments, answers, recorder, next(iter(script.numbers)))
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
     answers, whiles = recorder.settled.answers, script.whiles.found
     return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
+
+
+def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, recorder: Recorder, line: str) -> None:
+    """Refuse a model that gives something else where it reads numbers of Python, whose type it may have asked for."""
+    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
+    is_one = has_values and not any(effects.draws(row.op) for row in recorder.rows)
+    if is_one and not equal_results(called_apart(model, arguments), answers):
+        raise CannotRun(
+            f"a value is read at {line}, and the model gives something else where that is a number of Python: it may ask for its type"
+        )
 
 
 def _check_results(leaves: Sequence[Any]) -> None:
@@ -113,7 +128,7 @@ def _holds_tensors(leaf: Any) -> bool:
 
 
 @contextmanager
-def _numbers_noted(recorder: Recorder, modules: Sequence[dict[str, Any]]) -> Iterator[None]:
+def _numbers_noted(recorder: Recorder, script: Script) -> Iterator[None]:
     """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
-    with Numbers(recorder), whole_numbers_kept(modules), layers_chosen():
+    with Numbers(recorder, script.numbers), whole_numbers_kept(script.reads or ()), layers_chosen():
         yield

@@ -1,0 +1,51 @@
+"""The text of a number that a symbol stands for: it would be the symbol's, so that a test of it would not be seen."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from .running.lines import line_of, outside
+from .running.refusal import SeenByRunsAlone
+
+NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+INSTEAD = "a file has no text; compare the number itself, and print it outside the model"
+OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
+NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
+
+
+@contextmanager
+def no_text_of_numbers() -> Iterator[None]:
+    """Refuse, while it lasts, to give the model's code the text of a number that values decide, or of a size beside texts of numbers."""
+    with ExitStack() as stack:
+        for kind in NUMBERS:
+            stack.enter_context(patch.object(kind, "__repr__", _refusing(kind.__repr__)))
+        yield
+
+
+def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
+    def text(number: Any) -> str:
+        frame = sys._getframe(1)
+        is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)
+        if is_the_model_s and free_unbacked_symbols(number.node.expr):
+            raise SeenByRunsAlone(f"the text of a number that values decide is asked for at {line_of(frame)}: {INSTEAD}")
+        if is_the_model_s and any(map(OF_A_NUMBER.fullmatch, _texts(frame.f_code.co_consts))):
+            raise SeenByRunsAlone(f"the text of a size that moves is asked for at {line_of(frame)}, beside texts of numbers: {INSTEAD}")
+        return plain(number)
+
+    return text
+
+
+def _texts(constants: Any) -> Iterator[str]:
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)
