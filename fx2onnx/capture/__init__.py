@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
-from .held import NumbersRead, check_held
+from .held import check_held, numbers_read
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .running.by_running import capture_by_running
@@ -43,11 +43,13 @@ class Way:
 
     def by_export(self, model: Any) -> Capture:
         """Capture by torch.export. Raises what `capture_by_export` raises."""
-        read = NumbersRead()
-        plainly, noting = (nullcontext(()), nullcontext()) if self.strict else (packing_described(), read)
-        with zeros_as_without_gradients(model), plainly as unchecked, noting:
+        with (
+            zeros_as_without_gradients(model),
+            nullcontext(()) if self.strict else packing_described() as unchecked,
+            numbers_read() as lines,
+        ):
             made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
-        for line in [*read.lines][:1]:
+        for line in [*lines][:1]:
             why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
             check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why)  # Python may ask it for its type
         return _unpacked(made, unchecked)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch._subclasses import fake_impls
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
 from .attribute_mutation import called_apart, equal_results
@@ -21,7 +23,7 @@ from .running.refusal import CannotRun, SeenByRunsAlone
 from .running.sample import Axes
 
 CALLS = 4  # of the model, that have to agree
-READING = (torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__int__, torch.Tensor.__float__)
+READ = fake_impls.local_scalar_dense.__code__  # what item() ends in
 SETTINGS = 3  # beside the example's
 
 
@@ -53,18 +55,24 @@ def check_held(
                 raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
 
 
-class NumbersRead(TorchFunctionMode):
-    """While it lasts, the lines are noted that read a number of a tensor."""
+@contextmanager
+def numbers_read() -> Iterator[dict[str, None]]:
+    """Note, while it lasts, the lines at which torch.export makes a symbol of a number that is read from a tensor."""
+    lines: dict[str, None] = {}
+    with ExitStack() as stack:
+        for kind in ("int", "float", "bool"):
+            name = f"create_unbacked_sym{kind}"
+            stack.enter_context(patch.object(ShapeEnv, name, _noting(getattr(ShapeEnv, name), lines)))
+        yield lines
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: dict[str, None] = {}
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make the call."""
-        if func in READING:
-            self.lines[line_of(sys._getframe(1))] = None
-        return func(*args, **(kwargs or {}))
+def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if sys._getframe(1).f_code is READ:
+            lines[line_of(sys._getframe(1))] = None
+        return make(*args, **kwargs)
+
+    return made
 
 
 class _Refused(Exception):
