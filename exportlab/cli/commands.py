@@ -34,7 +34,7 @@ from .names import file_of, listed
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
 CASES = "A file of your own @cases; such functions in it, by name; names or families of the zoo; or atlas, atlas:timm."
 
-PROFILE_FILES = "The nodes as a table (.csv, .json), one run as a picture (.png, .svg); may be given again."
+PROFILE_FILES = "A page (.html), the nodes as a table (.csv, .json), a typical run as a picture (.png, .svg); may be given again."
 
 app = typer.Typer(
     help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None

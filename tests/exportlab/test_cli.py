@@ -516,7 +516,10 @@ def given_names(path: Path) -> list[str]:
         (("good.onnx", "--inputs", "nothing.npz"), "there is no file nothing.npz"),
         (("good.onnx", "--inputs", "empty.npz"), "good.onnx: the input "),
         (("good.onnx", "--inputs", "empty.npz", "--sizes", "n=3"), "--inputs have their own sizes: leave out --sizes"),
-        (("good.onnx", "--sizes", "n=3", "-o", "it.txt"), "no profile ends in '.txt': name a file that ends in .csv, .json, .png, .svg"),
+        (
+            ("good.onnx", "--sizes", "n=3", "-o", "it.txt"),
+            "no profile ends in '.txt': name a file that ends in .csv, .html",
+        ),
         (("good.onnx", "--sizes", "n=3", "-o", "missing/it.csv"), "there is no folder missing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A profile as files: its nodes as a table, one of its runs as a picture."""
+"""A profile as files: its nodes as a table, a typical run as a picture, all of it as a page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ...files import written_whole
+from ...show.templates import environment
+from ...show.themed import SETTINGS, themed
 from .result import NodeTime, Profile
-from .timeline import save_timeline
+from .timeline import save_timeline, timeline
 
 COLUMNS = ("node", "operator", "provider", "module", "class", "lines", "of", "share", "median_seconds", "seconds")
 
@@ -40,6 +42,23 @@ def save_json(found: Profile, path: Path) -> None:
         draft.write_text(json.dumps(told | {"nodes": rows(found)}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def save_page(found: Profile, path: Path) -> None:
+    """Write a page, one file: the tables, what is to be known of them, and a typical run as a picture.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    from matplotlib import pyplot, rc_context
+
+    with rc_context(SETTINGS):
+        figure = timeline(found)
+        drawn = themed(figure, "run")
+        pyplot.close(figure)
+    page = environment(Path(__file__).parent).get_template("profile.html.j2").render(found=found, drawn=drawn)
+    with written_whole(path) as draft:
+        draft.write_text(page, encoding="utf-8")
+
+
 def rows(found: Profile) -> list[dict[str, Any]]:
     """Return a row for each node, the longest first: `of` says how many nodes of the file it stands for."""
     return sorted((_row(node, found.total) for node in found.nodes), key=lambda row: -row["share"])
@@ -53,6 +72,7 @@ def _row(node: NodeTime, total: float) -> dict[str, Any]:
 
 WRITERS: Mapping[str, Callable[[Profile, Path], None]] = {
     ".csv": save_csv,
+    ".html": save_page,
     ".json": save_json,
     ".png": save_timeline,
     ".svg": save_timeline,

@@ -100,6 +100,11 @@ class Profile:
         """The seconds of all nodes, each at its median over the runs."""
         return sum(statistics.median(node.seconds) for node in self.nodes)
 
+    def typical(self) -> int:
+        """Return the number of the run whose nodes are, taken together, nearest to their medians: no single node of it stands out."""
+        medians = {node: statistics.median(node.seconds) for node in self.nodes}
+        return min(range(len(self.runs)), key=lambda run: sum(abs(node.seconds[run] - median) for node, median in medians.items()))
+
     @property
     def outside(self) -> float:
         """Which part of a run in the middle is of no node: ONNX Runtime's own."""

@@ -19,12 +19,14 @@ ROWS = 8  # operators that have a row of their own
 
 
 def timeline(found: Profile) -> Figure:
-    """Draw the run in the middle of those that count: milliseconds from left to right, the operators that take longest above."""
+    """Draw the run nearest to the medians of all nodes: milliseconds from left to right, the operators that take longest above."""
     from matplotlib import pyplot
 
-    run = sorted(found.runs, key=lambda run: run.seconds)[len(found.runs) // 2]
+    run = found.runs[found.typical()]
     names = _names(run)
-    (axes,) = panels(f"One run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes were at work", height=1.4 + 0.36 * len(names))
+    (axes,) = panels(
+        f"A typical run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes were at work", height=1.4 + 0.36 * len(names)
+    )
     colored = colors(names)
     for place, name in enumerate(names):
         spans = [span for span in run.spans if _named(span, names) == name]

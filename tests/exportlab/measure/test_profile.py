@@ -373,6 +373,16 @@ def test_it_is_written_as_tables_and_as_a_picture(planted: Profile, tmp_path: Pa
     assert told["unknown"] == planted.unknown()
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
     assert "when its nodes were at work" in (tmp_path / "it.svg").read_text()
+    page = (tmp_path / "it.html").read_text()
+    assert (page.count("<table"), page.count("<svg")) == (3, 1)
+    assert "# slow" in page
+
+
+def test_the_run_that_is_drawn_has_no_node_that_stands_out() -> None:
+    seconds = {"a": (1.0, 1.1, 1.0, 9.0), "b": (2.0, 2.1, 9.0, 2.0), "c": (9.0, 3.1, 3.0, 3.0)}
+    nodes = tuple(NodeTime(name, "Add", "", Origin((), None), each) for name, each in seconds.items())
+    runs = tuple(Run(sum(each), ()) for each in zip(*seconds.values(), strict=True))
+    assert Profile("it.onnx", runs, nodes).typical() == 1
 
 
 def test_rows_that_are_not_shown_are_added_up(planted: Profile) -> None:
