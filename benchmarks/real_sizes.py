@@ -100,8 +100,16 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 
 
 def measured(run: benchmark.Run) -> str:
-    """Say what the first table holds, and on which days: a model that takes an hour is measured by itself."""
-    return f"Files, measured on {words.listed(dict.fromkeys(run.facts['days'].values()))}"
+    """Say what the first table holds, on which days and machines: a model that takes an hour is measured by itself, by all exporters."""
+    days = f"Files, measured on {words.listed(dict.fromkeys(run.facts['days'].values()))}"
+    machines = run.facts["machines"]
+    models = {
+        machine: words.listed(m for m in machines if machines[m] == machine)
+        for machine in dict.fromkeys(machines.values())
+    }
+    return "; ".join(
+        [days, *(f"on {machine}: {names}" for machine, names in models.items() if len(models) > 1)]
+    )
 
 
 def files(run: benchmark.Run, model: str) -> list[dict[str, str]]:
@@ -220,8 +228,9 @@ def why(found: Bench) -> dict[str, str]:
     return {n: (r.error or r.outcome.meaning).splitlines()[0][:120] for n, r in wrong.items()}
 
 
-packages = (*benchmark.PACKAGES, "transformers")
-earlier = page.earlier(packages)
+packages, MACHINE = (*benchmark.PACKAGES, "transformers"), "cpu_model_name"
+earlier = page.earlier(packages, may_differ=(MACHINE,))  # each model is compared with itself
+here = benchmark.environment(packages).get(MACHINE, "an unknown processor")
 times = {t: seen for t, seen in earlier.times.items() if t.split(", ")[1] not in benches}
 for model, found_ in benches.items():
     times.update(seen_of(model, found_))
@@ -230,9 +239,17 @@ now = {
     "outcomes": {m: {n: w.verdict for n, w in b.ways().items()} for m, b in benches.items()},
     "why": {model: why(found_) for model, found_ in benches.items()},
     "days": dict.fromkeys(benches, f"{date.today():%d %B %Y}".lstrip("0")),
+    "machines": dict.fromkeys(benches, here),
 }
-facts = {kind: {**earlier.facts.get(kind, {}), **seen} for kind, seen in now.items()}
-run = page.keep(times, facts={"rounds": rounds, **facts}, unit=units, packages=packages)
+before = {
+    "machines": dict.fromkeys(earlier.facts.get("outcomes", ()), earlier.metadata.get(MACHINE)),
+    **earlier.facts,
+}
+facts = {kind: {**before.get(kind, {}), **seen} for kind, seen in now.items()}
+both_machines = {MACHINE: " and ".join(dict.fromkeys(facts["machines"].values()))}
+run = page.keep(
+    times, facts={"rounds": rounds, **facts}, unit=units, packages=packages, machine=both_machines
+)
 page.close(run, finding, draw, table)
 
 # %%
@@ -240,7 +257,8 @@ page.close(run, finding, draw, table)
 # -----------------------
 # A GPU, more than one thread, and weights that were trained: with those, half precision loses less or more than here. A runtime that is told to
 # optimise for one size may be faster than it is at sizes that move. The stored run holds the models of the tables at the top; the others of the list
-# above have not been stored. The second core of the machine had other work while it ran.
+# above have not been stored. The second core of the machine had other work while it ran. Not all models were measured on one kind of machine: set the
+# times of one model beside each other, not those of two.
 #
 # Find your kind of model in the first table, and take an exporter that gets it right; then compare its calls. Next, your own model:
 # :doc:`bench it </generated/gallery/torch_onnx/bench_your_model>`.

@@ -125,8 +125,11 @@ class Page:
         if not self.quick:
             print(line, file=sys.__stderr__, flush=True)
 
-    def earlier(self, packages: Iterable[str] = PACKAGES) -> Run:
+    def earlier(self, packages: Iterable[str] = PACKAGES, may_differ: Sequence[str] = ()) -> Run:
         """Return the full run that `--only` adds to, which `--json` names; an empty one where there is none, or all is measured.
+
+        Args:
+            may_differ: what of the environment, where no time of one machine is set beside one of another.
 
         Raises:
             ValueError: it was made on another kind of machine, or with other versions: its times do not belong beside new ones.
@@ -134,7 +137,7 @@ class Page:
         if not (self.only and self.json and self.json.exists()):
             return Run({})
         run, now = load(self.json), environment(packages)
-        if differs := [name for name, value in now.items() if name != "date" and run.metadata.get(name) != value]:
+        if differs := [name for name, value in now.items() if name not in ("date", *may_differ) and run.metadata.get(name) != value]:
             seen = ", ".join(f"{name} was {run.metadata.get(name)} and is {now[name]}" for name in differs)
             raise ValueError(f"{self.json.name} cannot be added to: {seen}; write a new file, or measure all models")
         return run
@@ -146,14 +149,16 @@ class Page:
         facts: Mapping[str, Any] | None = None,
         unit: str | Mapping[str, str] = "second",
         packages: Iterable[str] = PACKAGES,
+        machine: Mapping[str, str] | None = None,
     ) -> Run:
         """Return the run as its file holds it, and write that where `--json` says.
 
         Args:
             facts: anything that JSON can hold.
             unit: what was counted, for all titles or by title: `second`, `byte` or `integer`, as pyperf calls it; all above 0.
+            machine: what is said of it instead of what this one says, where times of several are kept.
         """
-        metadata = {**environment(packages), "kind": "quick" if self.quick else "full"}
+        metadata = {**environment(packages), **(machine or {}), "kind": "quick" if self.quick else "full"}
         with tempfile.TemporaryDirectory() as folder:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
 

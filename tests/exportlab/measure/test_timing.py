@@ -236,6 +236,12 @@ def test_a_run_of_one_model_is_added_to_those_of_the_same_machine_and_versions(m
     assert made.earlier(["torch"]).times == {"m": BOTH}
     with pytest.raises(ValueError, match=r"b.json cannot be added to: onnx_version was None and is"):
         made.earlier(["torch", "onnx"])
+    assert made.earlier(["torch", "onnx"], may_differ=["onnx_version"]).times == {"m": BOTH}
+
+
+def test_a_run_says_on_which_machines_its_times_were_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept = page(monkeypatch, tmp_path).keep({"m": BOTH}, packages=["torch"], machine={"cpu_model_name": "one and another"})
+    assert "one and another" in kept.origin
 
 
 @pytest.mark.parametrize("path", sorted(benchmark.DATA.glob("*.json")), ids=lambda path: path.stem)
