@@ -115,7 +115,7 @@ def bars(
         mark: where to draw a line across all bars: what they are held against.
     """
     groups = grouped(rows)
-    colored, start = row_colors(groups), 1.0 if log else 0.0
+    colored, start = row_colors(groups), beginning(groups, unit) if log else 0.0
     for place, name, seen, height, first in placed(groups):
         low, middle, high = spread(seen)
         axes.barh(place, middle - start, left=start, height=height * 0.9, color=colored[name])
@@ -125,6 +125,11 @@ def bars(
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=1)
     across(axes, groups, [*values_of(groups), start], title, unit, log)
+
+
+def beginning(groups: Mapping[str, Named], unit: str) -> float:
+    """Return where logarithmic bars begin, which have no zero: quotients at 1, others below all of them, so that longer is more."""
+    return 1.0 if unit == "x" else min(values_of(groups)) / 2
 
 
 def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str = "x") -> None:

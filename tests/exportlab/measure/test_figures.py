@@ -111,6 +111,13 @@ def test_logarithmic_bars_begin_at_1() -> None:
     assert [(bar.get_x(), bar.get_width()) for bar in axes.patches] == [(1.0, -0.5), (1.0, 7.0)]
 
 
+def test_logarithmic_bars_of_seconds_begin_below_all_of_them() -> None:
+    (axes,) = figures.panels("title")
+    figures.bars(axes, {"to_onnx": 0.5, "dynamo": 8.0}, unit="s", log=True)
+    assert [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches] == [(0.25, 0.5), (0.25, 8.0)]
+    assert axes.get_xlim()[0] <= 0.25
+
+
 def test_stacks_stand_one_after_the_other() -> None:
     (axes,) = figures.panels("title")
     figures.stacks(axes, {"dynamo": {"capture": 1.0, "translation": WIDE}})
