@@ -76,7 +76,6 @@ def trace(
             stack.enter_context(as_before(model))
             answers = model(*args, **kwargs)
             check_buffers(model, buffers, recorder)
-            reads_as_it_is = script.numbers and follower is None and not (script.is_forced or recorder.changed)
     except Exception as error:
         if recorder.refused is not None:
             raise recorder.refused from None
@@ -87,19 +86,21 @@ def trace(
         raise recorder.refused
     leaves, spec = pytree.tree_flatten(answers)
     _check_results(leaves)
-    if reads_as_it_is:
-        _check_numbers_told_all(model, arguments, answers, recorder, next(iter(script.numbers)))
+    if follower is None:
+        _check_numbers_told_all(model, arguments, answers, recorder, script)
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
     answers, whiles = recorder.settled.answers, script.whiles.found
     return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
 
 
-def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, recorder: Recorder, line: str) -> None:
+def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, recorder: Recorder, script: Script) -> None:
     """Refuse a model that gives something else where it reads numbers of Python, whose type it may have asked for."""
+    if not script.numbers or script.is_forced or recorder.changed or any(effects.draws(row.op) for row in recorder.rows):
+        return
     has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
-    is_one = has_values and not any(effects.draws(row.op) for row in recorder.rows)
-    if is_one and not equal_results(called_apart(model, arguments), answers):
+    if has_values and not equal_results(called_apart(model, arguments), answers):
+        line = next(iter(script.numbers))
         raise CannotRun(
             f"a value is read at {line}, and the model gives something else where that is a number of Python: it may ask for its type"
         )
