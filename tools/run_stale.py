@@ -100,8 +100,8 @@ def tests(_: Options) -> dict[str, State]:
 
 
 def run_tests(items: Sequence[str], stamps: Stamps, options: Options) -> int:
-    """Run files of tests."""
-    return by_pytest(items, stamps.keep, options)
+    """Run files of tests, and name the slowest."""
+    return by_pytest(["--durations", "25", *items], stamps.keep, options)
 
 
 def by_pytest(arguments: Sequence[str], passed: Callable[[str], None], options: Options) -> int:
