@@ -31,6 +31,11 @@ def calls_as_written() -> Iterator[None]:
         COPIES.reset(token)
 
 
+def are_calls_as_written() -> bool:
+    """Return whether runs note calls so."""
+    return COPIES.get()
+
+
 class AsWritten(TorchFunctionMode):
     """Takes the place of torch's own indexing, where it is by numbers, slices, None, `...` and tensors with axes."""
 

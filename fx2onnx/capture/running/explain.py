@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, islice
 from math import gcd
 from typing import Any, TypeAlias
 
@@ -104,11 +104,12 @@ class Explanations:
         return self._special[size]
 
     def _probes(self) -> Iterator[Setting]:
-        """Sizes at which two expressions are held against each other."""
+        """Sizes that are looked at, at which two expressions are held against each other."""
         symbols = list(self.settings[0])
         for size in PROBES:
-            yield dict.fromkeys(symbols, size)
-            yield from ({**self.settings[0], symbol: size} for symbol in symbols)
+            alike = (dict.fromkeys(symbols, near) for near in range(size, size + LARGEST_STEP))
+            yield from islice(filter(self._allows, alike), 1)
+            yield from filter(self._allows, ({**self.settings[0], symbol: size} for symbol in symbols))
 
     def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
         """What an expression is at each setting."""

@@ -50,10 +50,15 @@ def place_of(frame: FrameType) -> Place:
 
 
 class Environment(ShapeEnv):
-    """The environment of the sizes of runs, in which no size is told from others for being 0 or 1, or equal to another."""
+    """The environment of the sizes of runs, in which no size is told from others for being 0 or 1, or equal to another.
+
+    Attributes:
+        of_turns: tests of how many turns a loop has: there are as many sides to them as numbers.
+    """
 
     def __init__(self) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
+        self.of_turns: set[Any] = set()
 
     def _get_user_frame(self) -> Any:
         """The frame that a test of sizes is ascribed to: what called this package, where it stands between the model and torch."""

@@ -107,3 +107,11 @@ def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
         if tensor.layout == torch.strided:
             found.setdefault(id(tensor), (name, tensor))
     return dict(found.values())
+
+
+def first_difference(one: Trace, other: Trace) -> int | None:
+    """Return the number of the first call that two runs do not share; None when they share all."""
+    for number, (a, b) in enumerate(zip(one.rows, other.rows, strict=False)):
+        if a.kind != b.kind:
+            return number
+    return None if len(one.rows) == len(other.rows) else min(len(one.rows), len(other.rows))

@@ -13,7 +13,7 @@ import torch
 from torch._dynamo.source import ConstantSource
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod, PythonMod
 
 from ...build.values import Size
 from ..dims import DynamicDim, by_names
@@ -40,7 +40,7 @@ class Axes:
         units: of how many elements a loop along an axis takes at a turn, where that is known and more than one.
     """
 
-    environment: ShapeEnv
+    environment: Environment
     sizes: Mapping[tuple[int, int], sympy.Expr]
     ranges: Mapping[sympy.Symbol, tuple[int, int]]
     example: Setting
@@ -183,7 +183,7 @@ class Axes:
 
     def in_parts(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any] | None:
         """Return the axes, and arguments, of the sizes that a loop over parts takes, if a test may be of how many parts there are."""
-        parts = {part.args[1] for part in test.atoms(FloorDiv, Mod, PythonMod) if part.args[1].is_Integer}
+        parts = {part.args[1] for part in test.atoms(FloorDiv, IntTrueDiv, Mod, PythonMod) if part.args[1].is_Integer}
         if self.units or len(test.free_symbols) != 1 or len(parts) != 1:
             return None
         (symbol,), (size,) = test.free_symbols, parts
@@ -298,7 +298,7 @@ def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
     return parts if sum(sizes[part] if part in sizes else int(part) for part in parts) == size else None
 
 
-def environment_of(sizes: Setting, names: Mapping[sympy.Symbol, str]) -> ShapeEnv:
+def environment_of(sizes: Setting, names: Mapping[sympy.Symbol, str]) -> Environment:
     """Return an environment that knows these sizes, and has seen no test of them."""
     environment = Environment()
     for symbol, size in sizes.items():

@@ -22,7 +22,8 @@ from .explain import Ambiguous, Explanations, Unexplained
 from .input_names import identifier, names_of_inputs
 from .lines import line_in
 from .loops.checks import check_leaves, check_tests, is_counted
-from .loops.lists import every_turn
+from .loops.lists import every_turn, sizes_of_list
+from .loops.places import counted, ranges_by
 from .loops.rolling import rolled
 from .loops.turns import EVERY, Loop
 from .memory import Memory, check_end, check_no_number
@@ -39,14 +40,6 @@ from .tracked_sizes import Tracked
 NOTHING = pytree.tree_structure(())
 aten = torch.ops.aten
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-
-
-def first_difference(one: Trace, other: Trace) -> int | None:
-    """Return the number of the first call that two runs do not share; None when they share all."""
-    for number, (a, b) in enumerate(zip(one.rows, other.rows, strict=False)):
-        if a.kind != b.kind:
-            return number
-    return None if len(one.rows) == len(other.rows) else min(len(one.rows), len(other.rows))
 
 
 class Writer:
@@ -86,7 +79,7 @@ class Writer:
         self._recorder = recorder
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.kept):
+        with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.kept), ranges_by(counted):
             yield
 
     def row(self, row: Row) -> None:
@@ -151,16 +144,13 @@ class Writer:
         found: list[Trace] = []
         for run, other in enumerate(self._others()):
             if other is None or other.op is not op:
-                raise CannotRun(f"what it calls depends on its sizes: {op}, but {self._called(other)} at {self._setting(run)}")
+                raise CannotRun(f"what it calls depends on its sizes: {op}, but {_called(other)} at {self._setting(run)}")
             found.append([leaf for leaf in other.leaves if isinstance(leaf, Trace)][number])
         return found
 
     def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
         usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
-        return LeftOut(f"what it calls depends on its sizes: {usually}, but {self._called(other)} at {self._setting(run)}")
-
-    def _called(self, row: Row | None) -> str:
-        return str(row.op) if row is not None else "nothing more"
+        return LeftOut(f"what it calls depends on its sizes: {usually}, but {_called(other)} at {self._setting(run)}")
 
     def _setting(self, run: int) -> str:
         return self.axes.shown(self.sizes.settings[run + 1]) or "another run"
@@ -287,7 +277,9 @@ class Writer:
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         told, special = row.sizes or [], row.sizes is None and self._takes_special_sizes(node, leaves)
-        if special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or has_symbols(leaves))):
+        if special and (listed := sizes_of_list(node)) is not None:
+            told, special = ([listed], True) if any(map(self.sizes.is_special, listed)) else ([], False)
+        elif special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or has_symbols(leaves))):
             told = self.of_operators.of(node)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
@@ -332,7 +324,7 @@ class Writer:
         if ref.kind in EVERY and ref not in self._nodes:
             one = self._node(Ref("row", ref.key, ref.part))
             self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind))
-            self._nodes[ref].meta.update(one.meta)
+            self._nodes[ref].meta.update(one.meta, times=expression(self._recorder.loops.around(ref).size) - 1)
         if ref.kind == "constant" and ref not in self._nodes:
             return self._constant(ref)
         if ref not in self._nodes:
@@ -397,3 +389,7 @@ class Writer:
             told = dict.fromkeys("another tensor" if isinstance(value, Ref) else repr(value) for value in values)
             raise CannotRun(f"it returns {', '.join(told)}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first
+
+
+def _called(row: Row | None) -> str:
+    return str(row.op) if row is not None else "nothing more"

@@ -108,7 +108,7 @@ class Sides:
         names = {symbol: self.axes.names[ours] for symbol, ours in symbols.items()}
         self.limits |= dict.fromkeys(conditions(program, names, answers.facts))
         sizes = self._tests(answers, symbols)
-        return Path(tuple(answers.told), described(program, symbols, self.axes), None, None, self.axes, sizes)
+        return Path(tuple(answers.told), described(program, symbols, self.axes), (), None, self.axes, sizes)
 
     def _ended(self, answers: Answers, error: CaptureError) -> Path:
         """A path that the model itself ends with an error: no side of a file.
@@ -122,7 +122,7 @@ class Sides:
         self.limits[f"{answers.asked[-1].line}: {type(own).__name__}: {first_sentence(own)}"] = None
         empty = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
         program = RunProgram(empty, None, {}, {}, CallSpec(NOTHING, NOTHING), ((), {}))  # type: ignore[arg-type]
-        return Path(tuple(answers.told), program, None, own, self.axes, self._tests(answers, {}))
+        return Path(tuple(answers.told), program, (), own, self.axes, self._tests(answers, {}))
 
     def _symbols(self, program: torch.export.ExportedProgram) -> Mapping[sympy.Symbol, sympy.Symbol]:
         """The sizes that move, and what runs call them.

@@ -15,7 +15,7 @@ from ...dynamic_shapes import OpenTest
 from ..lines import line_in
 from ..program import RunProgram
 from ..refusal import CannotRun, LeftOut
-from ..sample import Axes
+from ..sample import Axes, Setting
 from ..script import LOOP, TEST
 
 BRANCHES = 16  # paths of one file
@@ -29,7 +29,7 @@ class Path:
 
     Attributes:
         program: its graph has a call of `TEST` where a test is made.
-        small: a setting at which the model does something else, and what.
+        small: settings with ones at which the model does something else, and what.
         ended: what all of the runs raise, of the model's own will.
         axes: that move on it.
         sizes: the tests of sizes that hold on it, or do not.
@@ -37,7 +37,7 @@ class Path:
 
     answers: tuple[bool, ...]
     program: RunProgram
-    small: Any
+    small: Sequence[tuple[Setting, str]]
     ended: Exception | None
     axes: Axes
     sizes: tuple[tuple[OpenTest, bool], ...] = ()
@@ -52,11 +52,9 @@ class Path:
         Raises:
             LeftOut: none was seen.
         """
-        if self.small is None:
-            return
-        setting, told = self.small
-        if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
-            raise LeftOut(f"no test of sizes says why it calls {told}")
+        for setting, told in self.small:
+            if all(guard.expr.subs(setting) == sympy.true for guard in axes.environment.guards):
+                raise LeftOut(f"no test of sizes says why it calls {told}")
 
 
 def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:

@@ -12,8 +12,9 @@ import sympy
 from ....errors import FrozenDimension, first_sentence
 from ...accepted import ACCEPTED, losses_by_tests
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
+from ..as_written import are_calls_as_written, calls_as_written
 from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooManyRanges, TooMuchWork
-from ..sample import FEW, Axes
+from ..sample import FEW, LONGEST, Axes
 from ..unify import Arguments
 from .chains import check_chain
 from .paths import BRANCHES, Path
@@ -75,9 +76,11 @@ class Regions:
         except CannotRun as error:
             failed = error
         tests = list(self._open(axes))
-        test = next((test for test in tests if _has_two_sides(test.test, axes)), None)
-        if test is not None:
-            return self._in_parts(test, axes, arguments) or self._both(test, axes, arguments)
+        two_sided = [test for test in tests if _has_two_sides(test.test, axes)]
+        if found_in_parts := next(filter(None, (self._in_parts(test, axes, arguments) for test in two_sided)), None):
+            return found_in_parts
+        if (test := next((test for test in two_sided if _ends(test.test, axes)), None)) is not None:
+            return self._both(test, axes, arguments)
         if failed is not None:
             raise failed
         self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
@@ -94,6 +97,11 @@ class Regions:
             return self.paths(*moved)
         except (TooManyRanges, TooMuchWork):
             raise
+        except LeftOut as error:  # as a slice of the only part is
+            if are_calls_as_written():
+                raise CannotRun(str(error)) from error
+            with calls_as_written():
+                return self._in_parts(test, axes, arguments)
         except CannotRun:
             return []
 
@@ -149,6 +157,11 @@ def _has_two_sides(test: sympy.Basic, axes: Axes) -> bool:
         return set(test.free_symbols) <= set(axes.example)
     (symbol,) = test.free_symbols
     return not isinstance(test, sympy.Eq) or len(replace(axes, conditions=(*axes.conditions, test)).allowed(symbol)) > FEW
+
+
+def _ends(test: sympy.Basic, axes: Axes) -> bool:
+    """Whether a test and those that come of it are few: those of how many turns a loop has end where the size does."""
+    return test not in axes.environment.of_turns or all(axes.allowed(symbol)[-1] < LONGEST for symbol in test.free_symbols)
 
 
 def _constants_accepted(axes: Axes, symbols: Sequence[DimSize], accepted: Sequence[str]) -> Iterator[str]:

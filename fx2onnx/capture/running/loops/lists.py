@@ -25,6 +25,21 @@ def every_turn(value: Any, kind: str) -> Any:
     raise NotImplementedError(f"{value} of {kind}")
 
 
+def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
+    """Return the sizes of a `stack` or `cat` of a list that a loop has filled; None of any other call."""
+    if node.target not in (aten.stack.default, aten.cat.default) or not any("times" in part.meta for part in node.all_input_nodes):
+        return None
+    parts: Any = node.args[0]
+    dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    sizes = list(parts[0].meta["val"].sizes)
+    if node.target is aten.stack.default:
+        sizes.insert(dim % (len(sizes) + 1), 1)
+    dim %= len(sizes)
+    along = ((part.meta.get("times", 1), part.meta["val"].sizes) for part in parts)
+    sizes[dim] = sum(times * (own[dim] if len(own) == len(sizes) else 1) for times, own in along)
+    return tuple(sizes)
+
+
 class Turn:
     """The calls of one turn, and where in it a node is made."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
 from unittest.mock import patch
@@ -14,11 +15,13 @@ from unittest.mock import patch
 import sympy
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
+from ....build.values import expression
 from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace
 from ..recorder import Recorder
-from ..sample import Setting
+from ..sample import LONGEST, Setting
 
 RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
@@ -32,6 +35,7 @@ class Places:
     def __init__(self) -> None:
         self.found: list[Any] = []
         self.counts: dict[Place, set[int]] = defaultdict(set)
+        self.ranges: dict[Place, tuple[int, int]] = {}  # the end and the step of the last one
 
     @contextmanager
     def watch(self, recorder: Recorder) -> Iterator[None]:
@@ -42,7 +46,12 @@ class Places:
     def _range(self, place: Place, *args: Any) -> Any:
         found = RANGE(*args)
         self.counts[place].add(len(found))
+        self.ranges[place] = found.stop, found.step
         return found
+
+    def steps(self, place: Place) -> bool:
+        """Return whether a range goes there in steps."""
+        return place in self.ranges and abs(self.ranges[place][1]) > 1
 
     def _unbind(self, place: Place, tensor: torch.Tensor, dim: int = 0) -> Any:
         self.counts[place].add(tensor.shape[dim])
@@ -53,9 +62,43 @@ class Places:
         return None
 
 
-def moving(one: Places, other: Places) -> frozenset[Place]:
-    """Return the places at which two runs at different sizes do not loop alike."""
-    return frozenset(place for place in one.counts.keys() | other.counts.keys() if one.counts[place] != other.counts[place])
+@dataclass(frozen=True)
+class Moving:
+    """Where a model loops more often at larger sizes.
+
+    Attributes:
+        places: of all such loops.
+        in_parts: of those with a turn for each part of an axis, the last of which may be shorter.
+        strides: by how many elements loops go along a moving axis, the longest of several, by the size of that axis.
+    """
+
+    places: frozenset[Place] = frozenset()
+    in_parts: frozenset[Place] = frozenset()
+    strides: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+
+    @classmethod
+    def between(cls, one: Places, other: Places, settings: Sequence[Setting], units: Mapping[sympy.Symbol, int]) -> Moving:
+        """Return what two runs at these settings show; `units` says how long parts are."""
+        found = frozenset(place for place in one.counts.keys() | other.counts.keys() if one.counts[place] != other.counts[place])
+        runs = tuple(zip((one, other), settings, strict=True))
+        parts = frozenset(
+            place for place in found if one.steps(place) or any(_has_a_turn_for_each(place, runs, *unit) for unit in units.items())
+        )
+        return cls(found, parts if units else frozenset(), _strides(one, other, settings))
+
+
+def _has_a_turn_for_each(place: Place, runs: Sequence[tuple[Places, Setting]], symbol: sympy.Symbol, unit: int) -> bool:
+    return all(run.counts[place] == {-(-setting[symbol] // unit)} for run, setting in runs)
+
+
+def _strides(one: Places, other: Places, settings: Sequence[Setting]) -> dict[sympy.Symbol, int]:
+    found: dict[sympy.Symbol, int] = {}
+    for place in one.ranges.keys() & other.ranges.keys():
+        (end, step), (other_end, other_step) = one.ranges[place], other.ranges[place]
+        if step == other_step > 1:
+            along = (symbol for symbol in settings[0] if [end, other_end] == [setting[symbol] for setting in settings])
+            found.update((symbol, max(step, found.get(symbol, 0))) for symbol in along)
+    return found
 
 
 def sizes_of_parts(traces: Sequence[Trace], settings: Sequence[Setting]) -> dict[sympy.Symbol, int]:
@@ -92,6 +135,51 @@ def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterato
 
     with patch.object(builtins, "range", Kind("range", (), {})):
         yield
+
+
+def number_of_turns(start: Any, stop: Any, step: Any) -> Any:
+    """Return how many numbers a range of sizes has: a size, or a number."""
+    span = stop - start if step > 0 else start - stop
+    if not isinstance(span, torch.SymInt):
+        return LEN(RANGE(*(map(hint, (start, stop, step)))))
+    least = (span + abs(step) - 1) // abs(step) if abs(step) != 1 else span
+    return torch.sym_max(least, 0)
+
+
+def hint(number: Any) -> int:
+    """Return a size as it is in this run."""
+    return int(number.node.hint) if isinstance(number, torch.SymInt) else number
+
+
+def bounds(*args: Any) -> tuple[Any, Any, Any]:
+    """Return the start, the end and the step that `range` is given."""
+    start, stop, step = (0, *args, 1) if LEN(args) == 1 else (*args, 1)[:3]
+    return start, stop, step
+
+
+def counted(place: Place, *args: Any) -> Sequence[Any]:
+    """Return the numbers of a range over parts of a moving size, of which no more is asked than how many these are."""
+    start, _, step = bounds(*args)
+    turns = number_of_turns(*bounds(*args))
+    if not isinstance(turns, torch.SymInt) or not expression(turns).has(FloorDiv, CeilToInt):
+        return RANGE(*args)
+    number, environment = hint(turns), turns.node.shape_env
+    known = LEN(environment.guards)
+    if not (at_least(turns, number) and turns < number + 1):  # an equation would make a constant of the size
+        raise AssertionError(f"{turns} is not {number}")
+    environment.of_turns.update(guard.expr for guard in environment.guards[known:])
+    return tuple(start + step * turn for turn in RANGE(number))
+
+
+def at_least(turns: Any, number: int) -> bool:
+    """Return whether a loop along one axis has so many turns, asked of its size: what asks if 1 is less than 2 may be of no meaning."""
+    told = expression(turns)
+    if isinstance(told, int) or len(told.free_symbols) != 1:
+        return bool(turns >= number)
+    (symbol,) = told.free_symbols
+    least = next((size for size in RANGE(1, LONGEST) if told.subs(symbol, size) >= number), LONGEST)
+    environment = turns.node.shape_env
+    return bool(environment.create_symintnode(symbol, hint=int(environment.backed_var_to_val[symbol])) >= least)
 
 
 class TakenApart(TorchFunctionMode):

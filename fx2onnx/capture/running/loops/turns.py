@@ -22,7 +22,7 @@ from ..notes import Made, Ref, Row
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from .places import ENUMERATE, LEN, RANGE, TakenApart, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, hint, number_of_turns, ranges_by
 
 EVERY = ("every", "flipped")
 CHECKED = 6  # turns after which Python's own numbers are no longer compared
@@ -62,16 +62,12 @@ class Turns:
         rest: Callable[[], Any] | None = None,
     ) -> None:
         self._loops, self.start, self.stop, self.step, self._item, self._rest = loops, start, stop, step, item, rest
-        self.plain = LEN(RANGE(*(map(_hint, (start, stop, step)))))
+        self.plain = LEN(RANGE(*(map(hint, (start, stop, step)))))
 
     @property
     def count(self) -> Any:
         """How many turns: a size, or a number."""
-        span = self.stop - self.start if self.step > 0 else self.start - self.stop
-        if not isinstance(span, torch.SymInt):
-            return self.plain
-        least = (span + abs(self.step) - 1) // abs(self.step) if abs(self.step) != 1 else span
-        return torch.sym_max(least, 0)
+        return number_of_turns(self.start, self.stop, self.step)
 
     @property
     def length(self) -> Any:
@@ -107,7 +103,7 @@ class Turns:
         if self._rest is not None:
             raise self._loops.refusal("parts of a moving size are taken backwards")
         last = self.start + self.step * (self.count - 1)
-        return iter(Turns(self._loops, last, self.start - (1 if _hint(self.step) > 0 else -1), -self.step, self._item))
+        return iter(Turns(self._loops, last, self.start - (1 if hint(self.step) > 0 else -1), -self.step, self._item))
 
     def __getitem__(self, index: int) -> Any:
         if not isinstance(index, int) or (index < 0 and self._rest is not None):
@@ -124,12 +120,12 @@ class Loops:
     Tensors that such a turn makes are told from those of the turn before by the turns in their `Ref`.
 
     Args:
-        places: at which loops have more turns the larger the sizes are.
+        moving: where loops have more turns the larger the sizes are. The last part of an axis comes after the loop.
         environment: in which the number of a turn is a symbol, but for the first; without it, it is a number.
     """
 
-    def __init__(self, places: frozenset[Place], environment: Any = None) -> None:
-        self._places, self._environment = places, environment
+    def __init__(self, moving: Moving, environment: Any = None) -> None:
+        self._places, self._parted, self._environment = moving.places, moving.in_parts, environment
         self._thread = get_ident()
         self.found: list[Loop] = []
         self.position = 0  # of the next call
@@ -158,8 +154,13 @@ class Loops:
     def _range(self, place: Place, *args: Any) -> Any:
         if place not in self._places:
             return RANGE(*args)
-        start, stop, step = (0, *args, 1) if LEN(args) == 1 else (*args, 1)[:3]
-        return Turns(self, start, stop, step)
+        turns = Turns(self, *bounds(*args))
+        if place not in self._parted:
+            return turns
+        if not at_least(turns.count, 2):
+            return counted(place, *args)
+        last = turns.count - 1
+        return Turns(self, 0, last, item=turns.at, rest=partial(turns.at, last))
 
     def _unbind(self, place: Place, tensor: torch.Tensor, dim: int = 0) -> Any:
         if place not in self._places:
@@ -190,9 +191,10 @@ class Loops:
         parts = [self._recorder.ref(part) for part in value if isinstance(part, torch.Tensor)] if isinstance(value, (list, tuple)) else []
         if LEN(parts) < LEN(value) or not any(ref.turns for ref in parts):
             return LEN(value)
-        return sum(self._around(ref).size - 1 if ref.kind in EVERY else 1 for ref in self._listed(parts))
+        return sum(self.around(ref).size - 1 if ref.kind in EVERY else 1 for ref in self._listed(parts))
 
-    def _around(self, ref: Ref) -> Loop:
+    def around(self, ref: Ref) -> Loop:
+        """Return the loop in which a value is made."""
         return next(loop for loop in self.found if loop.starts[-1] <= int(ref.key) < loop.end)
 
     def opened(self) -> Loop:
@@ -352,10 +354,6 @@ class Loops:
 
 def _storage(made: Any) -> int:
     return made.storage if isinstance(made, Made) else 0
-
-
-def _hint(number: Any) -> int:
-    return int(number.node.hint) if isinstance(number, torch.SymInt) else number
 
 
 def _like(one: Row, other: Row, numbers_may_differ: bool) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from exportlab import to_onnx, verify
-from fx2onnx.capture.running import by_running
+from fx2onnx.capture.running import runs
 
 
 @pytest.mark.parametrize(("rows", "refused", "sizes"), [(2, (), [7, 1, 2]), (1, (), [5, 4, 2, 1]), (2, (7,), [7, 1, 5, 3, 2])])
@@ -17,7 +17,7 @@ def test_it_is_run_at_few_sizes_and_at_more_where_few_tell(
     rows: int, refused: tuple[int, ...], sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run: list[int] = []
-    traced = by_running.trace
+    traced = runs.trace
 
     def noted(model: nn.Module, arguments: Any, *rest: Any, **named: Any) -> Any:
         run.append(len(arguments[0][0]))
@@ -25,7 +25,7 @@ def test_it_is_run_at_few_sizes_and_at_more_where_few_tell(
             raise RuntimeError("a size that the model does not take")
         return traced(model, arguments, *rest, **named)
 
-    monkeypatch.setattr(by_running, "trace", noted)
+    monkeypatch.setattr(runs, "trace", noted)
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     program = to_onnx(model, (torch.randn(rows, 4),), dynamic_shapes=({0: "rows"},), capture="run")
     assert run == sizes
