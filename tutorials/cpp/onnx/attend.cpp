@@ -16,8 +16,8 @@ struct Attend {
 
   Ort::Status Compute(const Floats& queries, const Floats& keys, const Floats& values, Floats& found) {
     const std::vector<int64_t> asked = queries.Shape(), held = keys.Shape();
-    if (asked.size() != 3 || held.size() != 3 || asked[0] != held[0] || asked[2] != held[2] || held != values.Shape())
-      return Ort::Status("Attend takes (batch, new, width), then twice (batch, places, width)", ORT_INVALID_ARGUMENT);
+    if (asked.size() != 3 || held.size() != 3 || asked[0] != held[0] || asked[2] != held[2] || held != values.Shape() || asked[1] > held[1])
+      return Ort::Status("Attend takes (batch, new, width), then twice (batch, places, width), new <= places", ORT_INVALID_ARGUMENT);
     const int64_t count = asked[1], places = held[1], width = asked[2];
     float* out = found.Allocate(asked);
     for (int64_t row = 0; row < asked[0] * count; ++row, out += width) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loop.hpp"
 
@@ -18,9 +19,10 @@ int main(int argc, char** argv) try {
   if (argc > 4) options.RegisterCustomOpsLibrary(argv[4]);
   Ort::Session session(environment, argv[1], options);
 
-  const std::string_view text = argv[3];
+  std::vector<int64_t> letters;
+  for (unsigned char letter : std::string_view(argv[3])) letters.push_back(letter);  // a char may be below 0
   const auto write = [](int64_t letter) { std::cout << static_cast<char>(letter); };
-  go_on(session, INPUTS, {text.begin(), text.end()}, std::stoi(argv[2]), write);
+  go_on(session, INPUTS, letters, std::stoi(argv[2]), write);
 } catch (const std::exception& error) {
   std::string said = error.what();
   std::replace(said.begin(), said.end(), '\n', ' ');  // a wrong shape is told on several lines

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -11,11 +12,12 @@ using Names = std::array<const char*, 3>;
 
 constexpr Names OUTPUTS{"scores", "keys", "values"};
 
-// A cache of nothing: one text, no places, as wide as the file says.
+// A cache of nothing. Two sizes of it move, and are -1 in the file: the first is how many texts, 1 here, and the second how many places, 0.
 inline Ort::Value empty_cache(const Ort::Session& session, size_t input) {
   std::vector<int64_t> shape = session.GetInputTypeInfo(input).GetTensorTypeAndShapeInfo().GetShape();
-  shape.at(0) = 1;
-  shape.at(1) = 0;
+  int64_t moving = 1;
+  for (int64_t& size : shape)
+    if (size < 0) size = moving--;
   return Ort::Value::CreateTensor<float>(Ort::AllocatorWithDefaultOptions(), shape.data(), shape.size());
 }
 
@@ -36,6 +38,7 @@ inline int64_t best_of_last_place(const Ort::Value& scores) {
 // Hands each chosen token to `take`.
 template <class Take>
 void go_on(Ort::Session& session, const Names& inputs, std::vector<int64_t> tokens, int steps, Take take) {
+  if (tokens.empty()) throw std::invalid_argument("there is no text to go on from");
   Ort::Value keys = empty_cache(session, 1), values = empty_cache(session, 2);
   for (; steps > 0; --steps) {
     std::array<Ort::Value, 3> given{text_of(tokens), std::move(keys), std::move(values)};
