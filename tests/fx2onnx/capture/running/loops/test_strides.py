@@ -85,10 +85,9 @@ REFUSED: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("rows", [11, 120])
 @pytest.mark.parametrize("name", TAKEN)
-def test_parts_are_right_at_sizes_never_run(name: str, rows: int) -> None:
-    model, example = Of(TAKEN[name]).eval(), torch.randn(rows, 2)
+def test_parts_are_right_at_sizes_never_run(name: str) -> None:
+    model, example = Of(TAKEN[name]).eval(), torch.randn(11, 2)
     program = to_onnx(model, (example,), dynamic_shapes=ROWS, capture="run")
     verify(program, model, [(example,), *((torch.randn(size, 2),) for size in SIZES)]).check()
 
