@@ -237,7 +237,7 @@ MUTANTS = (
         "running/test_as_written.py",
     ),
     Mutant(
-        "running/by_running.py",
+        "running/runs.py",
         "few sizes on one side are enough",
         "if len(seen) < min(VARIETY",
         "if False and len(seen) < min(VARIETY",
@@ -250,7 +250,7 @@ MUTANTS = (
         "if False and all(guard.expr.subs(setting) == sympy.true",
         SILENT,
     ),
-    Mutant("running/by_running.py", "one further run is enough", "FEWEST = 2 ", "FEWEST = 1 ", "running/test_settings.py"),
+    Mutant("running/runs.py", "one further run is enough", "FEWEST = 2 ", "FEWEST = 1 ", "running/test_settings.py"),
     Mutant(
         "running/numbered.py",
         "another number of axes is no error",
