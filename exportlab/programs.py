@@ -18,8 +18,12 @@ class MissingProgram(RuntimeError):
 
 
 def missing(*needed: str) -> list[str]:
-    """Return those that are not there: a program, by its name; or what make fetches, by its path in the repository, or beside this folder."""
-    return [name for name in needed if not (any((root / name).exists() for root in (ROOT, Path(".."))) if "/" in name else shutil.which(name))]
+    """Return those that are not there: a program, by its name; or what make fetches, by its path in the repository or beside this folder."""
+    return [name for name in needed if not (_is_fetched(name) if "/" in name else shutil.which(name))]
+
+
+def _is_fetched(name: str) -> bool:
+    return any((folder / name).exists() for folder in (ROOT, Path("..")))
 
 
 def require(*needed: str) -> None:
