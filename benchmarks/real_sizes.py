@@ -226,7 +226,9 @@ def seen_of(model: str, found: Bench) -> dict[str, timing.Timings]:
 def why(found: Bench) -> dict[str, str]:
     """What was said of each that is not right: its error, or the end of what its first check saw, how far off it is."""
     wrong = {n: w.worst for n, w in found.ways().items() if w.outcome != "ok"}
-    return {n: said(r.error or "", *(check["detail"] for check in r.failed)) for n, r in wrong.items()}
+    return {
+        n: said(r.error or "", *(check["detail"] for check in r.failed)) for n, r in wrong.items()
+    }
 
 
 def said(error: str, *details: str) -> str:

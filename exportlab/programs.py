@@ -18,7 +18,7 @@ class MissingProgram(RuntimeError):
 
 
 def missing(*needed: str) -> list[str]:
-    """Return those that are not there: a program, by its name; or what make fetches, by its path in the repository or beside this folder."""
+    """Return those that are not there: a program, by its name; or what make fetches, by its path in the repository, or here."""
     return [name for name in needed if not (_is_fetched(name) if "/" in name else shutil.which(name))]
 
 
