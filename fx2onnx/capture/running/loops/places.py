@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -177,7 +178,7 @@ def at_least(turns: Any, number: int) -> bool:
     if isinstance(told, int) or len(told.free_symbols) != 1:
         return bool(turns >= number)
     (symbol,) = told.free_symbols
-    least = next((size for size in RANGE(1, LONGEST) if told.subs(symbol, size) >= number), LONGEST)
+    least = 1 + bisect_left(RANGE(1, LONGEST), number, key=lambda size: int(told.subs(symbol, size)))  # a longer axis has no fewer
     environment = turns.node.shape_env
     return bool(environment.create_symintnode(symbol, hint=int(environment.backed_var_to_val[symbol])) >= least)
 
