@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
 from ....build.values import expression
+from ...sizes_to_try import PROBES
 from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace
 from ..recorder import Recorder
@@ -160,8 +161,10 @@ def bounds(*args: Any) -> tuple[Any, Any, Any]:
 
 def counted(place: Place, *args: Any) -> Sequence[Any]:
     """Return the numbers of a range over parts of a moving size, of which no more is asked than how many these are."""
-    start, _, step = bounds(*args)
-    turns = number_of_turns(*bounds(*args))
+    start, stop, step = bounds(*args)
+    if type(step) is not int or not any(isinstance(bound, torch.SymInt) for bound in (start, stop)):
+        return RANGE(*args)
+    turns = number_of_turns(start, stop, step)
     if not isinstance(turns, torch.SymInt) or not expression(turns).has(FloorDiv, CeilToInt):
         return RANGE(*args)
     number, environment = hint(turns), turns.node.shape_env
@@ -178,7 +181,13 @@ def at_least(turns: Any, number: int) -> bool:
     if isinstance(told, int) or len(told.free_symbols) != 1:
         return bool(turns >= number)
     (symbol,) = told.free_symbols
-    least = 1 + bisect_left(RANGE(1, LONGEST), number, key=lambda size: int(told.subs(symbol, size)))  # a longer axis has no fewer
+
+    def many(size: int) -> int:
+        return int(told.subs(symbol, size))
+
+    least = 1 + bisect_left(RANGE(1, LONGEST), number, key=many)
+    if any((size >= least) != (many(size) >= number) for size in PROBES if size <= LONGEST):  # a longer axis may have fewer
+        return bool(turns >= number)
     environment = turns.node.shape_env
     return bool(environment.create_symintnode(symbol, hint=int(environment.backed_var_to_val[symbol])) >= least)
 

@@ -67,6 +67,18 @@ def a_loop_after_a_loop(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([x[i : i + 4].softmax(0) for i in range(0, len(x), 4)])
 
 
+def counted(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(0, len(x), 3):
+        x = x + 1
+    return x
+
+
+def fewer_where_it_is_longer(x: torch.Tensor) -> torch.Tensor:
+    for i in range(0, 40 - len(x), 8):
+        x = x + i
+    return x
+
+
 TAKEN: dict[str, Step] = {
     "parts": lambda x: torch.cat([part.softmax(0) for part in parts(x)]),
     "a state": state,
@@ -74,12 +86,14 @@ TAKEN: dict[str, Step] = {
     "rounded up": rounded_up,
     "in place": in_place,
     "padded": padded,
+    "counted": counted,
     "one after the other": a_loop_after_a_loop,
     "where it stands": lambda x: torch.cat([x[i : i + 3] * i for i in range(0, len(x), 3)]),
     "longer than the runs": lambda x: torch.cat([part.softmax(0) for part in parts(x, 100)]),
     "another begin": lambda x: torch.cat([x[:1], *(x[i : i + 3].cumsum(0) for i in range(1, len(x), 3))]),
 }
 REFUSED: dict[str, Step] = {
+    "fewer where it is longer": fewer_where_it_is_longer,
     "windows that overlap": lambda x: torch.stack([x[i : i + 5].mean(0) for i in range(0, len(x), 3)]),
     "backwards": lambda x: torch.cat([x[max(i - 2, 0) : i + 1].cumsum(0) for i in range(len(x) - 1, -1, -3)]),
 }
