@@ -100,16 +100,17 @@ class Explanations:
                 shown: Size = self.of(tuple(int(value) for value in self._values(size)))
             except (Unexplained, Ambiguous):  # so is whatever else has this size
                 shown = size
-            self._special[size] = any(size.subs(at) != (shown if isinstance(shown, int) else shown.subs(at)) for at in self._probes())
+            self._special[size] = any(size.subs(at) != (shown if isinstance(shown, int) else shown.subs(at)) for at in self._probes)
         return self._special[size]
 
-    def _probes(self) -> Iterator[Setting]:
-        """Sizes that are looked at, at which two expressions are held against each other."""
+    @cached_property
+    def _probes(self) -> list[Setting]:
+        """Sizes at which two expressions are held against each other: those that are looked at, or all where none of them is."""
         symbols = list(self.settings[0])
-        for size in PROBES:
-            alike = (dict.fromkeys(symbols, near) for near in range(size, size + LARGEST_STEP))
-            yield from islice(filter(self._allows, alike), 1)
-            yield from filter(self._allows, ({**self.settings[0], symbol: size} for symbol in symbols))
+        alone = [{**self.settings[0], symbol: size} for size in PROBES for symbol in symbols]
+        near = ((dict.fromkeys(symbols, size + more) for more in range(LARGEST_STEP)) for size in PROBES)
+        alike = [setting for sizes in near for setting in islice(filter(self._allows, sizes), 1)]
+        return [*alike, *filter(self._allows, alone)] or [*(dict.fromkeys(symbols, size) for size in PROBES), *alone]
 
     def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
         """What an expression is at each setting."""
