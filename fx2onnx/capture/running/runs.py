@@ -22,13 +22,7 @@ from .loops.turns import Loops
 from .notes import Trace, first_difference
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
-from .refusal import (
-    CannotRun,
-    NeverRuns,
-    PlainBool,
-    PlainNumber,
-    SeenByRunsAlone,
-)
+from .refusal import CannotRun, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .trace import Watch, trace
@@ -38,7 +32,6 @@ from .whiles import TRIED, TURNS, Whiles, check_turns
 FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
-NO_STRIDES: Mapping[sympy.Symbol, int] = {}
 
 
 class Runs:
@@ -88,7 +81,6 @@ class Runs:
             except CannotRun as error:
                 if (found := self._in_parts(error, loops.strides)) is not None:
                     return found
-                _know(self.axes)
                 self.note_tests()
                 raise
         if self.deliberate and not self.traces and self.axes.conditions:
@@ -104,12 +96,12 @@ class Runs:
             except Ambiguous as error:
                 self._run_further(error.setting)
             except CannotRun as error:
-                if (found := self._in_parts(error)) is not None:
+                if (found := self._in_parts(error, {})) is not None:
                     return found
                 if type(error) is not CannotRun or not self.run_spare():
                     raise
 
-    def _in_parts(self, refused: CannotRun, strides: Mapping[sympy.Symbol, int] = NO_STRIDES) -> tuple[RunProgram, Exception | None] | None:
+    def _in_parts(self, refused: CannotRun, strides: Mapping[sympy.Symbol, int]) -> tuple[RunProgram, Exception | None] | None:
         """Return the program with a loop over parts of an axis rolled up, from runs at several parts; None where there is none."""
         units = {**strides, **sizes_of_parts(self.traces, self.settings)}
         if self.axes.units or self.loops.places or len(units) != 1:
@@ -251,9 +243,14 @@ class Runs:
         _know(axes)
         runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling)
         runs.loops = loops
-        program, ended = runs.program()
+        try:
+            program, ended = runs.program()
+            limits = check_lengths(program, self.model, self.axes)
+        except CannotRun:
+            _know(self.axes)
+            raise
         self.answers, self.small = runs.answers, []
-        return replace(program, limits=check_lengths(program, self.model, self.axes)), ended
+        return replace(program, limits=limits), ended
 
     def run_spare(self) -> bool:
         """Run it at further sizes, if there are any; return whether it takes one of them."""

@@ -17,6 +17,7 @@ from ..refusal import CannotRun
 aten = torch.ops.aten
 Node = torch.fx.Node
 Key: TypeAlias = tuple[int, Any]  # which call of a turn, and which of its results
+JOINS = (aten.stack.default, aten.cat.default)
 MEMORY = count(-1, -1)  # of what no run has made
 
 
@@ -27,10 +28,9 @@ def every_turn(value: Any, kind: str) -> Any:
 
 def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
     """Return the sizes of a `stack` or `cat` of a list that a loop has filled; None of any other call."""
-    if node.target not in (aten.stack.default, aten.cat.default) or not any("times" in part.meta for part in node.all_input_nodes):
+    if node.target not in JOINS or not any("times" in part.meta for part in node.all_input_nodes):
         return None
-    parts: Any = node.args[0]
-    dim: Any = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    parts, dim = _parts_and_axis(node)
     sizes = list(parts[0].meta["val"].sizes)
     if node.target is aten.stack.default:
         sizes.insert(dim % (len(sizes) + 1), 1)
@@ -38,6 +38,11 @@ def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
     along = ((part.meta.get("times", 1), part.meta["val"].sizes) for part in parts)
     sizes[dim] = sum(times * (own[dim] if len(own) == len(sizes) else 1) for times, own in along)
     return tuple(sizes)
+
+
+def _parts_and_axis(node: Node) -> tuple[list[Node], int]:
+    arguments: Any = (*node.args, node.kwargs.get("dim", 0))
+    return list(arguments[0]), arguments[1]
 
 
 class Turn:
@@ -95,8 +100,7 @@ class Listed:
 
     def __init__(self, reader: Node, first: Turn | None, third: Turn, stacked: Mapping[Key, Node]) -> None:
         self.reader, self.first, self.third, self.stacked = reader, first, third, stacked
-        arguments: Any = (*reader.args, reader.kwargs.get("dim", 0))
-        self.parts, self.dim = list(arguments[0]), arguments[1]
+        self.parts, self.dim = _parts_and_axis(reader)
         self.value = reader.meta["val"]
         self.added = Inserted(reader.graph, reader)
 
@@ -106,7 +110,7 @@ class Listed:
         Raises:
             CannotRun: it is another operator.
         """
-        if self.reader.target not in (aten.stack.default, aten.cat.default):
+        if self.reader.target not in JOINS:
             raise CannotRun(f"{self.reader.target} of a list that a loop fills, at {line_in(self.reader.meta['stack_trace'])}")
         if any(part.target is every_turn and self._every(place) is None for place, part in enumerate(self.parts)):
             raise CannotRun(f"a list that two loops fill is read at {line_in(self.reader.meta['stack_trace'])}")
@@ -184,7 +188,7 @@ def _fresh_of(node: Node, sizes: Sequence[Size]) -> Described:
 
 def listed_beside_every(user: Node, node: Node, first: Turn, third: Turn) -> bool:
     """Return whether a node is read in lists only, beside the values that all further turns have made in the same place."""
-    if user.target not in (aten.stack.default, aten.cat.default):
+    if user.target not in JOINS:
         return False
     parts: Any = user.args[0]
     for place, part in enumerate(parts):

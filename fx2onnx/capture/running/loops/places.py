@@ -6,7 +6,7 @@ import builtins
 import sys
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -21,7 +21,7 @@ from torch.utils._sympy.functions import CeilToInt, FloorDiv
 from ....build.values import expression
 from ...sizes_to_try import PROBES
 from ..lines import Place, is_within_torch, outside, place_of
-from ..notes import Row, Trace
+from ..notes import Row, Trace, plain
 from ..recorder import Recorder
 from ..sample import LONGEST, Setting
 
@@ -35,7 +35,6 @@ class Places:
     """Counts the turns that `range`, `unbind` and `split` give at each place."""
 
     def __init__(self) -> None:
-        self.found: list[Any] = []
         self.counts: dict[Place, set[int]] = defaultdict(set)
         self.ranges: dict[Place, tuple[int, int]] = {}  # the end and the step of the last one
 
@@ -83,35 +82,40 @@ class Moving:
         """Return what two runs at these settings show; `units` says how long parts are."""
         found = frozenset(place for place in one.counts.keys() | other.counts.keys() if one.counts[place] != other.counts[place])
         runs = tuple(zip((one, other), settings, strict=True))
-        parts = frozenset(
-            place for place in found if one.steps(place) or any(_has_a_turn_for_each(place, runs, *unit) for unit in units.items())
-        )
-        return cls(found, parts if units else frozenset(), _strides(one, other, settings))
+        ways = found if units else ()
+        parts = (place for place in ways if one.steps(place) or any(_has_a_turn_for_each(place, runs, *unit) for unit in units.items()))
+        return cls(found, frozenset(parts), _longest(_strides(one, other, settings)))
 
 
 def _has_a_turn_for_each(place: Place, runs: Sequence[tuple[Places, Setting]], symbol: sympy.Symbol, unit: int) -> bool:
     return all(run.counts[place] == {-(-setting[symbol] // unit)} for run, setting in runs)
 
 
-def _strides(one: Places, other: Places, settings: Sequence[Setting]) -> dict[sympy.Symbol, int]:
-    found: dict[sympy.Symbol, int] = {}
+def _strides(one: Places, other: Places, settings: Sequence[Setting]) -> Iterator[tuple[sympy.Symbol, int]]:
     for place in one.ranges.keys() & other.ranges.keys():
         (end, step), (other_end, other_step) = one.ranges[place], other.ranges[place]
         if step == other_step > 1:
-            along = (symbol for symbol in settings[0] if [end, other_end] == [setting[symbol] for setting in settings])
-            found.update((symbol, max(step, found.get(symbol, 0))) for symbol in along)
-    return found
+            yield from ((symbol, step) for symbol in _that_are([end, other_end], settings))
 
 
 def sizes_of_parts(traces: Sequence[Trace], settings: Sequence[Setting]) -> dict[sympy.Symbol, int]:
     """Return how long the parts are that runs cut a moving axis into, the longest of several, by the size of that axis."""
-    found: dict[sympy.Symbol, int] = {}
-    for rows in zip(*(trace.rows for trace in traces), strict=False):
-        if all(row.op is SPLIT and row.leaves == rows[0].leaves for row in rows):
-            lengths, size = list(map(_length, rows)), int(rows[0].leaves[1])
-            moving = (symbol for symbol in settings[0] if lengths == [setting[symbol] for setting in settings])
-            found.update((symbol, max(size, found.get(symbol, 0))) for symbol in moving)
-    return found
+    cuts = (rows for rows in zip(*(trace.rows for trace in traces), strict=False) if _are_one_cut(rows))
+    return _longest((symbol, int(rows[0].leaves[1])) for rows in cuts for symbol in _that_are([*map(_length, rows)], settings))
+
+
+def _are_one_cut(rows: Sequence[Row]) -> bool:
+    return all(row.op is SPLIT and row.leaves == rows[0].leaves for row in rows)
+
+
+def _that_are(lengths: list[int], settings: Sequence[Setting]) -> Iterator[sympy.Symbol]:
+    """The sizes that have these lengths at these settings."""
+    return (symbol for symbol in settings[0] if lengths == [setting[symbol] for setting in settings])
+
+
+def _longest(found: Iterable[tuple[sympy.Symbol, int]]) -> dict[sympy.Symbol, int]:
+    """Of several lengths for one size, the longest."""
+    return dict(sorted(found, key=lambda pair: pair[1]))
 
 
 def _length(row: Row) -> int:
@@ -143,14 +147,9 @@ def number_of_turns(start: Any, stop: Any, step: Any) -> Any:
     """Return how many numbers a range of sizes has: a size, or a number."""
     span = stop - start if step > 0 else start - stop
     if not isinstance(span, torch.SymInt):
-        return LEN(RANGE(*(map(hint, (start, stop, step)))))
+        return LEN(RANGE(*(map(plain, (start, stop, step)))))
     least = (span + abs(step) - 1) // abs(step) if abs(step) != 1 else span
     return torch.sym_max(least, 0)
-
-
-def hint(number: Any) -> int:
-    """Return a size as it is in this run."""
-    return int(number.node.hint) if isinstance(number, torch.SymInt) else number
 
 
 def bounds(*args: Any) -> tuple[Any, Any, Any]:
@@ -167,7 +166,7 @@ def counted(place: Place, *args: Any) -> Sequence[Any]:
     turns = number_of_turns(start, stop, step)
     if not isinstance(turns, torch.SymInt) or not expression(turns).has(FloorDiv, CeilToInt):
         return RANGE(*args)
-    number, environment = hint(turns), turns.node.shape_env
+    number, environment = plain(turns), turns.node.shape_env
     known = LEN(environment.guards)
     if not (at_least(turns, number) and turns < number + 1):  # an equation would make a constant of the size
         raise AssertionError(f"{turns} is not {number}")

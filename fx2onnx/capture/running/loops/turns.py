@@ -18,11 +18,11 @@ from torch.utils import _pytree as pytree
 from ..as_written import AsWritten
 from ..counters import numbers_held
 from ..lines import Place, is_within_torch, line_of, outside
-from ..notes import Made, Ref, Row
+from ..notes import Made, Ref, Row, plain
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, hint, number_of_turns, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, number_of_turns, ranges_by
 
 EVERY = ("every", "flipped")
 CHECKED = 6  # turns after which Python's own numbers are no longer compared
@@ -62,7 +62,7 @@ class Turns:
         rest: Callable[[], Any] | None = None,
     ) -> None:
         self._loops, self.start, self.stop, self.step, self._item, self._rest = loops, start, stop, step, item, rest
-        self.plain = LEN(RANGE(*(map(hint, (start, stop, step)))))
+        self.plain = LEN(RANGE(*(map(plain, (start, stop, step)))))
 
     @property
     def count(self) -> Any:
@@ -103,7 +103,7 @@ class Turns:
         if self._rest is not None:
             raise self._loops.refusal("parts of a moving size are taken backwards")
         last = self.start + self.step * (self.count - 1)
-        return iter(Turns(self._loops, last, self.start - (1 if hint(self.step) > 0 else -1), -self.step, self._item))
+        return iter(Turns(self._loops, last, self.start - (1 if plain(self.step) > 0 else -1), -self.step, self._item))
 
     def __getitem__(self, index: int) -> Any:
         if not isinstance(index, int) or (index < 0 and self._rest is not None):
