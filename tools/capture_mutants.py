@@ -1,4 +1,4 @@
-"""Sixty small changes of the code of capture, branches and loops, and which tests notice each: `python tools/capture_mutants.py [WORD …]`.
+"""Small changes of the code of capture, branches and loops, and which tests notice each: `python tools/capture_mutants.py [WORD …]`.
 
 Each is made in a copy of the packages, never here. Words choose those whose file or description has one of them; all take half an hour.
 """
@@ -32,6 +32,7 @@ UNIFIED = "running/test_unify.py"
 EXPLAINED = "running/test_explain.py"
 ATTRIBUTES = "test_attribute_mutation.py"
 SHAPES = "test_dynamic_shapes.py"
+PLAIN = "test_plain_numbers.py"
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,9 @@ MUTANTS = (
     ),
     Mutant("dynamic_shapes.py", "parts may differ at some sizes", "return any(-(-whole // part)", "return all(-(-whole // part)", SHAPES),
     Mutant("dynamic_shapes.py", "a test for one row counts nowhere", "return (small and not own) or", "return small or", SHAPES),
+    Mutant("dynamic_shapes.py", "a number that is below one counts as a size", "and not found.is_of_a_number", "", PLAIN),
+    Mutant("plain_numbers.py", "no guard is marked", "if len(guards) > before:", "if False:", PLAIN),
+    Mutant("plain_numbers.py", "floats are not looked at", '("guard_int", "guard_float")', '("guard_int",)', PLAIN),
     Mutant("running/recorder.py", "autocast is not seen", 'if torch.is_autocast_enabled("cpu"):', "if False:", SILENT),
     Mutant("running/recorder.py", "a copy is read after what it was made of is written", "if self._stale and", "if False and", COPIES),
     Mutant("running/recorder.py", "a contiguous copy of a buffer may be written", "if tensor.is_contiguous() and", "if False and", COPIES),
@@ -285,13 +289,7 @@ MUTANTS = (
         BRANCHES,
         "calls that paths share have equal sizes, and so equal memory; where strides of an argument decide that, a write is refused before",
     ),
-    Mutant(
-        "running/branches/joined.py",
-        "sizes of a side need fit once",
-        "return all(one.subs(symbol, size) ==",
-        "return any(one.subs(symbol, size) ==",
-        REGIONS,
-    ),
+    Mutant("running/branches/joined.py", "sizes of a side need fit once", "return all(_alike_at(", "return any(_alike_at(", REGIONS),
     Mutant(
         "running/branches/regions.py",
         "a size that became a number moves",

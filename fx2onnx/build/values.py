@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -47,6 +47,14 @@ def python_number(value: Any) -> Any:
     if isinstance(value, sympy.Basic):
         return int(value) if value.is_integer else float(value)
     return value
+
+
+def at_sizes(told: sympy.Basic, sizes: Mapping[sympy.Symbol, int]) -> sympy.Basic:
+    """Return what an expression or a test is at these sizes; not a number, which is equal to nothing, where it divides by zero there."""
+    try:
+        return told.subs(sizes)
+    except ZeroDivisionError:
+        return sympy.nan
 
 
 def bytes_of(tensor: torch.Tensor) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 import torch
 
-from ..build.values import expression
+from ..build.values import at_sizes, expression
 from ..errors import users_line
 from .dims import by_names
 from .sizes_to_try import BEYOND
@@ -94,8 +94,8 @@ def _follows(test: Any, facts: Sequence[sympy.Basic], read: set[Any]) -> bool:
     if not 0 < len(symbols) <= MOST_TRIED:
         return False
     settings = (dict(zip(symbols, numbers, strict=True)) for numbers in product(*(TRIED if s in read else SIZES for s in symbols)))
-    held = (setting for setting in settings if all(fact.subs(setting) == sympy.true for fact in about))
-    return all(test.subs(setting) == sympy.true for setting in held)
+    held = (setting for setting in settings if all(at_sizes(fact, setting) == sympy.true for fact in about))
+    return all(at_sizes(test, setting) == sympy.true for setting in held)
 
 
 def _asked(argument: Any) -> Any:

@@ -19,10 +19,11 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
 from ..arguments import check_ends
-from ..build.values import Size, expression
+from ..build.values import Size, at_sizes, expression
 from ..caches import entries_told
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, by_names, moves
+from .plain_numbers import TakenPlain
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
 AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
@@ -41,11 +42,12 @@ ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
 @dataclass(frozen=True)
 class OpenTest:
-    """A test of sizes that does not come out alike at all of them: what held, of which axes, and its line."""
+    """A test of sizes that does not come out alike at all of them: what held, of which axes, its line, and whether it took a number."""
 
     test: sympy.Basic
     dims: Mapping[sympy.Symbol, DynamicDim]
     line: str
+    is_of_a_number: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -57,8 +59,14 @@ class OpenTest:
         asked = " and ".join(f'"{name}"' for name in self.names)
         return FrozenDimension(
             f"{asked} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
-            f"the test at {self.line} chose one branch. {ADVICE} accept_ranges={in_quotes(self.names)}."
+            f"{self._how}. {ADVICE} accept_ranges={in_quotes(self.names)}."
         )
+
+    @property
+    def _how(self) -> str:
+        if self.is_of_a_number:
+            return f"it is taken as a plain number{' at ' if self.line else ' by torch'}{self.line}"
+        return f"the test at {self.line} chose one branch"
 
 
 Captured = nn.Module | torch.export.ExportedProgram
@@ -235,14 +243,14 @@ def open_tests(
     """
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
-        found = OpenTest(test, dims, source_line(guard.sloc) or "")
+        found = OpenTest(test, dims, source_line(guard.sloc) or "", isinstance(guard.sloc, TakenPlain))
         own = _is_own(guard.sloc) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
-        if not (own or torchs or (found.line and len(dims) == 1)):
+        if not (own or torchs or found.is_of_a_number or (found.line and len(dims) == 1)):
             continue
         sizes_of_region = (sizes for sizes in sizes_to_try(dims, test) if not any(fails(one, sizes) for one in within))
-        if not all(_holds(test, sizes, own) for sizes in sizes_of_region):
+        if not all(_holds(found, sizes, own) for sizes in sizes_of_region):
             yield found
 
 
@@ -304,7 +312,7 @@ def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: sym
         shape = arguments[0].meta["val"].shape
         axes = arguments[1] if len(arguments) > 1 else range(len(shape))
         for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes) if shape):
-            if size.free_symbols == found.free_symbols and any(size.subs(at) == 1 for at in _probes(dim, size.free_symbols)):
+            if size.free_symbols == found.free_symbols and any(at_sizes(size, at) == 1 for at in _probes(dim, size.free_symbols)):
                 return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
     return None
 
@@ -339,12 +347,14 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
     return "only " + by_names(test, {symbol: dim.name for symbol, dim in dims.items()})
 
 
-def _holds(test: sympy.Basic, sizes: SizeOf, own: bool) -> bool:
+def _holds(found: OpenTest, sizes: SizeOf, own: bool) -> bool:
     """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
-    compared = [side for side in test.args if side.free_symbols] if isinstance(test, sympy.Rel) else list(sizes)
+    test = found.test
+    compares = isinstance(test, sympy.Rel) and not found.is_of_a_number
+    compared = [side for side in test.args if side.free_symbols] if compares else list(sizes)
     least = 0 if isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0 else -sympy.oo  # who asks n - 3 >= 0 takes it for no size
-    small = any(least <= side.subs(sizes) <= 1 for side in compared)
-    return (small and not own) or bool(test.subs(sizes))
+    small = any(bool(least <= value <= 1) for side in compared if (value := at_sizes(side, sizes)) is not sympy.nan)
+    return (small and not own) or at_sizes(test, sizes) == sympy.true
 
 
 def _file(sloc: SLoc) -> str:

@@ -10,6 +10,7 @@ from math import isqrt
 import sympy
 from torch.utils._sympy.functions import Mod, PythonMod
 
+from ..build.values import at_sizes
 from .dims import DynamicDim
 
 DimOf = dict[sympy.Symbol, DynamicDim]
@@ -62,7 +63,7 @@ def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
 @lru_cache(maxsize=1 << 14)
 def is_false(test: sympy.Basic, symbol: sympy.Symbol, size: int) -> bool:
     """Return whether a test comes out false at a size; every range of sizes asks that of the same tests, and sympy takes its time."""
-    return test.subs(symbol, size) == sympy.false
+    return at_sizes(test, {symbol: size}) == sympy.false
 
 
 def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
@@ -70,7 +71,7 @@ def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
     if len(test.free_symbols) == 1:
         (symbol,) = test.free_symbols
         return symbol in sizes and is_false(test, symbol, sizes[symbol])
-    return bool(test.subs(sizes) == sympy.false)
+    return bool(at_sizes(test, sizes) == sympy.false)
 
 
 def crossings(test: sympy.Basic) -> list[int]:

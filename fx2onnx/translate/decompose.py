@@ -20,7 +20,7 @@ from ..build.captured_node import overload_of
 from ..build.graph import Graph, Tensor
 from ..build.interpreter import IGNORED_KWARGS, Interpreter
 from ..build.translation import Translation, TranslationOf
-from ..build.values import sizes_of
+from ..build.values import at_sizes, sizes_of
 from ..capture.by_export import size_one_stays_dynamic
 from ..capture.running.operator_sizes import fakes_of
 from ..capture.sizes_to_try import PROBES
@@ -215,11 +215,4 @@ def _always(decision: Any, sizes: ShapeEnv) -> bool:
         return bool(decision == sympy.true)
     symbol = next(iter(decision.free_symbols))
     known = sizes.var_to_range.get(symbol)
-    return all(_holds(decision, symbol, n) for n in (0, 1, *PROBES) if known is None or known.lower <= n <= known.upper)
-
-
-def _holds(decision: Any, symbol: sympy.Symbol, size: int) -> bool:
-    try:
-        return decision.subs(symbol, size) == sympy.true
-    except ZeroDivisionError:
-        return False
+    return all(at_sizes(decision, {symbol: n}) == sympy.true for n in (0, 1, *PROBES) if known is None or known.lower <= n <= known.upper)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import sympy
 import torch
 
 from ..build.dtypes import Unrunnable
@@ -52,10 +53,10 @@ class Dispatch:
                 continue
             try:
                 made = translation(g, *args, **kwargs)
-            except (UntranslatedInside, BrokenTranslation):
+            except UntranslatedInside:
                 raise
-            except NOT_TRANSLATED as error:
-                reasons.append(str(error) if source == "own" else f"{error} ({source})")
+            except (*NOT_TRANSLATED, TypeError, RuntimeError) as error:
+                reasons.append(_why(g, source, (*args, *kwargs.values()), error))
                 continue
             self.used.setdefault(source, []).append(node)
             return made
@@ -105,3 +106,17 @@ def first_that_fits(translations: Sequence[Translation]) -> Translation:
         return translations[-1](g, *args, **kwargs)
 
     return translation
+
+
+def _why(g: Graph, source: str, given: Iterable[Any], error: Exception) -> str:
+    """Return why a translation is not taken: it refuses, or it fails, having been given an expression in the place of a number.
+
+    Raises:
+        Exception: `error`, where it says that the translation is broken.
+    """
+    moving = [g.shared.text(number) for number in given if isinstance(number, sympy.Basic) and number.free_symbols]
+    if isinstance(error, NOT_TRANSLATED) and not isinstance(error, BrokenTranslation):
+        return str(error) if source == "own" else f"{error} ({source})"
+    if not moving or source == "custom":
+        raise error
+    return f"it takes a plain number, and {' and '.join(moving)} moves{'' if source == 'own' else f' ({source})'}"

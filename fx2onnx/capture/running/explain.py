@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import sympy
 from torch.utils._sympy.functions import FloorDiv
 
-from ...build.values import Size
+from ...build.values import Size, at_sizes
 from .sample import Setting
 
 PROBES = (1, 2, 3, 5, 7, 31, 64, 101, 999, 4097, 100_003)
@@ -100,7 +100,7 @@ class Explanations:
                 shown: Size = self.of(tuple(int(value) for value in self._values(size)))
             except (Unexplained, Ambiguous):  # so is whatever else has this size
                 shown = size
-            self._special[size] = any(size.subs(at) != (shown if isinstance(shown, int) else shown.subs(at)) for at in self._probes)
+            self._special[size] = any(at_sizes(size, at) != at_sizes(sympy.sympify(shown), at) for at in self._probes)
         return self._special[size]
 
     @cached_property

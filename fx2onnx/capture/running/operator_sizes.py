@@ -15,7 +15,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
-from ...build.values import Size, sizes_of
+from ...build.values import Size, at_sizes, sizes_of
 from .explain import Ambiguous
 from .lines import Environment, line_in
 from .program import Described
@@ -68,8 +68,8 @@ class OperatorSizes:
         if not steps(node.target):  # type: ignore[arg-type]  # all that others decide is whether sizes are equal, as eager needs them to be
             return made
         for test in [guard.expr for guard in self._environment.guards[known:]]:
-            seen = all(test.subs(setting) == sympy.true for setting in self._settings)
-            other = next((setting for setting in self._larger(test) if test.subs(setting) == sympy.false), None)
+            seen = all(at_sizes(test, setting) == sympy.true for setting in self._settings)
+            other = next((setting for setting in self._larger(test) if at_sizes(test, setting) == sympy.false), None)
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
                 if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
                     raise Ambiguous(other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -14,7 +14,7 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
 
-from ....build.values import Size, expression
+from ....build.values import Size, at_sizes, expression
 from ....errors import first_sentence
 from ..lines import line_in
 from ..notes import alike, equal
@@ -356,7 +356,12 @@ def _gives(general: Any, special: Any, axes: Axes) -> bool:
     if one == other or len(symbols) != 1 or not symbols <= set(axes.example) or not axes.conditions:
         return bool(one == other)
     (symbol,) = symbols
-    return all(one.subs(symbol, size) == other.subs(symbol, size) for size in axes.allowed(symbol))
+    return all(_alike_at({symbol: size}, one, other) for size in axes.allowed(symbol))
+
+
+def _alike_at(sizes: Mapping[sympy.Symbol, int], one: sympy.Basic, other: sympy.Basic) -> bool:
+    found = at_sizes(one, sizes)
+    return found is not sympy.nan and found == at_sizes(other, sizes)
 
 
 def _where(result: Any) -> str:

@@ -1,0 +1,64 @@
+"""Where torch takes an expression of moving sizes for the plain number that it is in the example: `x.chunk(n // 4)`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from traceback import FrameSummary
+from typing import Any
+from unittest.mock import patch
+
+from torch._guards import SLoc
+from torch.fx.experimental.sym_node import SymNode
+from torch.fx.experimental.symbolic_shapes import uninteresting_files
+
+from .raised import OWN, TORCH
+
+CAPTURE = str(Path(__file__).parent)
+
+
+class TakenPlain(SLoc):
+    """The place at which a number that sizes make was taken for a plain one; torch's own frame where no line of the model's is known."""
+
+
+@contextmanager
+def plain_numbers_noted() -> Iterator[None]:
+    """Mark, while it lasts, the guards by which torch notes that it took a number for a plain one, with the line of the model's.
+
+    Torch asks for them where an operator wants an `int` or a `float`, in a frame of its own, as it asks what nothing depends on.
+    """
+    with ExitStack() as stack:
+        for kind in ("guard_int", "guard_float"):
+            stack.enter_context(patch.object(SymNode, kind, _marking(getattr(SymNode, kind))))
+        yield
+
+
+def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
+    def taken(node: SymNode, *args: Any) -> Any:
+        environment = node.shape_env
+        if environment is None:  # the length of something ragged
+            return take(node, *args)
+        guards, constants = environment.guards, environment.replacements_slocs
+        before, known = len(guards), set(constants)
+        found = take(node, *args)
+        if len(guards) > before:
+            place = _place(sys._getframe(1))
+            guards[before:] = [guard._replace(sloc=TakenPlain(place, guard.sloc.maybe_user_loc)) for guard in guards[before:]]
+            constants.update({symbol: TakenPlain(place, constants[symbol].maybe_user_loc) for symbol in constants.keys() - known})
+        return found
+
+    return taken
+
+
+def _place(frame: Any) -> FrameSummary:
+    """Return the line of the model's; torch's own where it is at work alone."""
+    while frame.f_code.co_filename in uninteresting_files():
+        frame = frame.f_back
+    found = frame
+    while found is not None and found.f_code.co_filename.startswith((TORCH, CAPTURE, "<")):
+        found = found.f_back
+    if found is None or found.f_code.co_filename.startswith(OWN):
+        found = frame
+    return FrameSummary(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)
