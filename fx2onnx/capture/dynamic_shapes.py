@@ -23,7 +23,7 @@ from ..build.values import Size, at_sizes, expression
 from ..caches import entries_told
 from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
 from .dims import DynamicDim, by_names, moves
-from .plain_numbers import TakenPlain
+from .plain_numbers import TakenPlain, TakenWithin
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
 AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
@@ -339,7 +339,7 @@ def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: 
 def _is_own(sloc: SLoc) -> bool:
     """Return whether a guard was caused by the caller's own code, not by an installed library."""
     line = source_line(sloc)
-    return line is not None and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
+    return line is not None and not isinstance(sloc, TakenWithin) and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
 
 
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:

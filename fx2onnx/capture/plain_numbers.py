@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from traceback import FrameSummary
 from typing import Any
@@ -17,10 +18,15 @@ from torch.fx.experimental.symbolic_shapes import uninteresting_files
 from .raised import OWN, TORCH
 
 CAPTURE = str(Path(__file__).parent)
+COMPUTING = tuple(f"{TORCH}/{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
 
 
 class TakenPlain(SLoc):
     """The place at which a number that sizes make was taken for a plain one; torch's own frame where no line of the model's is known."""
+
+
+class TakenWithin(TakenPlain):
+    """The line of a call within which torch took a number that it computed itself: how many parts `x.chunk(2)` has."""
 
 
 @contextmanager
@@ -44,16 +50,16 @@ def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
         before, known = len(guards), set(constants)
         found = take(node, *args)
         if len(guards) > before:
-            place = _place(sys._getframe(1))
-            guards[before:] = [guard._replace(sloc=TakenPlain(place, guard.sloc.maybe_user_loc)) for guard in guards[before:]]
-            constants.update({symbol: TakenPlain(place, constants[symbol].maybe_user_loc) for symbol in constants.keys() - known})
+            taken_at = _place(sys._getframe(1))
+            guards[before:] = [guard._replace(sloc=taken_at(guard.sloc.maybe_user_loc)) for guard in guards[before:]]
+            constants.update({symbol: taken_at(constants[symbol].maybe_user_loc) for symbol in constants.keys() - known})
         return found
 
     return taken
 
 
-def _place(frame: Any) -> FrameSummary:
-    """Return the line of the model's; torch's own where it is at work alone."""
+def _place(frame: Any) -> Callable[[str | None], TakenPlain]:
+    """Return what notes the line of the model's; torch's own where it is at work alone."""
     while frame.f_code.co_filename in uninteresting_files():
         frame = frame.f_back
     found = frame
@@ -61,4 +67,5 @@ def _place(frame: Any) -> FrameSummary:
         found = found.f_back
     if found is None or found.f_code.co_filename.startswith(OWN):
         found = frame
-    return FrameSummary(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)
+    kind = TakenWithin if frame.f_code.co_filename.startswith(COMPUTING) else TakenPlain
+    return partial(kind, FrameSummary(found.f_code.co_filename, found.f_lineno, found.f_code.co_name))

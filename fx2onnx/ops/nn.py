@@ -29,9 +29,15 @@ def each(value: Ints, axes: int) -> list[int]:
     Raises:
         Untranslated: one of them is symbolic, where ONNX has an attribute.
     """
-    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+    values = spread(value, axes)
     if not all(isinstance(v, int) for v in values):
         raise Untranslated(f"{value} depends on the input, where ONNX takes a constant")
+    return values
+
+
+def spread(value: Ints, axes: int) -> list[Any]:
+    """Return one size for every axis, of one for all or a list that may have one element."""
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
     return values * axes if len(values) == 1 else values
 
 

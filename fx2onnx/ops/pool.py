@@ -13,7 +13,9 @@ from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..translate.registry import translates
-from .nn import Ints, batched, each, unbatched
+from .nn import Ints, batched, each, spread, unbatched
+from .reduce import mean_of
+from .reduce_extreme import amax
 from .windows import KERNELS, Geometry, greatest, summed
 
 aten = torch.ops.aten
@@ -71,7 +73,12 @@ def _geometry(
 def max_pool(
     g: Graph, x: Tensor, kernel: Ints, stride: Ints = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False
 ) -> Tensor:
-    """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool."""
+    """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool, of a whole axis that moves amax."""
+    if whole := _whole_axes(x, kernel, padding, axes_of(g)):
+        kernel, stride = _left(whole, kernel, stride, axes_of(g))
+        x = g.sized(amax(g, x, whole, keepdim=True), _ones_at(whole, x.sizes))
+        if set(kernel) == {1}:
+            return x
     return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 1)[0]
 
 
@@ -94,12 +101,17 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool.
+    """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool, of a whole axis that moves mean.
 
     With ceil_mode the windows that reach over the end are counted as torch does: the mean of what is inside, Mul by how many that are, Div.
     Of float64 and integers it is the sum of the windows that Gather makes.
     """
     axes = axes_of(g)
+    if not divisor_override and (taken := _whole_axes(x, kernel, padding, axes)):
+        kernel, stride = _left(taken, kernel, stride, axes)
+        x = g.sized(mean_of(g, x, taken, keepdim=True), _ones_at(taken, x.sizes))
+        if set(kernel) == {1}:
+            return x
     kernels, pads = each(kernel, axes), each(padding, axes)
     strides = each(stride, axes) if stride else kernels
     if x.dtype not in KERNELS:
@@ -114,6 +126,23 @@ def avg_pool(
     elif divisor_override:
         made = g.Mul(made, prod(kernels) / divisor_override)
     return unbatched(g, made, x, axes + 2)
+
+
+def _whole_axes(x: Tensor, kernel: Ints, padding: Ints, axes: int) -> list[int]:
+    """Return the axes, counted from the end, that move and of which the kernel takes all: `F.max_pool1d(x, x.shape[2])`."""
+    kernels, sizes = spread(kernel, axes), x.sizes[-axes:]
+    each_axis = zip(range(-axes, 0), kernels, sizes, each(padding, axes), strict=True)
+    return [axis for axis, k, size, pad in each_axis if not isinstance(k, int) and k == size and not pad]
+
+
+def _left(whole: Sequence[int], kernel: Ints, stride: Ints, axes: int) -> tuple[list[Size], list[Size]]:
+    """Return the kernel and the stride with one for these axes."""
+    kernels = spread(kernel, axes)
+    return _ones_at(whole, kernels), _ones_at(whole, spread(stride, axes) if stride else kernels)
+
+
+def _ones_at(axes: Sequence[int], sizes: Sequence[Size]) -> list[Size]:
+    return [1 if axis in axes else size for axis, size in zip(range(-len(sizes), 0), sizes, strict=True)]
 
 
 def _mean_of_windows(

@@ -7,6 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 import onnx_ir as ir
+import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
@@ -30,12 +31,13 @@ class Windows(NamedTuple):
 
 def windows(g: Graph, size: Size, wanted: Size) -> Windows:
     """Return the windows: output i reads ⌊i·size/wanted⌋ to ⌈(i + 1)·size/wanted⌉, exclusive: at most size//wanted + 2 positions."""
-    longest = size // wanted + 2 if isinstance(size, int) and isinstance(wanted, int) else FloorDiv(size, wanted) + 2
-    size, wanted = g.scalar(size, INT64), g.scalar(wanted, INT64)
+    counted = wanted if isinstance(wanted, int) else sympy.Max(wanted, 1)  # ONNX Runtime divides by a zero for no window as well
+    longest = size // counted + 2 if isinstance(size, int) and isinstance(counted, int) else FloorDiv(size, counted) + 2
+    size, wanted, counted = (g.scalar(number, INT64) for number in (size, wanted, counted))
     one, zero = g.const(1, INT64), g.const(0, INT64)
     outputs = g.Unsqueeze(g.Range(zero, wanted, one), [1])
-    begins = g.Div(g.Mul(outputs, size), wanted)
-    ends = g.Div(g.Sub(g.Add(g.Mul(g.Add(outputs, one), size), wanted), one), wanted)
+    begins = g.Div(g.Mul(outputs, size), counted)
+    ends = g.Div(g.Sub(g.Add(g.Mul(g.Add(outputs, one), size), counted), one), counted)
     positions = g.Add(begins, g.Range(zero, g.scalar(longest, INT64), one))
     return Windows(g.Min(positions, g.Sub(ends, one)), g.Less(positions, ends), g.Sub(ends, begins))
 

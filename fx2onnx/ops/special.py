@@ -19,7 +19,6 @@ from ..build.double import log1p_of
 from ..build.dtypes import DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
-from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import where
@@ -346,14 +345,6 @@ def _airy_ai(g: Graph, x: Tensor) -> Tensor:
     decay = g.Div(g.Mul(g.Exp(g.Neg(zeta)), _fitted(g, g.Div(1, zeta), "airy far")), g.Sqrt(g.Sqrt(x)))
     near = g.Where(g.GreaterOrEqual(x, 2.09), decay, _fitted(g, x, "airy near"))
     return where(g, g.IsInf(x), math.nan, g.Where(g.Less(x, -2.09), _airy_wave(g, x), near))
-
-
-@translates(aten.kaiser_window.default, aten.kaiser_window.periodic, aten.kaiser_window.beta)
-def kaiser_window(g: Graph, length: Size, periodic: bool = True, beta: float = 12.0, dtype: torch.dtype | None = None) -> Tensor:
-    """kaiser_window(length, periodic, beta) → a constant."""
-    if not isinstance(length, int):
-        raise Untranslated("a length that moves")
-    return g.const(torch.kaiser_window(length, periodic, beta, dtype=torch.float32), g.dtype)
 
 
 lgamma = in_double(log_gamma, aten.lgamma.default, aten.special_gammaln.default)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import sympy
 import torch
+import torch.nn.functional as F
 from torch._C import DispatchKey
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
@@ -25,15 +26,32 @@ from .refusal import SeenByRunsAlone
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
-TAKE_PLAIN_INTEGERS = {  # by their schema, so that torch takes a size for the number that it is in this run
-    torch.linspace: torch.ops.aten.linspace.default,
-    torch.logspace: torch.ops.aten.logspace.default,
-    torch.triu_indices: torch.ops.aten.triu_indices.default,
-    torch.tril_indices: torch.ops.aten.tril_indices.default,
-    torch._C._nn.one_hot: torch.ops.aten.one_hot.default,
+aten = torch.ops.aten
+TAKE_PLAIN_INTEGERS = {  # by their schemas, so that torch takes a size for the number that it is in this run
+    torch.linspace: (aten.linspace.default,),
+    torch.logspace: (aten.logspace.default,),
+    torch.triu_indices: (aten.triu_indices.default,),
+    torch.tril_indices: (aten.tril_indices.default,),
+    torch._C._nn.one_hot: (aten.one_hot.default,),
+    torch.hann_window: (aten.hann_window.default, aten.hann_window.periodic),
+    torch.hamming_window: (aten.hamming_window.default, aten.hamming_window.periodic, aten.hamming_window.periodic_alpha),
+    torch.blackman_window: (aten.blackman_window.default, aten.blackman_window.periodic),
+    torch.bartlett_window: (aten.bartlett_window.default, aten.bartlett_window.periodic),
+    torch.max_pool1d: (aten.max_pool1d.default,),
+    torch.max_pool2d: (aten.max_pool2d.default,),
+    torch.max_pool3d: (aten.max_pool3d.default,),
+    torch.avg_pool1d: (aten.avg_pool1d.default,),
+    torch._C._nn.avg_pool2d: (aten.avg_pool2d.default,),
+    torch._C._nn.avg_pool3d: (aten.avg_pool3d.default,),
+    torch.adaptive_avg_pool1d: (aten.adaptive_avg_pool1d.default,),
+    torch.adaptive_max_pool1d: (aten.adaptive_max_pool1d.default,),
+    torch._C._nn.adaptive_max_pool2d: (aten.adaptive_max_pool2d.default,),
+    torch._C._nn.adaptive_max_pool3d: (aten.adaptive_max_pool3d.default,),
 }
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
+NUMBERS = (int, *SYMBOLS)
+CHOICE = F.max_pool1d.__code__
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -93,8 +111,9 @@ class Tracked(TorchFunctionMode):
         finally:
             self._recorder.made_of = None
 
-    def _with_expressions(self, op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    def _with_expressions(self, overloads: Sequence[torch._ops.OpOverload], *args: Any, **kwargs: Any) -> Any:
         """Have the call noted with its sizes, and made with their numbers, in the form in which torch hands it on."""
+        op = next((op for op in overloads if _takes(op, args, kwargs)), overloads[-1])
         declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
         positional = [argument.name for argument in declared]
         options: dict[str, Any] = (
@@ -102,6 +121,7 @@ class Tracked(TorchFunctionMode):
         )
         options |= {name: value for name, value in kwargs.items() if value is not None}
         values = [*args, *(options.pop(name) for name in positional[len(args) :] if name in options)]
+        values = [_for_each_axis(value, getattr(of, "N", None)) for value, of in zip(values, declared, strict=False)]
         while len(values) == len(declared) and declared[-1].has_default_value() and plain(values[-1]) == declared[-1].default_value:
             values.pop()
             declared.pop()
@@ -160,15 +180,39 @@ class Tracked(TorchFunctionMode):
         return found
 
 
+def _for_each_axis(value: Any, axes: int | None) -> Any:
+    """A value as torch hands it on where a schema has a list, `int[2] kernel_size`."""
+    if axes is None:
+        return value
+    return [value] * axes if isinstance(value, NUMBERS) else list(value)
+
+
+def _takes(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
+    """Whether an overload takes these arguments and no further ones without a default."""
+    names = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
+    return len(args) <= len(names) and set(kwargs) <= {argument.name for argument in op._schema.arguments} - set(names[: len(args)])
+
+
 def _asks(func: Any) -> bool:
-    """Whether a function is written in Python, is torch's, and asks whether a mode takes its place."""
+    """Whether a function is written in Python, is torch's, and asks whether a mode takes its place; or chooses between some that do."""
+    return _asks_itself(func) or any(map(_asks_itself, _chosen_from(func)))
+
+
+def _asks_itself(func: Any) -> bool:
     return isinstance(func, FunctionType) and func.__module__.startswith("torch") and not set(CHECKS).isdisjoint(func.__code__.co_names)
+
+
+def _chosen_from(func: Any) -> tuple[Any, ...]:
+    """The functions that torch's `boolean_dispatch` has put behind one name: pooling with indices and without."""
+    is_choice = isinstance(func, FunctionType) and func.__code__ is CHOICE
+    return tuple(cell.cell_contents for cell in func.__closure__ or ()) if is_choice else ()
 
 
 @cache
 def _unasked(func: FunctionType) -> Callable[..., Any]:
     """Return the function without the question whether a mode takes its place: the answer is always no."""
     scope = {**func.__globals__, **{name: lambda *args: False for name in CHECKS if name in func.__globals__}}
-    made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, func.__closure__)
+    chosen = tuple(CellType(_unasked(one) if _asks_itself(one) else one) for one in _chosen_from(func))
+    made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
     made.__kwdefaults__ = func.__kwdefaults__
     return made

@@ -8,7 +8,11 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import OWN, normal
+from modules import Of
 from operators import check, check_both
+
+from exportlab import to_onnx, verify
+from fx2onnx.errors import FrozenDimension
 
 OPSETS = (18, 26)
 
@@ -49,3 +53,28 @@ def test_ceil_mode_counts_windows_as_torch_does(kernel: int, stride: int, padded
         return F.max_pool1d(x, kernel, stride, padding, 1, True), 1 + F.avg_pool1d(x, kernel, stride, padding, True, include)
 
     check(pools, normal(1, 1, kernel + more), options=OWN | {"opset_version": opset})
+
+
+WHOLE = {
+    "the maximum of all steps": lambda x: F.max_pool1d(x[:, :, :, 0], x.size(2)).squeeze(2),
+    "the mean of a moving image": lambda x: F.avg_pool2d(x.clamp(min=1e-6).pow(3), (x.size(-2), x.size(-1))).pow(1 / 3),
+    "the maximum of an image": lambda x: F.max_pool2d(x, kernel_size=x.size()[2:]),
+    "the mean along one axis": lambda x: F.avg_pool2d(x, (x.shape[2], 1)) + F.avg_pool2d(x, (x.shape[2], 3), stride=(x.shape[2], 2)).sum(),
+    "the maximum along one axis": lambda x: F.max_pool2d(x, (x.shape[2], 3), stride=(1, 2)),
+    "of one image": lambda x: F.avg_pool2d(x[0], (x.shape[2], 8)) + F.max_pool2d(x[0], (x.shape[2], 8)),
+    "of a volume": lambda x: F.avg_pool3d(x[None], (3, x.shape[2], 8)) + F.max_pool3d(x[None], (3, x.shape[2], 8)),
+    "of float64": lambda x: F.avg_pool2d(x.double(), (x.shape[2], 8)) + F.max_pool1d(x[0].double().transpose(1, 2), x.shape[2]).sum(),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_kernel_of_a_whole_axis_that_moves(name: str) -> None:
+    model = Of(WHOLE[name])
+    program = to_onnx(model, (image(),), dynamic_shapes=({2: "height"},))
+    report = verify(program, model, [(image(2, 3, height, 8),) for height in (7, 1, 2, 12, 33)])
+    assert (report.outcome, program.report.limits) == ("ok", ()), report
+
+
+def test_a_kernel_of_half_an_axis_is_refused_with_its_line() -> None:
+    with pytest.raises(FrozenDimension, match=r"only \(height // 2\) == 3 is exported: .* test_pool\.py|.*test_pool\.py:\d+ in <lambda>"):
+        to_onnx(Of(lambda x: F.max_pool2d(x, (x.shape[2] // 2, 1))), (image(),), dynamic_shapes=({2: "height"},))
