@@ -17,6 +17,7 @@ from .dims import moves
 from .held import check_held, numbers_read
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
+from .plain_numbers import plain_numbers_noted
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
@@ -90,8 +91,8 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
-    with refusals_unprinted(), no_text_of_numbers():  # no decorator: its frame would be the line of layers that torch calls itself
-        return _captured(model, way, by, use)
+    with refusals_unprinted(), no_text_of_numbers(), plain_numbers_noted():
+        return _captured(model, way, by, use)  # no decorator does it: its frame would be the line of layers that torch calls itself
 
 
 def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> Made:

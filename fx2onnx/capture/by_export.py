@@ -29,7 +29,6 @@ from .keywords import keywords_named
 from .masks_and_classes import MasksAndClasses
 from .modules_cast import casts_of_parts
 from .plain_averages import batches_counted_by_tensors
-from .plain_numbers import plain_numbers_noted
 from .raised import at_line, said_by
 from .vmapped import vmap_followed
 
@@ -213,7 +212,6 @@ def _export_once(
             numbers_kept(module),
             size_one_stays_dynamic(),
             no_error_caught(),
-            plain_numbers_noted(),
             *(() if strict else (MasksAndClasses(), vmap_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
         ):
             stack.enter_context(context)

@@ -87,6 +87,8 @@ class Runs:
             self.note_tests()
             raise NeverRuns(self.deliberate)
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
+            if self.deliberate:  # the test in front of its `raise` may tell where it does not
+                self.note_tests()
             raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
         self._check_variety()
         self._check_whiles()

@@ -14,7 +14,7 @@ from ...accepted import ACCEPTED, losses_by_tests
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
 from ..as_written import are_calls_as_written, calls_as_written
 from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooManyRanges, TooMuchWork
-from ..sample import FEW, LONGEST, Axes
+from ..sample import LONGEST, Axes
 from ..unify import Arguments
 from .chains import check_chain
 from .paths import BRANCHES, Path
@@ -76,7 +76,7 @@ class Regions:
         except CannotRun as error:
             failed = error
         tests = list(self._open(axes))
-        two_sided = [test for test in tests if _has_two_sides(test.test, axes)]
+        two_sided = [test for test in tests if _has_two_sides(test, axes)]
         if found_in_parts := next(filter(None, (self._in_parts(test, axes, arguments) for test in two_sided)), None):
             return found_in_parts
         if (test := next((test for test in two_sided if _ends(test.test, axes)), None)) is not None:
@@ -151,12 +151,9 @@ def _one_side(test: OpenTest, why: Exception) -> FrozenDimension:
     return FrozenDimension(f"{test.error()} A file with both sides is refused: {first_sentence(why)}")
 
 
-def _has_two_sides(test: sympy.Basic, axes: Axes) -> bool:
-    """Whether both sides of a test can be captured. One that holds at a few sizes says that Python took a size for a number."""
-    if len(test.free_symbols) != 1:
-        return set(test.free_symbols) <= set(axes.example)
-    (symbol,) = test.free_symbols
-    return not isinstance(test, sympy.Eq) or len(replace(axes, conditions=(*axes.conditions, test)).allowed(symbol)) > FEW
+def _has_two_sides(found: OpenTest, axes: Axes) -> bool:
+    """Whether both sides of a test can be captured: not of one that says that a number was taken for what it is in the example."""
+    return not found.is_of_a_number and set(found.test.free_symbols) <= set(axes.example)
 
 
 def _ends(test: sympy.Basic, axes: Axes) -> bool:

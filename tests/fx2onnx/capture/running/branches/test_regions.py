@@ -51,12 +51,20 @@ def limited_value(x: Tensor) -> Tensor:
     return x
 
 
+def only_multiples_of_seven(x: Tensor) -> Tensor:
+    assert x.shape[0] % 7 == 0, "rows come in sevens"
+    return x.reshape(-1, 7, 4).mean(1)
+
+
 TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "a test": lambda x: x * 2 if x.shape[0] > 4 else x - 1,
     "one row": lambda x: x if x.shape[0] == 1 else x - x.mean(0),
     "one row, computed": lambda x: x * 2 if x.shape[0] == 1 else x - x.mean(0),
     "few rows": lambda x: x * 2 if x.shape[0] < 3 else x.cumsum(0),
     "three ranges": three_ranges,
+    "the size of the example alone": lambda x: x if x.shape[0] == 3 else x * 2,
+    "a few sizes": lambda x: x - 1 if x.shape[0] in (3, 9, 11) else x * 2,
+    "the sizes next to that of the example": lambda x: torch.cat([x, x]) if x.shape[0] // 2 == 1 else x * 2,
     "the larger": lambda x: x * max(x.shape[0], 4),
     "the first rows": lambda x: x[: min(x.shape[0], 4)],
     "the first rows, computed": lambda x: x[: min(x.shape[0], 4)] + 1,
@@ -82,6 +90,14 @@ def test_all_sizes_are_right(name: str, rows: int) -> None:
     for size in SIZES:
         for x in (torch.rand(size, 4), -torch.rand(size, 4)):
             torch.testing.assert_close(program(x)[0], function(x), rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_that_no_run_has_by_chance_are_found_by_the_check_that_asks_for_them() -> None:
+    program = to_onnx(Of(only_multiples_of_seven).eval(), (torch.rand(14, 4),), dynamic_shapes=ROWS, capture="run")
+    for x in (torch.rand(size, 4) for size in (7, 14, 21, 70, 7 * 99)):
+        torch.testing.assert_close(program(x)[0], only_multiples_of_seven(x))
+    (limit,) = program.report.limits
+    assert "in only_multiples_of_seven: (rows % 7) != 0: AssertionError: rows come in sevens" in limit
 
 
 def by_order(x: Tensor, y: Tensor) -> Tensor:
@@ -222,7 +238,6 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     ),
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "turns": (halved, f"only rows > 1 is exported: the test at {HERE}"),
-    "one size alone is taken": (lambda x: x if x.shape[0] == 3 else x * 2, "rows|sizes"),
     "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 4096 else x, "only rows <= 4096 is exported"),
     "an error of torch": (lambda x: x if x.shape[0] < 5 else x @ x, "only rows < 5 is exported"),
 }
