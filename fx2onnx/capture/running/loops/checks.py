@@ -13,7 +13,7 @@ from ....build.values import expression
 from ...dynamic_shapes import source_line
 from ...sizes_to_try import PROBES
 from ..lines import line_in
-from ..notes import Row
+from ..notes import Row, alike
 from ..refusal import CannotRun
 from ..sample import Setting
 from .turns import Loop
@@ -39,7 +39,7 @@ def check_leaves(row: Row, others: Sequence[Row], settings: Sequence[Setting], l
             at = setting | {symbol: turns[symbols[symbol]] for symbol in used}
             for one, found, first in zip(row.leaves, leaves, other.leaves, strict=True):
                 is_counted = isinstance(one, sympy.Basic) and bool(one.free_symbols & used)
-                if found != (one.subs(at) if is_counted else first):
+                if found != (said := one.subs(at) if is_counted else first) and not alike(found, said):
                     raise CannotRun(
                         f"{row.op} takes {found} in one turn and {first} in another at {line_in(row.line)}, which its number does not say"
                     )

@@ -17,7 +17,7 @@ from ....build.aliasing import written_arguments
 from ....build.turns import turns
 from ....build.values import expression
 from ..lines import line_in
-from ..notes import Trace
+from ..notes import Trace, alike
 from ..program import Described
 from ..refusal import CannotRun
 from .lists import Inserted, Key, Listed, Node, Turn, every_turn, fresh, listed_beside_every, part_at
@@ -295,4 +295,4 @@ def _same_value(one: Any, other: Any) -> bool:
 def _same_leaf(one: Any, other: Any) -> bool:
     if isinstance(one, sympy.Basic) or isinstance(other, sympy.Basic):
         return bool(sympy.sympify(one) == other)
-    return type(one) is type(other) and bool(one == other)
+    return alike(one, other)

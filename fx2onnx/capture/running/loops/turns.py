@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from ..as_written import AsWritten
 from ..counters import numbers_held
 from ..lines import Place, is_within_torch, line_of, outside
-from ..notes import Made, Ref, Row, plain
+from ..notes import Made, Ref, Row, alike, plain
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
@@ -359,11 +359,7 @@ def _storage(made: Any) -> int:
 def _like(one: Row, other: Row, numbers_may_differ: bool) -> bool:
     if one.kind != other.kind or not all(map(_same_result, one.made, other.made)):
         return False
-    return all(
-        a == b if type(a) is type(b) else False
-        for a, b in zip(one.leaves, other.leaves, strict=True)
-        if not (numbers_may_differ and _is_number(a, b))
-    )
+    return all(alike(a, b) for a, b in zip(one.leaves, other.leaves, strict=True) if not (numbers_may_differ and _is_number(a, b)))
 
 
 def _is_number(a: Any, b: Any) -> bool:
