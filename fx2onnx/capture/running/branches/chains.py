@@ -10,16 +10,19 @@ import sympy
 
 from ...dynamic_shapes import OpenTest, range_text
 from ..refusal import TooManyRanges
-from ..sample import LONGEST, Axes
+from ..sample import LONGEST, Axes, Setting
 from ..unify import Arguments
 from .paths import BRANCHES, OFTEN
 
 MOST_TESTS = BRANCHES // 2  # of one line: with each, both the sizes before it and those on its sides are looked at
 SHOWN = 3
+READABLE = 80  # characters of a test that is shown behind the first
 NEARER = 3  # turns further, where it is run before
 
 
-def check_chain(asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callable[[Axes, Arguments], Iterable[OpenTest]]) -> None:
+def check_chain(
+    asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callable[[Axes, Arguments], Iterable[OpenTest]], reached: Setting
+) -> None:
     """Refuse tests of one line that tell more ranges apart than a file may have, before each range is captured for itself.
 
     It is run at the example's sizes and, where the line asks often, far from them, where a loop has more turns.
@@ -28,6 +31,7 @@ def check_chain(asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callab
         asked: one of these tests.
         axes: as they are before any test of a size.
         noted: returns what comes out another way at other sizes, of a run at the example's sizes of some axes.
+        reached: the sizes at which the line was asked once more.
 
     Raises:
         TooManyRanges: there are so many.
@@ -43,13 +47,14 @@ def check_chain(asked: OpenTest, axes: Axes, arguments: Arguments, noted: Callab
             raise _refusal(chain)
         return chain
 
-    chain = chain_at(axes.example[symbol])
+    chain = max((chain_at(size) for size in dict.fromkeys((axes.example[symbol], reached[symbol]))), key=len)
     for size in _far(chain, symbol, axes) if len(chain) >= OFTEN else ():
         chain_at(size)
 
 
 def _refusal(chain: Sequence[OpenTest]) -> TooManyRanges:
-    told = ", ".join(range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN])
+    texts = [range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN]]
+    told = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
     return TooManyRanges(
         f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is made in each turn of a loop: '
         f"{told}, and so on. It tells more than {BRANCHES} ranges of sizes apart. "

@@ -20,7 +20,7 @@ from .chains import check_chain
 from .paths import BRANCHES, Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
-ASKED_AGAIN = 3  # times a line tells ranges apart, from which on it may be a loop
+ASKED_AGAIN = (3, 5)  # times a line tells ranges apart, at which it may be a loop
 
 
 class Regions:
@@ -122,8 +122,8 @@ class Regions:
         self._first = self._first or test
         self._begun = self._begun or (axes, arguments)
         self._asked[test.line] += 1
-        if self._asked[test.line] == ASKED_AGAIN:
-            check_chain(test, *self._begun, self._noted)
+        if self._asked[test.line] in ASKED_AGAIN:
+            check_chain(test, *self._begun, self._noted, axes.example)
         found: list[Path] = []
         never: list[NeverRuns] = []
         for side in (test.test, sympy.Not(test.test)):
