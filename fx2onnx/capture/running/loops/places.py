@@ -164,7 +164,7 @@ def counted(place: Place, *args: Any) -> Sequence[Any]:
     if type(step) is not int or not any(isinstance(bound, torch.SymInt) for bound in (start, stop)):
         return RANGE(*args)
     turns = number_of_turns(start, stop, step)
-    if not isinstance(turns, torch.SymInt) or not expression(turns).has(FloorDiv, CeilToInt):
+    if not isinstance(turns, torch.SymInt) or not sympy.sympify(expression(turns)).has(FloorDiv, CeilToInt):
         return RANGE(*args)
     number, environment = plain(turns), turns.node.shape_env
     known = LEN(environment.guards)

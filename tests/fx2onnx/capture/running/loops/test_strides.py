@@ -81,6 +81,7 @@ def fewer_where_it_is_longer(x: torch.Tensor) -> torch.Tensor:
 
 TAKEN: dict[str, Step] = {
     "parts": lambda x: torch.cat([part.softmax(0) for part in parts(x)]),
+    "as many turns at each size": lambda x: torch.stack([x * i for i in range(x.shape[0] + 3 - x.shape[0])]),
     "NaN": lambda x: torch.cat([part.masked_fill(part < 0, float("nan")) for part in parts(x)]),
     "a state": state,
     "ends": ends,
