@@ -12,6 +12,7 @@ from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
+from .resize_by_scale import MAY_STAY, A, Scale, by_weights, comes_to
 
 aten = torch.ops.aten
 NEAREST = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
@@ -23,11 +24,19 @@ PADDINGS = ("zeros", "border", "reflection")
 def resized(g: Graph, x: Tensor, scales: Sequence[float | None], **attributes: Any) -> Tensor:
     """Append Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
     axes = list(range(2, x.rank))
-    if any(isinstance(scale, float) for scale in scales):
-        _check_sizes(g, x, scales)
-        by = [scale or out / size for scale, out, size in zip(scales, g.sizes[2:], x.sizes[2:], strict=True)]
-        return g.Resize(x, None, g.const(by, FLOAT), axes=axes, **attributes)
+    if any(scale is not None for scale in scales):
+        return g.Resize(x, None, g.const(_all(g, x, scales), FLOAT), axes=axes, **attributes)
     return g.Resize(x, None, None, list(g.sizes[2:]), axes=axes, **attributes)
+
+
+def _all(g: Graph, x: Tensor, scales: Sequence[Scale | None]) -> list[Scale]:
+    """Return a scale for each axis.
+
+    Raises:
+        Untranslated: sizes are given as well, and not known to be those that the scales lead to.
+    """
+    _check_sizes(g, x, scales)
+    return [out / size if scale is None else scale for scale, out, size in zip(scales, g.sizes[2:], x.sizes[2:], strict=True)]
 
 
 def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
@@ -56,11 +65,14 @@ def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | N
     """upsample_nearest(x, size, scale…) → Resize by whole numbers, else Gather at the positions that torch rounds to."""
     exact = "exact" in g.overload._schema.name
     given = list(scales) or [None] * (x.rank - 2)
-    if x.dtype == FLOAT and (_whole_times(x.sizes[2:], g.sizes[2:], given) or all(scale and scale == int(scale) for scale in given)):
+    if x.dtype == FLOAT and (
+        _whole_times(x.sizes[2:], g.sizes[2:], given) or all(isinstance(scale, float) and scale == int(scale) for scale in given)
+    ):
         return resized(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
-    made = x
+    made, flat = x, x.rank == 4 and not exact
     for axis, scale in enumerate(given, 2):
-        made = g.Gather(made, _positions(g, x.sizes[axis], g.sizes[axis], scale, exact), axis=axis)
+        at = _positions(g, x.sizes[axis], g.sizes[axis], scale, exact)
+        made = g.Gather(made, _of_images(g, at, x.sizes[axis], g.sizes[axis], scale) if flat else at, axis=axis)
     return made
 
 
@@ -78,6 +90,20 @@ def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: b
     return g.Min(g.cast(at, INT64), g.scalar(size - 1, INT64))
 
 
+def _of_images(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Scale | None) -> Tensor:
+    """Return the positions along an axis of an image: all where its size stays as it is, each twice where that is doubled.
+
+    Lines and volumes torch steps through by the scale, whatever comes of it (ATen/native/UpSample.h, `nearest_idx`).
+    """
+    for times, less in ((1, MAY_STAY), (2, 2.5)):
+        known = isinstance(size, int) and isinstance(wanted, int)
+        if scale is None or (known and wanted != times * size) or (isinstance(scale, float) and not times < scale < less):
+            continue
+        repeated = g.Div(g.Range(g.const(0, INT64), g.scalar(wanted, INT64), g.const(1, INT64)), g.const(times, INT64))
+        positions = g.Where(g.Equal(g.scalar(wanted, INT64), g.scalar(size * times, INT64)), repeated, positions)
+    return positions
+
+
 @translates(aten.upsample_linear1d.vec, aten.upsample_bilinear2d.vec, aten.upsample_trilinear3d.vec)
 def linear_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
     """upsample_linear(x, size?, align_corners, scales?) → Resize."""
@@ -86,8 +112,17 @@ def linear_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: 
 
 @translates(aten.upsample_linear1d.default, aten.upsample_bilinear2d.default, aten.upsample_trilinear3d.default)
 def linear(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
-    """upsample_linear(x, size, align_corners, scale…) → Resize."""
-    return resized(g, x, () if align_corners else scales, mode="linear", coordinate_transformation_mode=_corners(align_corners))
+    """upsample_linear(x, size, align_corners, scale…) → Resize; a product along each axis where it has the scale otherwise.
+
+    An axis whose size stays as it is is copied, whatever its scale is.
+    """
+    if align_corners or all(scale is None for scale in scales):
+        return resized(g, x, (), mode="linear", coordinate_transformation_mode=_corners(align_corners))
+    axes = zip(x.sizes[2:], g.sizes[2:], _all(g, x, scales), strict=True)
+    by = [1.0 if isinstance(size, int) and size == wanted else scale for size, wanted, scale in axes]
+    if not all(map(comes_to, x.sizes[2:], g.sizes[2:], by)):
+        return by_weights(g, x, by, cubic=False)
+    return resized(g, x, by, mode="linear", coordinate_transformation_mode=_corners(align_corners))
 
 
 @translates(aten.upsample_bicubic2d.vec)
@@ -98,12 +133,18 @@ def bicubic_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
 
 @translates(aten.upsample_bicubic2d.default)
 def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
-    """upsample_bicubic2d(x, size, align_corners, scale…) → Resize."""
-    given = () if align_corners else scales
-    for length, scale in zip(x.sizes[2:], given, strict=False):
-        if scale and 1 < scale < 1.5 and not (isinstance(length, int) and int(length * scale) > length):
-            raise Untranslated(f"where a scale of {scale} leaves the size as it is, torch moves the pixels and ONNX Runtime copies them")
-    return resized(g, x, given, mode="cubic", cubic_coeff_a=-0.75, coordinate_transformation_mode=_corners(align_corners))
+    """upsample_bicubic2d(x, size, align_corners, scale…) → Resize; a product along each axis where it has the scale otherwise.
+
+    An axis whose size stays as it is is moved by its scale; ONNX Runtime copies an image of which none changes.
+    """
+    given = [] if align_corners or all(scale is None for scale in scales) else _all(g, x, scales)
+    stays = any(
+        isinstance(size, int) and size == wanted and scale != 1
+        for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], given, strict=False)
+    )
+    if stays or not all(map(comes_to, x.sizes[2:], g.sizes[2:], given)):
+        return by_weights(g, x, given, cubic=True)
+    return resized(g, x, given, mode="cubic", cubic_coeff_a=A, coordinate_transformation_mode=_corners(align_corners))
 
 
 def _corners(align_corners: bool) -> str:

@@ -31,11 +31,15 @@ def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
         raise Untranslated("antialiasing of integers, which torch weighs and rounds as integers")
     given, kind = dict(enumerate(scales, 2)), DOUBLE if x.dtype == DOUBLE else FLOAT
     rows, columns = (_weights(g, x.sizes[axis], g.sizes[axis], align_corners, given.get(axis), kind) for axis in (2, 3))
-    wide = g.MatMul(x, g.Transpose(g.cast(columns, x.dtype), perm=[1, 0]))
-    return g.MatMul(_for_each(g, g.cast(rows, x.dtype), x.sizes[0]), wide)
+    return g.MatMul(for_each(g, g.cast(rows, x.dtype), x.sizes[0]), along_columns(g, x, columns))
 
 
-def _for_each(g: Graph, matrix: Tensor, images: Size) -> Tensor:
+def along_columns(g: Graph, x: Tensor, weights: Tensor) -> Tensor:
+    """Append the product of an image's last axis with weights, (wanted, size)."""
+    return g.MatMul(x, g.Transpose(g.cast(weights, x.dtype), perm=[1, 0]))
+
+
+def for_each(g: Graph, matrix: Tensor, images: Size) -> Tensor:
     """Return a matrix for each of some images: ONNX Runtime takes no product of one matrix and no images."""
     return matrix if isinstance(images, int) else g.Expand(matrix, [images, 1, 1, 1])
 
@@ -64,28 +68,30 @@ def _step(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: float 
     if align_corners:
         gaps = [g.Sub(g.scalar(length, kind), 1) for length in (size, wanted)]
         return g.Where(g.Greater(gaps[1], 0), g.Div(gaps[0], g.Max(gaps[1], 1)), g.const(0, kind))
-    return g.const(1 / scale, kind) if scale else g.Div(g.scalar(size, kind), g.scalar(wanted, kind))
+    return g.scalar(1 / scale, kind) if scale else g.Div(g.scalar(size, kind), g.scalar(wanted, kind))
 
 
 def _made_by_graph(g: Graph, size: Size, wanted: Size, step: Tensor, cubic: bool) -> Tensor:
     """Return the filter at the distances of all pixels from all centres, each row divided by its sum (UpSampleKernel.cpp, `_aa`)."""
-    centres = g.Unsqueeze(g.Mul(step, _middles(g, wanted, step.dtype)), [1])
-    distances = g.Div(g.Sub(g.Unsqueeze(_middles(g, size, step.dtype), [0]), centres), g.Max(step, 1))
-    weights = (_cubic if cubic else _linear)(g, g.Abs(distances))
+    centres = g.Unsqueeze(g.Mul(step, middles(g, wanted, step.dtype)), [1])
+    distances = g.Div(g.Sub(g.Unsqueeze(middles(g, size, step.dtype), [0]), centres), g.Max(step, 1))
+    weights = keys(g, g.Abs(distances), CUBIC) if cubic else hat(g, g.Abs(distances))
     return g.Div(weights, g.ReduceSum(weights, [1], keepdims=True))
 
 
-def _middles(g: Graph, size: Size, kind: ir.DataType) -> Tensor:
+def middles(g: Graph, size: Size, kind: ir.DataType) -> Tensor:
+    """Return where the middles of this many pixels are, in pixels: (size,)."""
     numbers = g.Range(g.const(0, INT64), g.scalar(size, INT64), g.const(1, INT64))
     return g.Add(g.cast(numbers, kind), 0.5)
 
 
-def _linear(g: Graph, distance: Tensor) -> Tensor:
+def hat(g: Graph, distance: Tensor) -> Tensor:
+    """Return how much of a pixel at a distance a linear filter takes."""
     return g.Max(g.Sub(1, distance), 0)
 
 
-def _cubic(g: Graph, distance: Tensor) -> Tensor:
-    """Keys' filter: ((a + 2)·d - (a + 3))·d² + 1 below 1, a·(((d - 5)·d + 8)·d - 4) below 2, else 0."""
-    near = g.Add(g.Mul(g.Sub(g.Mul(distance, CUBIC + 2), CUBIC + 3), g.Mul(distance, distance)), 1)
-    far = g.Mul(g.Sub(g.Mul(g.Add(g.Mul(g.Sub(distance, 5), distance), 8), distance), 4), CUBIC)
+def keys(g: Graph, distance: Tensor, a: float) -> Tensor:
+    """Return what Keys' filter takes of a pixel: ((a + 2)·d - (a + 3))·d² + 1 below a distance of 1, a·(((d - 5)·d + 8)·d - 4) below 2."""
+    near = g.Add(g.Mul(g.Sub(g.Mul(distance, a + 2), a + 3), g.Mul(distance, distance)), 1)
+    far = g.Mul(g.Sub(g.Mul(g.Add(g.Mul(g.Sub(distance, 5), distance), 8), distance), 4), a)
     return g.Where(g.Less(distance, 1), near, g.Where(g.Less(distance, 2), far, g.const(0, distance.dtype)))

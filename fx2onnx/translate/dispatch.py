@@ -10,6 +10,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch.utils import _pytree as pytree
 
 from ..build.dtypes import Unrunnable
 from ..build.graph import Graph
@@ -114,7 +115,7 @@ def _why(g: Graph, source: str, given: Iterable[Any], error: Exception) -> str:
     Raises:
         Exception: `error`, where it says that the translation is broken.
     """
-    moving = [g.shared.text(number) for number in given if isinstance(number, sympy.Basic) and number.free_symbols]
+    moving = [g.shared.text(number) for number in pytree.tree_leaves(given) if isinstance(number, sympy.Basic) and number.free_symbols]
     if isinstance(error, NOT_TRANSLATED) and not isinstance(error, BrokenTranslation):
         return str(error) if source == "own" else f"{error} ({source})"
     if not moving or source == "custom":

@@ -60,6 +60,8 @@ class OperatorSizes:
         """
         if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:
             return [sizes]
+        if any(isinstance(leaf, sympy.Basic) and not leaf.is_integer for leaf in pytree.tree_leaves((node.args, node.kwargs))):
+            return []  # a scale of an image, which torch takes plain
         known = len(self._environment.guards)
         try:
             made = self._told(node)

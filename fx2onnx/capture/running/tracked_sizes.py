@@ -27,7 +27,11 @@ READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
-TAKE_PLAIN_INTEGERS = {  # by their schemas, so that torch takes a size for the number that it is in this run
+RESIZING = (
+    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+)
+TAKE_PLAIN = {  # by their schemas, so that torch takes a size for the number that it is in this run
     torch.linspace: (aten.linspace.default,),
     torch.logspace: (aten.logspace.default,),
     torch.triu_indices: (aten.triu_indices.default,),
@@ -47,6 +51,7 @@ TAKE_PLAIN_INTEGERS = {  # by their schemas, so that torch takes a size for the 
     torch.adaptive_max_pool1d: (aten.adaptive_max_pool1d.default,),
     torch._C._nn.adaptive_max_pool2d: (aten.adaptive_max_pool2d.default,),
     torch._C._nn.adaptive_max_pool3d: (aten.adaptive_max_pool3d.default,),
+    **{getattr(torch._C._nn, name): (getattr(aten, name).vec,) for name in RESIZING},
 }
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
@@ -88,8 +93,8 @@ class Tracked(TorchFunctionMode):
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._recorder.refusal(f"{func.__name__}() reads values")
-        if func in TAKE_PLAIN_INTEGERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
-            return self._called_once(partial(self._with_expressions, TAKE_PLAIN_INTEGERS[func]), args, kwargs)
+        if func in TAKE_PLAIN and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
+            return self._called_once(partial(self._with_expressions, TAKE_PLAIN[func]), args, kwargs)
         if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._made_of_sizes(func, args, kwargs)
         constants = len(self._recorder.constants)
@@ -182,9 +187,9 @@ class Tracked(TorchFunctionMode):
 
 def _for_each_axis(value: Any, axes: int | None) -> Any:
     """A value as torch hands it on where a schema has a list, `int[2] kernel_size`."""
-    if axes is None:
-        return value
-    return [value] * axes if isinstance(value, NUMBERS) else list(value)
+    if axes is not None and isinstance(value, NUMBERS):
+        return [value] * axes
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _takes(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:

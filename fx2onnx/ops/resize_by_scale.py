@@ -1,0 +1,70 @@
+"""Upsampling by a scale that ONNX's Resize has otherwise than torch: a product along each axis, with weights that the graph computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+import sympy
+
+from ..build.dtypes import DOUBLE, FLOAT, INT64
+from ..build.graph import Graph, Tensor
+from ..build.values import Size
+from .resize_antialiased import along_columns, for_each, hat, keys, middles
+
+Scale: TypeAlias = float | sympy.Basic
+A = -0.75  # the parameter of torch's cubic filter, where it does not smooth
+MAY_STAY = 1.5  # from which scale on no size but 1 stays as it is
+BORDERS = (1.0, 2.0)  # how far outside a cubic filter reaches
+
+
+def comes_to(size: Size, wanted: Size, scale: Scale) -> bool:
+    """Return whether Resize, whose scales are of float32, comes to this size, and whether it is known if that is another one."""
+    if isinstance(scale, sympy.Basic):
+        return False
+    if isinstance(size, int) and isinstance(wanted, int):
+        return wanted == int(np.float32(size) * np.float32(scale)) == int(size * float(np.float32(scale)))  # ONNX says not which
+    return float(np.float32(scale)) == scale and not 1 < scale < MAY_STAY
+
+
+def by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool) -> Tensor:
+    """Append an image resized by these scales: (batch, channels, *image)."""
+    kind = DOUBLE if x.dtype == DOUBLE else FLOAT
+    sizes = zip(x.sizes[2:], g.sizes[2:], scales, strict=True)
+    weights = [(_cubic if cubic else _linear)(g, size, wanted, scale, kind) for size, wanted, scale in sizes]
+    made = along_columns(g, x, weights[-1])
+    if x.rank > 3:
+        made = g.MatMul(for_each(g, g.cast(weights[-2], x.dtype), x.sizes[0]), made)
+    if x.rank < 5:
+        return made
+    swapped = [0, 1, 4, 3, 2]
+    return g.Transpose(along_columns(g, g.Transpose(made, perm=swapped), weights[0]), perm=swapped)
+
+
+def _linear(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
+    """Return how much of each pixel is in each of the result, (wanted, size): all of one where the size stays as it is."""
+    moved = g.Min(g.Max(_places(g, wanted, scale, kind), 0), g.scalar(size - 1, kind))
+    stays = g.Equal(g.scalar(size, INT64), g.scalar(wanted, INT64))
+    at = g.Where(stays, _counted(g, wanted, kind), moved)
+    return hat(g, g.Abs(g.Sub(g.Unsqueeze(at, [1]), g.Unsqueeze(_counted(g, size, kind), [0]))))
+
+
+def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
+    """The same of a cubic filter; what it reaches outside of the image is the pixel at its border."""
+    at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(_counted(g, size, kind), [0])
+    last, none = g.scalar(size - 1, kind), g.const(0, kind)
+    before = g.Add(*(keys(g, g.Abs(g.Add(at, beyond)), A) for beyond in BORDERS))
+    behind = g.Add(*(keys(g, g.Abs(g.Sub(g.Sub(at, last), beyond)), A) for beyond in BORDERS))
+    made = keys(g, g.Abs(g.Sub(at, pixels)), A)
+    return g.Add(g.Add(made, g.Where(g.Equal(pixels, none), before, none)), g.Where(g.Equal(pixels, last), behind, none))
+
+
+def _places(g: Graph, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
+    """Return where the pixels of the result are in the image, (wanted,)."""
+    return g.Sub(g.Mul(middles(g, wanted, kind), g.scalar(1 / scale, kind)), 0.5)
+
+
+def _counted(g: Graph, size: Size, kind: ir.DataType) -> Tensor:
+    return g.cast(g.Range(g.const(0, INT64), g.scalar(size, INT64), g.const(1, INT64)), kind)
