@@ -1,4 +1,4 @@
-"""interpolate with a scale_factor that leaves one axis as long as it is: torch copies along it, and the Resize of the file moves the pixels."""
+"""A scale_factor that leaves an axis as long as it is: torch copies along it, the Resize of the file moves the pixels."""
 
 import onnxruntime
 import torch
