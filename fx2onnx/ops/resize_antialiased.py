@@ -31,7 +31,7 @@ def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
         raise Untranslated("antialiasing of integers, which torch weighs and rounds as integers")
     given, kind = dict(enumerate(scales, 2)), DOUBLE if x.dtype == DOUBLE else FLOAT
     rows, columns = (_weights(g, x.sizes[axis], g.sizes[axis], align_corners, given.get(axis), kind) for axis in (2, 3))
-    return g.MatMul(for_each(g, g.cast(rows, x.dtype), x.sizes[0]), along_columns(g, x, columns))
+    return along_rows(g, x, rows, along_columns(g, x, columns))
 
 
 def along_columns(g: Graph, x: Tensor, weights: Tensor) -> Tensor:
@@ -39,9 +39,12 @@ def along_columns(g: Graph, x: Tensor, weights: Tensor) -> Tensor:
     return g.MatMul(x, g.Transpose(g.cast(weights, x.dtype), perm=[1, 0]))
 
 
-def for_each(g: Graph, matrix: Tensor, images: Size) -> Tensor:
-    """Return a matrix for each of some images: ONNX Runtime takes no product of one matrix and no images."""
-    return matrix if isinstance(images, int) else g.Expand(matrix, [images, 1, 1, 1])
+def along_rows(g: Graph, x: Tensor, weights: Tensor, wide: Tensor) -> Tensor:
+    """Append the product of weights, (wanted, size), with the last axis but one of what was made of images `x`."""
+    rows = g.cast(weights, x.dtype)
+    if not isinstance(x.sizes[0], int):  # ONNX Runtime takes no product of one matrix and no images
+        rows = g.Expand(rows, [x.sizes[0]] + [1] * (x.rank - 1))
+    return g.MatMul(rows, wide)
 
 
 def _weights(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: float | None, kind: ir.DataType) -> Tensor:

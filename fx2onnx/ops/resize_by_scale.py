@@ -12,7 +12,7 @@ import sympy
 from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
-from .resize_antialiased import along_columns, for_each, hat, keys, middles
+from .resize_antialiased import along_columns, along_rows, hat, keys, middles
 
 Scale: TypeAlias = float | sympy.Basic
 A = -0.75  # the parameter of torch's cubic filter, where it does not smooth
@@ -36,7 +36,7 @@ def by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool) -> Ten
     weights = [(_cubic if cubic else _linear)(g, size, wanted, scale, kind) for size, wanted, scale in sizes]
     made = along_columns(g, x, weights[-1])
     if x.rank > 3:
-        made = g.MatMul(for_each(g, g.cast(weights[-2], x.dtype), x.sizes[0]), made)
+        made = along_rows(g, x, weights[-2], made)
     if x.rank < 5:
         return made
     swapped = [0, 1, 4, 3, 2]

@@ -13,7 +13,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv, Max, Min
+from torch.utils._sympy.functions import FloorDiv, Max, Min, ToFloat, TruncToInt
 
 from ...build.values import Size, at_sizes, sizes_of
 from .explain import Ambiguous
@@ -60,8 +60,6 @@ class OperatorSizes:
         """
         if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:
             return [sizes]
-        if any(isinstance(leaf, sympy.Basic) and not leaf.is_integer for leaf in pytree.tree_leaves((node.args, node.kwargs))):
-            return []  # a scale of an image, which torch takes plain
         known = len(self._environment.guards)
         try:
             made = self._told(node)
@@ -207,6 +205,16 @@ def _of_an_adaptive_pool(node: torch.fx.Node) -> tuple[Size, ...] | None:
     return (*x.meta["val"].sizes[: -len(asked)], *asked)
 
 
+def _of_a_resize(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    """Of an image by scales, some of which follow from sizes; None where none does, and torch says it."""
+    x, scales = node.args[0], node.args[-1]
+    if not isinstance(scales, (list, tuple)) or not has_symbols(scales):
+        return None
+    sizes: tuple[Size, ...] = x.meta["val"].sizes  # type: ignore[union-attr]
+    scaled = [ToFloat(sympy.sympify(size)) * scale for size, scale in zip(sizes[2:], scales, strict=True)]
+    return (*sizes[:2], *(int(size) if size.is_number else TruncToInt(size) for size in scaled))
+
+
 def _of_a_range(node: torch.fx.Node) -> tuple[Size, ...] | None:
     start, end = node.args if len(node.args) == 2 else (0, node.args[0])
     if not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
@@ -273,6 +281,10 @@ def _in_steps(size: Any, step: Any) -> Any:
 
 
 aten = torch.ops.aten
+RESIZING = (
+    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+)
 CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
 ADAPTIVE_POOLS = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default)
 RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
@@ -282,4 +294,5 @@ RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
     **dict.fromkeys((aten.triu_indices.default, aten.tril_indices.default), _of_a_triangle),
     **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
     **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),
+    **{getattr(aten, name).vec: _of_a_resize for name in RESIZING},
 }

@@ -20,6 +20,7 @@ from ...build.values import Size, expression
 from ...errors import first_sentence
 from .lines import line_of
 from .notes import plain
+from .operator_sizes import RESIZING
 from .recorder import Recorder
 from .refusal import SeenByRunsAlone
 
@@ -27,10 +28,6 @@ READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
-RESIZING = (
-    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
-    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
-)
 TAKE_PLAIN = {  # by their schemas, so that torch takes a size for the number that it is in this run
     torch.linspace: (aten.linspace.default,),
     torch.logspace: (aten.logspace.default,),

@@ -349,7 +349,8 @@ class Writer:
             )
         if sizes is None:
             try:
-                sizes = tuple(self._size(row, found) for found in shapes)
+                by_axis = dict(enumerate((told[ref.part] if ref.part < len(told) else None) or ()))
+                sizes = tuple(self._told_or_seen(row, found, by_axis.get(axis)) for axis, found in enumerate(shapes))
             except (CannotRun, Ambiguous):
                 sizes = self._as_told(shapes, self.of_operators.of(node), ref.part)
                 if sizes is None:
@@ -363,6 +364,10 @@ class Writer:
         if sizes is None or len(sizes) != len(shapes):
             return None
         return sizes if all(self.sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
+
+    def _told_or_seen(self, row: Row, values: tuple[int, ...], told: Size | None) -> Size:
+        """The size of an axis as torch works it out, which may take that of another for a constant; or as the runs show it."""
+        return told if isinstance(told, sympy.Basic) and self.sizes.give(told, values) else self._size(row, values)
 
     def _size(self, row: Row, values: tuple[int, ...]) -> Size:
         try:

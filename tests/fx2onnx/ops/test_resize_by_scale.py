@@ -27,6 +27,13 @@ def test_a_scale_that_follows_from_the_size(mode: str, by: float) -> None:
     assert (report.outcome, program.report.limits) == ("ok", ()), report
 
 
+def test_a_scale_that_is_a_whole_number_at_every_size_that_is_run() -> None:
+    model = Of(lambda x: F.interpolate(torch.arange(8.0).reshape(1, 1, 8), scale_factor=1.01 * x.shape[2], mode="nearest") * x.mean())
+    program = to_onnx(model, (normal(1, 2, 5),), dynamic_shapes=({2: "length"},))
+    report = verify(program, model, [(normal(1, 2, length),) for length in (5, 3, 11, 13, 90, 130, 401)])
+    assert (report.outcome, program.report.limits) == ("ok", ()), report
+
+
 def test_a_line_to_a_length() -> None:
     model = Of(lambda x: F.interpolate(x, scale_factor=12 / x.shape[2], mode="linear"))
     program = to_onnx(model, (normal(2, 3, 8),), dynamic_shapes=({2: "length"},))
@@ -53,6 +60,7 @@ def test_lines_and_volumes_by_such_a_scale(scale: float) -> None:
     for modes, sizes in ((("nearest", "nearest-exact", "linear"), (10,)), (("nearest", "trilinear"), (4, 5, 6))):
         for mode in modes:
             model = Of(lambda x, mode=mode: F.interpolate(x, scale_factor=scale, mode=mode))
-            program = to_onnx(model, (normal(1, 2, *sizes),), dynamic_shapes=({2: "length"},))
-            report = verify(program, model, [(normal(1, 2, length, *sizes[1:]),) for length in (sizes[0], 3, 9, 21, 40, 70)])
+            program = to_onnx(model, (normal(1, 2, *sizes),), dynamic_shapes=({0: "batch", 2: "length"},))
+            others = zip((1, 3, 2, 4, 1, 2), (sizes[0], 3, 9, 21, 40, 70), strict=True)
+            report = verify(program, model, [(normal(batch, 2, length, *sizes[1:]),) for batch, length in others])
             assert report.outcome == "ok", (mode, report)
