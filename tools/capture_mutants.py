@@ -300,7 +300,7 @@ MUTANTS = (
     Mutant(
         "running/loops/checks.py",
         "numbers of further turns are not compared",
-        "if found != (one.subs(at) if is_counted else first):",
+        "if found != (said := one.subs(at) if is_counted else first) and not alike(found, said):",
         "if False:",
         LOOPS,
     ),
