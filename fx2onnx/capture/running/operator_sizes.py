@@ -13,7 +13,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv, Max, Min, ToFloat, TruncToInt
+from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, FloorDiv, Max, Min, ToFloat, TruncToInt
 
 from ...build.values import Size, at_sizes, sizes_of
 from .explain import Ambiguous
@@ -216,11 +216,22 @@ def _of_a_resize(node: torch.fx.Node) -> tuple[Size, ...] | None:
 
 
 def _of_a_range(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    start, end = node.args if len(node.args) == 2 else (0, node.args[0])
+    """Of `arange`; None where torch says it."""
+    start, end, step = (0, *node.args, 1) if len(node.args) == 1 else (*node.args, 1)[:3]
+    if any(isinstance(number, sympy.Expr) and not number.is_integer for number in (start, end, step)):
+        whole = _in_float(end) - start if start else _in_float(end)
+        return (CeilToInt(whole if step == 1 else FloatTrueDiv(whole, _in_float(step))),)
+    if step != 1:
+        return None
     if not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
         return None
     length: Any = end - start  # type: ignore[operator]
     return (length,) if (length >= 0) in (True, sympy.true) else None
+
+
+def _in_float(number: Any) -> Any:
+    told = sympy.sympify(number)
+    return ToFloat(told) if told.is_integer else told
 
 
 def _of_a_triangle(node: torch.fx.Node) -> tuple[Size, ...] | None:
@@ -291,6 +302,7 @@ RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
     aten.slice.Tensor: _of_a_slice,
     aten.arange.default: _of_a_range,
     aten.arange.start: _of_a_range,
+    aten.arange.start_step: _of_a_range,
     **dict.fromkeys((aten.triu_indices.default, aten.tril_indices.default), _of_a_triangle),
     **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
     **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import sympy
 import torch
+from modules import Of
 
+from exportlab import to_onnx, verify
 from fx2onnx.build.values import Size
 from fx2onnx.capture.running.operator_sizes import CONVOLUTIONS, RULES, OperatorSizes
 from fx2onnx.capture.running.program import Described
@@ -57,7 +59,7 @@ def test_a_range_is_as_long_as_its_bounds_are_apart(bounds: tuple[Size, ...], le
     assert RULES[op](torch.fx.Graph().call_function(op, bounds)) == (length,)
 
 
-@pytest.mark.parametrize("bounds", [(2.5,), (3, N), (0, N / 2)], ids=str)
+@pytest.mark.parametrize("bounds", [(2.5,), (3, N)], ids=str)
 def test_a_range_whose_length_is_not_plain_is_left_to_torch(bounds: tuple[Any, ...]) -> None:
     op = aten.arange.default if len(bounds) == 1 else aten.arange.start
     assert RULES[op](torch.fx.Graph().call_function(op, bounds)) is None
@@ -69,3 +71,20 @@ def test_a_test_is_tried_at_other_sizes_of_what_it_asks_for() -> None:
     tried = list(OperatorSizes(SimpleNamespace(example=example), [])._larger(first + second > 9))
     assert len(tried) == len({(at[first], at[second]) for at in tried}) == 16
     assert all(at[other] == example[other] for at in tried for other in others)
+
+
+RANGES = {
+    "of a little more than all runs tell": lambda x: torch.arange(0, x.shape[0] * 1.01),
+    "of a fraction": lambda x: torch.arange(0, 1, 1 / x.shape[0]),
+    "backwards": lambda x: torch.arange(1, 0, -1 / x.shape[0]),
+    "from a half": lambda x: torch.arange(0.5, x.shape[0] * 1.01, 0.5),
+    "of seven": lambda x: torch.arange(0, x.shape[0], x.shape[0] / 7),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_range_of_fractions_is_as_long_as_float64_makes_it(name: str) -> None:
+    model = Of(lambda x: RANGES[name](x) + x.sum())
+    program = to_onnx(model, (torch.rand(8, 2),), dynamic_shapes=({0: "n"},), capture="run")
+    report = verify(program, model, [(torch.rand(n, 2),) for n in (8, 1, 5, 49, 98, 101, 250)])
+    assert (report.outcome, program.report.limits) == ("ok", ()), report
