@@ -52,8 +52,12 @@ class Way:
             made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
         for line in [*lines][:1]:
             why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
-            check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why)  # Python may ask it for its type
+            self.check_held(made, model, why)  # Python may ask it for its type
         return _unpacked(made, unchecked)
+
+    def check_held(self, made: Capture, model: Any, why: str) -> None:
+        """Hold a program of torch.export against the model. Raises what `check_held` raises."""
+        check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why, bool(self.accept_ranges))
 
     def has_answers(self, refused: ToOnnxError) -> bool:
         """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""
@@ -114,7 +118,7 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
     try:
         found = way.by_export(model)
         if odd:
-            check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, odd)
+            way.check_held(found, model, odd)
         return use(replace(found, not_run=reason))
     except SeenByRunsAlone:
         raise
@@ -146,7 +150,7 @@ def _of_whole_values(model: Any, way: Way, refused: ToOnnxError) -> Capture | No
     for capture in ways:
         with suppress(ToOnnxError):
             found = capture()
-            check_held(found.program, model, way.args, way.kwargs, way.dynamic_shapes, "int() makes a plain number of a value")
+            way.check_held(found, model, "int() makes a plain number of a value")
             return found
     return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
 from typing import Any
 from unittest.mock import patch
 
@@ -15,6 +14,7 @@ from torch._subclasses import fake_impls
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
+from ..errors import first_sentence
 from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
 from .dynamic_shapes import dynamic_dims
@@ -34,11 +34,13 @@ def check_held(
     kwargs: Mapping[str, Any],
     dynamic_shapes: Any,
     why: str,
+    accepts: bool = False,
 ) -> None:
     """Call the model a few times, and the program beside it, at the sizes of the example and at others.
 
     Args:
         why: what runs say of the model.
+        accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
 
     Raises:
         SeenByRunsAlone: the calls of the model differ, or the program answers something else.
@@ -50,7 +52,13 @@ def check_held(
             if not all(equal_results(wanted, one) for one in again):
                 raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
             with _buffers_kept(program):
-                found = _tried(program.module(), arguments)
+                try:
+                    found = _tried(program.module(check_guards=accepts), arguments)
+                except _Refused as error:
+                    if accepts:
+                        raise
+                    told = first_sentence(error.__cause__ or error)
+                    raise SeenByRunsAlone(f"{why}; and the program of torch.export refuses what the model takes{at}: {told}") from error
             if not equal_results(wanted, found):
                 raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
 
@@ -85,8 +93,9 @@ def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any) -> Iterator[tu
     args, kwargs = given
     with suppress(CannotRun):  # of axes that follow from others runs make none
         axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
-        settings = (setting for setting in axes.settings() if setting and min(setting.values()) > 1)
-        for setting in islice(settings, SETTINGS):
+        few = axes.within({symbol: 2 + i for i, symbol in enumerate(axes.example)})
+        settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) > 1]
+        for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
             sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
             yield f" at {sizes}", axes.at(given, setting, run=1)
 

@@ -34,8 +34,6 @@ TAKEN = {
     "a kernel of a mean": lambda x, n: F.avg_pool2d(x[None], (n // 2, 1)),
     "a kernel of a maximum": lambda x, n: F.max_pool2d(x[None], (n // 2, 1)),
     "a kernel and a step": lambda x, n: F.avg_pool2d(x[None], n // 4, n // 4),
-    "a scale of an image": lambda x, n: F.interpolate(x[None, None], scale_factor=n / 4),
-    "one of two scales": lambda x, n: F.interpolate(x[None, None], scale_factor=(16 / n, 2.0), mode="bilinear"),
     "an epsilon below one": lambda x, n: F.layer_norm(x, (16,), eps=1 / n),
     "an epsilon of a batch": lambda x, n: F.batch_norm(x, torch.zeros(16), torch.ones(16), eps=1 / n),
     "a number of parts": lambda x, n: x.chunk(n // 4)[0],
@@ -89,6 +87,8 @@ def test_what_is_accepted_stands_in_the_report() -> None:
 MOVES = {
     "a window's length": lambda x, n: torch.hann_window(n // 2) * x.sum(),
     "an adaptive size": lambda x, n: F.adaptive_avg_pool1d(x, n // 4) + F.adaptive_max_pool1d(x, n // 4),
+    "a scale of an image": lambda x, n: F.interpolate(x[None, None], scale_factor=n / 4),
+    "one of two scales": lambda x, n: F.interpolate(x[None, None], scale_factor=(16 / n, 2.0), mode="bilinear"),
     "a size": lambda x, n: F.interpolate(x[None, None], size=(n // 2, 8), mode="bilinear"),
     "a factor": lambda x, n: x * (1 / n) + math.log(n),
     "a number of copies": lambda x, n: x.sum(0).repeat(n // 4),

@@ -158,6 +158,20 @@ NOTED_ONCE: dict[str, tuple[Callable[[Tensor], Any], str]] = {
 }
 
 
+def the_fifth(x: Tensor) -> Tensor:
+    """The fifth row, or twice the last where there are fewer, by the error that torch raises."""
+    try:
+        return x[4]
+    except IndexError:
+        return x[-1] * 2
+
+
+@pytest.mark.parametrize("rows", [3, 6])
+def test_a_program_of_torch_export_that_takes_fewer_sizes_is_not_taken_for_right(rows: int) -> None:
+    with pytest.raises(SeenByRunsAlone, match=r"refuses what the model takes at rows = \d+: Expected input at"):
+        to_onnx(Of(the_fifth).eval(), (torch.rand(rows, 2),), dynamic_shapes=ROWS)
+
+
 @pytest.mark.parametrize("name", NOTED_ONCE)
 def test_what_torch_export_notes_once_is_held_against_the_model(name: str, x: Tensor) -> None:
     function, why = NOTED_ONCE[name]
