@@ -5,8 +5,8 @@ that of the example. torch.export notes down for which sizes the number is right
 the note. The input still moves, the length of the result does not.
 
 The same happens where an operator takes a plain number: `F.avg_pool2d(x, x.shape[2] // 2)`, `x.chunk(n // 4)`, `scale_factor=h / 4`,
-`eps=1 / n`. Write parts as slices there, and give `size=` for a scale. `to_onnx` computes the scale, and
-refuses the others with their line.
+`eps=1 / n`. Write parts as slices there, and give `size=` for a scale. `to_onnx` computes the scale, and refuses the others with their
+line.
 """
 
 import torch
