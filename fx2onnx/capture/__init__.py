@@ -55,9 +55,9 @@ class Way:
             self.check_held(made, model, why)  # Python may ask it for its type
         return _unpacked(made, unchecked)
 
-    def check_held(self, made: Capture, model: Any, why: str) -> None:
+    def check_held(self, made: Capture, model: Any, why: str, least: int = 2) -> None:
         """Hold a program of torch.export against the model. Raises what `check_held` raises."""
-        check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why, bool(self.accept_ranges))
+        check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why, bool(self.accept_ranges), least)
 
     def has_answers(self, refused: ToOnnxError) -> bool:
         """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""
@@ -118,7 +118,7 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
     try:
         found = way.by_export(model)
         if odd:
-            way.check_held(found, model, odd)
+            way.check_held(found, model, odd, least=1)
         return use(replace(found, not_run=reason))
     except SeenByRunsAlone:
         raise

@@ -35,18 +35,20 @@ def check_held(
     dynamic_shapes: Any,
     why: str,
     accepts: bool = False,
+    least: int = 2,
 ) -> None:
     """Call the model a few times, and the program beside it, at the sizes of the example and at others.
 
     Args:
         why: what runs say of the model.
         accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
+        least: the least size of an axis.
 
     Raises:
         SeenByRunsAlone: the calls of the model differ, or the program answers something else.
     """
     given = kept_apart(args, dict(kwargs))
-    for at, arguments in _arguments(model, given, dynamic_shapes):
+    for at, arguments in _arguments(model, given, dynamic_shapes, least):
         with suppress(_Refused):
             wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
             if not all(equal_results(wanted, one) for one in again):
@@ -87,14 +89,14 @@ class _Refused(Exception):
     """A size that the model or the program does not take."""
 
 
-def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any) -> Iterator[tuple[str, Any]]:
+def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any, least: int) -> Iterator[tuple[str, Any]]:
     """Yield arguments of the sizes that were given, and of others, and which those are."""
     yield "", given
     args, kwargs = given
     with suppress(CannotRun):  # of axes that follow from others runs make none
         axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
         few = axes.within({symbol: 2 + i for i, symbol in enumerate(axes.example)})
-        settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) > 1]
+        settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
         for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
             sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
             yield f" at {sizes}", axes.at(given, setting, run=1)

@@ -17,7 +17,6 @@ from .pointwise import is_number, reals, where
 from .pointwise_logic import left_shift
 
 aten = torch.ops.aten
-POWERS = 3  # up to this exponent ONNX Runtime's Pow multiplies integers; above it goes through float64
 
 
 @translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
@@ -35,7 +34,7 @@ def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
     if exponent == 1:
         return base
     if base.dtype not in FLOATS:
-        return _multiplied(g, base, int(exponent)) if exponent > POWERS else g.Pow(base, exponent)
+        return _multiplied(g, base, int(exponent)) if exponent > 1 else g.Pow(base, exponent)
     known: dict[float, Callable[[], Tensor]] = {
         -1: lambda: g.Reciprocal(base),
         0.5: lambda: g.Sqrt(base),

@@ -25,3 +25,12 @@ def test_integers_broadcast_and_may_be_none() -> None:
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, -2, 0.5, -0.5, 1.7, 7])
 def test_floats_to_a_known_power_are_as_in_torch(exponent: float) -> None:
     check_both(lambda x: x**exponent, EDGES)
+
+
+@pytest.mark.parametrize("exponent", [2, 3])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+def test_one_integer_wraps_as_many_do(dtype: torch.dtype, exponent: int) -> None:
+    numbers = torch.tensor([(1 << 33) + 5, 46341, 200, 17]).to(dtype)
+    for one in numbers:
+        check(lambda x: x**exponent, one.reshape(1))
+    check_both(lambda x: x**exponent, numbers)

@@ -372,7 +372,7 @@ def _where(result: Any) -> str:
 def _structure(path: Path) -> str:
     """What a path returns, and after which line."""
     traces = [node.meta["stack_trace"] for node in path.program.graph.nodes if "stack_trace" in node.meta]
-    return f"{' '.join(str(path.program.call_spec.out_spec).split())} after {line_in(traces[-1])}"
+    return " ".join([*str(path.program.call_spec.out_spec).split(), *(f"after {line_in(trace)}" for trace in traces[-1:])])
 
 
 def _raised(path: Path) -> str:

@@ -166,6 +166,28 @@ def the_fifth(x: Tensor) -> Tensor:
         return x[-1] * 2
 
 
+def the_second(x: Tensor) -> Tensor:
+    """The second row, or twice the first where there is one alone."""
+    try:
+        return x[1]
+    except IndexError:
+        return x[0] * 2
+
+
+AT_ONE_ROW = {
+    "a layout": (lambda x: x.T * 2 if x.T.is_contiguous() else x.T + 0, "gives something else at rows = 1"),
+    "a column": (lambda x: x[:, 0] * 2 if x[:, 0].is_contiguous() else x[:, 0] + 0, "gives something else at rows = 1"),
+    "an error that is caught": (the_second, "refuses what the model takes at rows = 1"),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONE_ROW)
+def test_what_runs_see_at_one_row_alone_is_held_against_the_program_there(name: str, x: Tensor) -> None:
+    function, why = AT_ONE_ROW[name]
+    with pytest.raises(SeenByRunsAlone, match=why):
+        to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS)
+
+
 @pytest.mark.parametrize("rows", [3, 6])
 def test_a_program_of_torch_export_that_takes_fewer_sizes_is_not_taken_for_right(rows: int) -> None:
     with pytest.raises(SeenByRunsAlone, match=r"refuses what the model takes at rows = \d+: Expected input at"):

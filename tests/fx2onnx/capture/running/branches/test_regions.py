@@ -237,6 +237,10 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
         rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused.*what one output cannot be",
     ),
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
+    "two results on one side, of no call": (
+        lambda x: x if x.shape[0] > 4 else (x, x),
+        "both sides is refused: .* another structure|returns",
+    ),
     "turns": (halved, f"the test at {HERE}\\S+ is made in each turn of a loop: rows > 1, .* and so on"),
     "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 4096 else x, "only rows <= 4096 is exported"),
     "an error of torch": (lambda x: x if x.shape[0] < 5 else x @ x, "only rows < 5 is exported"),
