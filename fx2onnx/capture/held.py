@@ -45,7 +45,8 @@ def check_held(
         least: the least size of an axis.
 
     Raises:
-        SeenByRunsAlone: the calls of the model differ, or the program answers something else.
+        SeenByRunsAlone: the calls of the model differ, or the program answers something else; or nothing, where one axis alone moves, so
+            that no sizes are tried that do not fit each other.
     """
     given = kept_apart(args, dict(kwargs))
     for at, arguments in _arguments(model, given, dynamic_shapes, least):
@@ -57,7 +58,7 @@ def check_held(
                 try:
                     found = _tried(program.module(check_guards=accepts), arguments)
                 except _Refused as error:
-                    if accepts:
+                    if accepts or not _moves_alone(model, given, dynamic_shapes):
                         raise
                     told = first_sentence(error.__cause__ or error)
                     raise SeenByRunsAlone(f"{why}; and the program of torch.export refuses what the model takes{at}: {told}") from error
@@ -83,6 +84,11 @@ def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., A
         return make(*args, **kwargs)
 
     return made
+
+
+def _moves_alone(model: nn.Module, given: Any, dynamic_shapes: Any) -> bool:
+    args, kwargs = given
+    return len({dim.name for dim in dynamic_dims(model, args, kwargs, dynamic_shapes)}) == 1
 
 
 class _Refused(Exception):
