@@ -92,10 +92,10 @@ def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
 @translates(aten.sum.default, aten.sum.dim_IntList)
 def sum_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
     """sum(x, dim?, keepdim, dtype) → ReduceSum in the dtype of the result; MatMul with ones where int64 could be inexact."""
-    axes = axes_of(x, dim)
+    axes, wide = axes_of(x, dim), INT64 if g.dtype == INT32 else g.dtype  # ONNX Runtime's sum of int32 stops at its ends, torch's wraps
     if x.dtype in NARROW:
-        return reduced(g, "ReduceSum", g.cast(x, g.dtype), axes, keepdim)
-    return total(g, g.cast(x, g.dtype), axes, keepdim)
+        return reduced(g, "ReduceSum", g.cast(x, wide), axes, keepdim)
+    return total(g, g.cast(x, wide), axes, keepdim)
 
 
 @translates(aten.nansum.default)

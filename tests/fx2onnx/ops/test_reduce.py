@@ -229,3 +229,9 @@ def test_logarithms_of_sums_are_right_after_minus_infinity(function: Any) -> Non
 
 def test_an_empty_batch_loses_the_last_axis_too() -> None:
     check(lambda x: x.logsumexp(-1), torch.zeros(0, 3), options=OWN)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.int16])
+def test_a_sum_of_int32_wraps(dtype: torch.dtype) -> None:
+    numbers = torch.tensor([[(1 << 31) - 1, (1 << 31) - 1, 5], [1 << 30, 1 << 30, 1 << 30]]).to(dtype)
+    check_both(lambda x: (x.sum(dtype=torch.int32), x.sum(1, dtype=torch.int32)), numbers)
