@@ -87,7 +87,7 @@ def adaptive_max_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> list[
     for size, wanted in zip(sizes, output_size, strict=True):
         inner = windows(g, size, wanted).positions
         pairs = g.Add(g.Mul(g.Unsqueeze(table, [1, 3]), g.scalar(size, INT64)), g.Unsqueeze(inner, [0, 2]))
-        table = g.Reshape(pairs, g.Mul(g.Shape(table), g.Shape(inner)))
+        table = g.Reshape(pairs, g.Mul(g.Shape(table), g.Shape(inner)), allowzero=1)
     flat = g.Reshape(x, g.ints([*x.sizes[:-axes], prod(sizes)]))
     read = g.Gather(flat, table, axis=-1)
     last = x.rank - axes + 1

@@ -108,5 +108,5 @@ MOVES = {
 def test_a_number_that_may_move_moves(name: str) -> None:
     program = to_onnx(Of(MOVES[name]), (X,), dynamic_shapes=ROWS)
     assert program.report.limits == ()
-    report = verify(program, Of(MOVES[name]), [(torch.randn(n, 16),) for n in (16, 4, 5, 12, 17, 33)])
+    report = verify(program, Of(MOVES[name]), [(torch.randn(n, 16),) for n in (16, 4, 5, 12, 17, 33, 3)])
     assert report.outcome == "ok", report
