@@ -17,7 +17,9 @@ from ..refusal import CannotRun
 aten = torch.ops.aten
 Node = torch.fx.Node
 Key: TypeAlias = tuple[int, Any]  # which call of a turn, and which of its results
-JOINS = (aten.stack.default, aten.cat.default)
+BELOW = (aten.vstack.default, aten.row_stack.default)
+OF_LINES = (*BELOW, aten.column_stack.default)  # no numbers, which would be columns
+JOINS = (aten.stack.default, aten.cat.default, aten.hstack.default, *OF_LINES)
 MEMORY = count(-1, -1)  # of what no run has made
 
 
@@ -27,12 +29,14 @@ def every_turn(value: Any, kind: str) -> Any:
 
 
 def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
-    """Return the sizes of a `stack` or `cat` of a list that a loop has filled; None of any other call."""
+    """Return the sizes of a `stack`, `cat` or the like of a list that a loop has filled; None of any other call."""
     if node.target not in JOINS or not any("times" in part.meta for part in node.all_input_nodes):
         return None
-    parts, dim = _parts_and_axis(node)
+    parts, dim, stacks = _parts_and_axis(node)
     sizes = list(parts[0].meta["val"].sizes)
-    if node.target is aten.stack.default:
+    if not sizes and not stacks:
+        return None  # a column of numbers
+    if stacks:
         sizes.insert(dim % (len(sizes) + 1), 1)
     dim %= len(sizes)
     along = ((part.meta.get("times", 1), part.meta["val"].sizes) for part in parts)
@@ -40,9 +44,17 @@ def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
     return tuple(sizes)
 
 
-def _parts_and_axis(node: Node) -> tuple[list[Node], int]:
+def _parts_and_axis(node: Node) -> tuple[list[Node], int, bool]:
+    """The parts of a list, the axis along which they are joined, and whether that is a new one."""
     arguments: Any = (*node.args, node.kwargs.get("dim", 0))
-    return list(arguments[0]), arguments[1]
+    parts, rank = list(arguments[0]), len(arguments[0][0].meta["val"].sizes)
+    if node.target in BELOW:
+        return parts, 0, rank == 1
+    if node.target is aten.column_stack.default:
+        return parts, 1, rank == 1
+    if node.target is aten.hstack.default:
+        return parts, min(max(rank - 1, 0), 1), rank == 0
+    return parts, arguments[1], node.target is aten.stack.default
 
 
 class Turn:
@@ -91,7 +103,7 @@ class Inserted:
 
 
 class Listed:
-    """A `stack` or `cat` of a list to which every turn has added a value.
+    """A `stack`, `cat` or the like of a list to which every turn has added a value.
 
     Args:
         first: the first turn, where the loop has it inside.
@@ -100,7 +112,7 @@ class Listed:
 
     def __init__(self, reader: Node, first: Turn | None, third: Turn, stacked: Mapping[Key, Node]) -> None:
         self.reader, self.first, self.third, self.stacked = reader, first, third, stacked
-        self.parts, self.dim = _parts_and_axis(reader)
+        self.parts, self.dim, self.stacks = _parts_and_axis(reader)
         self.value = reader.meta["val"]
         self.added = Inserted(reader.graph, reader)
 
@@ -110,13 +122,13 @@ class Listed:
         Raises:
             CannotRun: it is another operator.
         """
-        if self.reader.target not in JOINS:
+        if self.reader.target not in JOINS or (self.reader.target in OF_LINES and not self.parts[0].meta["val"].sizes):
             raise CannotRun(f"{self.reader.target} of a list that a loop fills, at {line_in(self.reader.meta['stack_trace'])}")
         if any(part.target is every_turn and self._every(place) is None for place, part in enumerate(self.parts)):
             raise CannotRun(f"a list that two loops fill is read at {line_in(self.reader.meta['stack_trace'])}")
         self.dim %= len(self.value.sizes)
-        whole, stacks = self._whole(), self.reader.target is aten.stack.default
-        if stacks and self.dim:
+        whole = self._whole()
+        if self.stacks and self.dim:
             whole = self.added.add(aten.permute.default, (whole, _moved(len(self.value.sizes), self.dim)), self.value)
         whole.meta.update(self.reader.meta, val=Described.of(self.value.sizes, self.value.dtype, whole.meta["val"].memory))
         self.reader.replace_all_uses_with(whole)
@@ -128,7 +140,7 @@ class Listed:
         if len(pieces) == 1:
             return pieces[0]
         sizes, dim = list(self.value.sizes), self.dim
-        if self.reader.target is aten.stack.default:
+        if self.stacks:
             sizes, dim = [sizes[dim], *sizes[:dim], *sizes[dim + 1 :]], 0
         return self.added.add(aten.cat.default, (pieces, dim), fresh(Described.of(sizes, self.value.dtype, 0)))
 
@@ -149,19 +161,19 @@ class Listed:
         )
 
     def _piece(self, place: int) -> Node:
-        key, stacks = self._every(place), self.reader.target is aten.stack.default
+        key = self._every(place)
         if key is None:
             part: Node = self.parts[place]
             sizes = part.meta["val"].sizes
             value = Described.of((1, *sizes), part.meta["val"].dtype, part.meta["val"].memory)
-            return self.added.add(aten.unsqueeze.default, (part, 0), value) if stacks else part
+            return self.added.add(aten.unsqueeze.default, (part, 0), value) if self.stacks else part
         node, (first, *rest) = self.stacked[key], self.stacked[key].meta["val"].sizes
         beside = place - 1 if self._kind(place) == "every" else place + 1
         if self.first is not None and not (0 <= beside < len(self.parts) and self._is_covered(beside)):
             node, first = self.added.add(aten.slice.Tensor, (node, 0, 1, 2**63 - 1), _fresh_of(node, (first - 1, *rest))), first - 1
         if self._kind(place) == "flipped":
             node = self.added.add(aten.flip.default, (node, [0]), _fresh_of(node, (first, *rest)))
-        return node if stacks else self._flat(node, first, rest)
+        return node if self.stacks else self._flat(node, first, rest)
 
     def _flat(self, node: Node, first: Size, rest: list[Size]) -> Node:
         """(turns, …, size, …) as (…, turns * size, …)."""

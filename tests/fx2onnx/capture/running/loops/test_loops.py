@@ -305,8 +305,8 @@ REFUSED: dict[str, tuple[Forward, str]] = {
     "its number after it": (number_read_later, "the number of the last turn is read after its loop, at " + HERE),
     "the one before the last": (lambda m, x: [row * 2 for row in x][-2], "alone of the loop at .* is read after it"),
     "another operator on a list": (
-        lambda m, x: torch.vstack([row * 2 for row in x]),
-        "aten.vstack.default of a list that a loop fills, at ",
+        lambda m, x: torch.dstack([row * 2 for row in x]),
+        "aten.dstack.default of a list that a loop fills, at ",
     ),
 }
 

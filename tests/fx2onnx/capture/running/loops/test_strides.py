@@ -82,6 +82,11 @@ def fewer_where_it_is_longer(x: torch.Tensor) -> torch.Tensor:
 TAKEN: dict[str, Step] = {
     "parts": lambda x: torch.cat([part.softmax(0) for part in parts(x)]),
     "as many turns at each size": lambda x: torch.stack([x * i for i in range(x.shape[0] + 3 - x.shape[0])]),
+    "one below the other": lambda x: torch.vstack([part.softmax(0) for part in parts(x)]),
+    "beside each other": lambda x: torch.hstack([part.softmax(0).T for part in parts(x)]),
+    "rows below each other": lambda x: torch.vstack([row.cumsum(0) for row in x]),
+    "columns": lambda x: torch.column_stack([row * 2 for row in x]),
+    "numbers in a row": lambda x: torch.hstack([row.sum() for row in x]),
     "NaN": lambda x: torch.cat([part.masked_fill(part < 0, float("nan")) for part in parts(x)]),
     "a state": state,
     "ends": ends,
