@@ -18,6 +18,7 @@ from torch.fx.experimental.symbolic_shapes import uninteresting_files
 from .raised import OWN, TORCH
 
 CAPTURE = str(Path(__file__).parent)
+ONLY_CHECKS = "ATen/native/MaxPooling.h"  # that a window fits: what is computed goes by the size as it is
 COMPUTING = tuple(f"{TORCH}/{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
 
 
@@ -42,15 +43,15 @@ def plain_numbers_noted() -> Iterator[None]:
 
 
 def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
-    def taken(node: SymNode, *args: Any) -> Any:
+    def taken(node: SymNode, file: str, line: int) -> Any:
         environment = node.shape_env
         if environment is None:  # the length of something ragged
-            return take(node, *args)
+            return take(node, file, line)
         guards, constants = environment.guards, environment.replacements_slocs
         before, known = len(guards), set(constants)
-        found = take(node, *args)
+        found = take(node, file, line)
         if len(guards) > before:
-            taken_at = _place(sys._getframe(1))
+            taken_at = _place(sys._getframe(1), file)
             guards[before:] = [guard._replace(sloc=taken_at(guard.sloc.maybe_user_loc)) for guard in guards[before:]]
             constants.update({symbol: taken_at(constants[symbol].maybe_user_loc) for symbol in constants.keys() - known})
         return found
@@ -58,10 +59,12 @@ def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
     return taken
 
 
-def _place(frame: Any) -> Callable[[str | None], TakenPlain]:
-    """Return what notes the line of the model's; torch's own where it is at work alone."""
+def _place(frame: Any, file: str) -> Callable[[str | None], SLoc]:
+    """Return what notes the line of the model's; torch's own where it is at work alone, or asks for nothing that it computes with."""
     while frame.f_code.co_filename in uninteresting_files():
         frame = frame.f_back
+    if file.endswith(ONLY_CHECKS):
+        return partial(SLoc, FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
     found = frame
     while found is not None and found.f_code.co_filename.startswith((TORCH, CAPTURE, "<")):
         found = found.f_back

@@ -154,10 +154,11 @@ told
 # Who translated the rest?
 # ------------------------
 # ``report.sources`` counts the operators by who translated them: you, ``to_onnx`` itself, ``torchlib`` (the translations of the official
-# exporter), or nobody, so that the operator was decomposed into others. ``report.fallbacks`` names the operators of the last two:
+# exporter, which has none for these), or nobody, so that the operator was decomposed into others. ``report.fallbacks`` names the operators of
+# the last two:
 
 assert program.report.sources["custom"] == 2
-assert {"torchlib", "decomposed"} == set(program.report.fallbacks.values())
+assert {"decomposed"} == set(program.report.fallbacks.values())
 show.table(
     [{"source": source, "operators": count} for source, count in program.report.sources.items()]
 )

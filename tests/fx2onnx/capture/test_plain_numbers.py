@@ -110,3 +110,19 @@ def test_a_number_that_may_move_moves(name: str) -> None:
     assert program.report.limits == ()
     report = verify(program, Of(MOVES[name]), [(torch.randn(n, 16),) for n in (16, 4, 5, 12, 17, 33, 3)])
     assert report.outcome == "ok", report
+
+
+class Joined(nn.Module):
+    """A pool over what two axes are long together, beside what runs do not show."""
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        joined = torch.cat([x, y])
+        return torch.max_pool1d(joined.T, 3, 2), joined[joined[:, 0] > 0]
+
+
+@pytest.mark.parametrize("capture", ["torch.export", "auto"])
+def test_a_number_that_an_operator_takes_to_check_it_is_none(capture: str) -> None:
+    given = torch.randn(5, 4), torch.randn(7, 4)
+    program = to_onnx(Joined(), given, dynamic_shapes=({0: "n"}, {0: "m"}), capture=capture)
+    report = verify(program, Joined(), [given, (torch.randn(3, 4), torch.randn(9, 4)), (torch.randn(1, 4), torch.randn(2, 4))])
+    assert report.outcome == "ok", report
