@@ -42,14 +42,15 @@ def check_held(
     Args:
         why: what runs say of the model.
         accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
-        least: the least size of an axis.
+        least: the least size of an axis that moves alone; two for several.
 
     Raises:
         SeenByRunsAlone: the calls of the model differ, or the program answers something else; or nothing, where one axis alone moves, so
-            that no sizes are tried that do not fit each other.
+            that no sizes are tried that do not fit each other, and is two or longer: below, torch.export promises nothing.
     """
     given = kept_apart(args, dict(kwargs))
-    for at, arguments in _arguments(model, given, dynamic_shapes, least):
+    alone = _moves_alone(model, given, dynamic_shapes)
+    for at, smallest, arguments in _arguments(model, given, dynamic_shapes, least if alone else 2):
         with suppress(_Refused):
             wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
             if not all(equal_results(wanted, one) for one in again):
@@ -58,7 +59,7 @@ def check_held(
                 try:
                     found = _tried(program.module(check_guards=accepts), arguments)
                 except _Refused as error:
-                    if accepts or not _moves_alone(model, given, dynamic_shapes):
+                    if accepts or not alone or smallest < 2:
                         raise
                     told = first_sentence(error.__cause__ or error)
                     raise SeenByRunsAlone(f"{why}; and the program of torch.export refuses what the model takes{at}: {told}") from error
@@ -95,9 +96,9 @@ class _Refused(Exception):
     """A size that the model or the program does not take."""
 
 
-def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any, least: int) -> Iterator[tuple[str, Any]]:
-    """Yield arguments of the sizes that were given, and of others, and which those are."""
-    yield "", given
+def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any, least: int) -> Iterator[tuple[str, int, Any]]:
+    """Yield arguments of the sizes that were given, and of others; which those are, and the smallest."""
+    yield "", 2, given
     args, kwargs = given
     with suppress(CannotRun):  # of axes that follow from others runs make none
         axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
@@ -105,7 +106,7 @@ def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any, least: int) ->
         settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
         for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
             sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
-            yield f" at {sizes}", axes.at(given, setting, run=1)
+            yield f" at {sizes}", min(setting.values()), axes.at(given, setting, run=1)
 
 
 def _answer(model: nn.Module, arguments: Any) -> list[torch.Tensor]:
