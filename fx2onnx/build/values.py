@@ -50,7 +50,7 @@ def python_number(value: Any) -> Any:
 
 
 def at_sizes(told: sympy.Basic, sizes: Mapping[sympy.Symbol, int]) -> sympy.Basic:
-    """Return what an expression or a test is at these sizes; not a number, which is equal to nothing, where it divides by zero there."""
+    """Return what an expression or a test is at these sizes; `sympy.nan` where it divides by zero there."""
     try:
         return told.subs(sizes)
     except ZeroDivisionError:

@@ -12,6 +12,7 @@ from ..build.graph import Graph, Tensor
 from ..build.values import Size
 from ..errors import Untranslated
 from ..translate.registry import translates
+from .create import counted
 from .resize_by_scale import MAY_STAY, A, Scale, by_weights, comes_to
 
 aten = torch.ops.aten
@@ -99,7 +100,7 @@ def _of_images(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Sca
         known = isinstance(size, int) and isinstance(wanted, int)
         if scale is None or (known and wanted != times * size) or (isinstance(scale, float) and not times < scale < less):
             continue
-        repeated = g.Div(g.Range(g.const(0, INT64), g.scalar(wanted, INT64), g.const(1, INT64)), g.const(times, INT64))
+        repeated = g.Div(counted(g, wanted), g.const(times, INT64))
         positions = g.Where(g.Equal(g.scalar(wanted, INT64), g.scalar(size * times, INT64)), repeated, positions)
     return positions
 

@@ -12,6 +12,7 @@ import sympy
 from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from .create import counted
 from .resize_antialiased import along_columns, along_rows, hat, keys, middles
 
 Scale: TypeAlias = float | sympy.Basic
@@ -47,13 +48,13 @@ def _linear(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType)
     """Return how much of each pixel is in each of the result, (wanted, size): all of one where the size stays as it is."""
     moved = g.Min(g.Max(_places(g, wanted, scale, kind), 0), g.scalar(size - 1, kind))
     stays = g.Equal(g.scalar(size, INT64), g.scalar(wanted, INT64))
-    at = g.Where(stays, _counted(g, wanted, kind), moved)
-    return hat(g, g.Abs(g.Sub(g.Unsqueeze(at, [1]), g.Unsqueeze(_counted(g, size, kind), [0]))))
+    at = g.Where(stays, g.cast(counted(g, wanted), kind), moved)
+    return hat(g, g.Abs(g.Sub(g.Unsqueeze(at, [1]), g.Unsqueeze(g.cast(counted(g, size), kind), [0]))))
 
 
 def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
     """The same of a cubic filter; what it reaches outside of the image is the pixel at its border."""
-    at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(_counted(g, size, kind), [0])
+    at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(g.cast(counted(g, size), kind), [0])
     last, none = g.scalar(size - 1, kind), g.const(0, kind)
     before = g.Add(*(keys(g, g.Abs(g.Add(at, beyond)), A) for beyond in BORDERS))
     behind = g.Add(*(keys(g, g.Abs(g.Sub(g.Sub(at, last), beyond)), A) for beyond in BORDERS))
@@ -64,7 +65,3 @@ def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) 
 def _places(g: Graph, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
     """Return where the pixels of the result are in the image, (wanted,)."""
     return g.Sub(g.Mul(middles(g, wanted, kind), g.scalar(1 / scale, kind)), 0.5)
-
-
-def _counted(g: Graph, size: Size, kind: ir.DataType) -> Tensor:
-    return g.cast(g.Range(g.const(0, INT64), g.scalar(size, INT64), g.const(1, INT64)), kind)

@@ -239,7 +239,7 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
     "two results on one side, of no call": (
         lambda x: x if x.shape[0] > 4 else (x, x),
-        "both sides is refused: .* another structure|returns",
+        "both sides is refused: .* return what has another structure",
     ),
     "turns": (halved, f"the test at {HERE}\\S+ is made in each turn of a loop: rows > 1, .* and so on"),
     "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 4096 else x, "only rows <= 4096 is exported"),
