@@ -14,7 +14,8 @@ from torch.utils import _pytree as pytree
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
-from .held import check_held, numbers_read
+from .held import Held, numbers_read
+from .of_libraries import losses_in_libraries
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .plain_numbers import plain_numbers_noted
@@ -53,11 +54,14 @@ class Way:
         for line in [*lines][:1]:
             why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
             self.check_held(made, model, why)  # Python may ask it for its type
+        if not isinstance(model, torch.export.ExportedProgram):
+            held = Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes)
+            made = replace(made, limits=tuple(dict.fromkeys((*made.limits, *losses_in_libraries(held, self.accept_ranges)))))
         return _unpacked(made, unchecked)
 
     def check_held(self, made: Capture, model: Any, why: str, least: int = 2) -> None:
-        """Hold a program of torch.export against the model. Raises what `check_held` raises."""
-        check_held(made.program, model, self.args, self.kwargs, self.dynamic_shapes, why, bool(self.accept_ranges), least)
+        """Hold a program of torch.export against the model. Raises what `Held.check` raises."""
+        Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes).check(why, bool(self.accept_ranges), least)
 
     def has_answers(self, refused: ToOnnxError) -> bool:
         """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""

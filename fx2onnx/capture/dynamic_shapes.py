@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from traceback import FrameSummary
 from typing import Any
 
 import sympy
@@ -21,22 +18,16 @@ from torch.utils._sympy.functions import FloorDiv
 from ..arguments import check_ends
 from ..build.values import Size, at_sizes, expression
 from ..caches import entries_told
-from ..errors import INSTALLED, CaptureError, FrozenDimension, first_sentence, shown_path, users_line
+from ..errors import CaptureError, FrozenDimension, first_sentence, users_line
+from .asked_at import is_own, source_line
 from .dims import DynamicDim, by_names, moves
-from .plain_numbers import TakenPlain, TakenWithin
+from .plain_numbers import TakenPlain
 from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
 
-AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
-
-TORCH_FILES = (
-    *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
-    *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
-)
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 UNBINDS = (torch.ops.aten.unbind.int,)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
-NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
 
@@ -233,18 +224,24 @@ def _check_tests(environment: ShapeEnv | None, symbols: Sequence[DimSize], accep
 
 
 def open_tests(
-    environment: ShapeEnv, symbols: Sequence[DimSize], accepted: Sequence[str], within: Sequence[sympy.Basic] = (), torchs: bool = False
+    environment: ShapeEnv,
+    symbols: Sequence[DimSize],
+    accepted: Sequence[str],
+    within: Sequence[sympy.Basic] = (),
+    torchs: bool = False,
+    libraries: bool = False,
 ) -> Iterator[OpenTest]:
     """Yield each test in Python code outside torch that comes out another way at a size that is promised.
 
     Args:
         within: tests that hold at the sizes that are looked at.
         torchs: whether those of torch's own code count as well.
+        libraries: whether those of installed libraries count as the caller's own do, at ones and of several axes too.
     """
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
         found = OpenTest(test, dims, source_line(guard.sloc) or "", isinstance(guard.sloc, TakenPlain))
-        own = _is_own(guard.sloc) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
+        own = is_own(guard.sloc, libraries) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
         if not (own or torchs or found.is_of_a_number or (found.line and len(dims) == 1)):
@@ -336,12 +333,6 @@ def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: 
     return any(-(-whole // part) != count for whole, part in pairs if whole > 0 and part > 0)
 
 
-def _is_own(sloc: SLoc) -> bool:
-    """Return whether a guard was caused by the caller's own code, not by an installed library."""
-    line = source_line(sloc)
-    return line is not None and not isinstance(sloc, TakenWithin) and ("site-packages" not in _file(sloc) or line.startswith("a forward"))
-
-
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
     """Return a test of sizes, by the names of the axes."""
     return "only " + by_names(test, {symbol: dim.name for symbol, dim in dims.items()})
@@ -355,40 +346,6 @@ def _holds(found: OpenTest, sizes: SizeOf, own: bool) -> bool:
     least = 0 if isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0 else -sympy.oo  # who asks n - 3 >= 0 takes it for no size
     small = any(bool(least <= value <= 1) for side in compared if (value := at_sizes(side, sizes)) is not sympy.nan)
     return (small and not own) or at_sizes(test, sizes) == sympy.true
-
-
-def _file(sloc: SLoc) -> str:
-    if noted := _noted_by_dynamo(sloc):
-        installed = INSTALLED / noted["file"]
-        return str(installed if installed.exists() else noted["file"])
-    frame = _frame(sloc)
-    if frame and frame.filename in AROUND_TORCH:
-        return str(INSTALLED / "torch/overrides.py")
-    return frame.filename if frame else str(sloc)
-
-
-def _frame(sloc: SLoc) -> FrameSummary | None:
-    """Return the frame of Python that asked; torch may know only a text."""
-    return sloc.framework_loc if isinstance(sloc.framework_loc, FrameSummary) else None
-
-
-def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
-    """Return the line of Python that torch's own interpreter, which asks in a strict capture, was at: a path without its beginning."""
-    frame = _frame(sloc)
-    return NOTED.search(sloc.maybe_user_loc or "") if frame and "/torch/_dynamo/" in frame.filename else None
-
-
-def source_line(sloc: SLoc) -> str | None:
-    """Return `file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
-    if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
-        return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
-    frame = _frame(sloc)
-    text = str(sloc).strip("()")
-    if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
-        return "a forward without a file"
-    if "/torch/" in _file(sloc) or text.startswith(TORCH_FILES):
-        return None
-    return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text
 
 
 def shape_environment(program: torch.export.ExportedProgram) -> ShapeEnv | None:

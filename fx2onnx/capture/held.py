@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 from unittest.mock import patch
 
 import torch
@@ -17,6 +18,7 @@ from torch.utils import _pytree as pytree
 from ..errors import first_sentence
 from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
+from .dims import DynamicDim
 from .dynamic_shapes import dynamic_dims
 from .running.lines import line_of
 from .running.refusal import CannotRun, SeenByRunsAlone
@@ -27,44 +29,87 @@ READ = fake_impls.local_scalar_dense.__code__  # what item() ends in
 SETTINGS = 3  # beside the example's
 
 
-def check_held(
-    program: torch.export.ExportedProgram,
-    model: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    dynamic_shapes: Any,
-    why: str,
-    accepts: bool = False,
-    least: int = 2,
-) -> None:
-    """Call the model a few times, and the program beside it, at the sizes of the example and at others.
+@dataclass(frozen=True)
+class Held:
+    """A program of torch.export beside the model that it was made of.
 
     Args:
-        why: what runs say of the model.
-        accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
-        least: the least size of an axis that moves alone; two for several.
-
-    Raises:
-        SeenByRunsAlone: the calls of the model differ, or the program answers something else; or nothing, where one axis alone moves, so
-            that no sizes are tried that do not fit each other, and is two or longer: below, torch.export promises nothing.
+        given: args and kwargs of the example.
+        asked: the axes that move.
     """
-    given = kept_apart(args, dict(kwargs))
-    alone = _moves_alone(model, given, dynamic_shapes)
-    for at, smallest, arguments in _arguments(model, given, dynamic_shapes, least if alone else 2):
-        with suppress(_Refused):
-            wanted, *again = (_answer(model, arguments) for _ in range(CALLS))
-            if not all(equal_results(wanted, one) for one in again):
-                raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
-            with _buffers_kept(program):
+
+    program: torch.export.ExportedProgram
+    model: nn.Module
+    given: tuple[tuple[Any, ...], dict[str, Any]]
+    asked: Sequence[DynamicDim]
+
+    @classmethod
+    def of(
+        cls, program: torch.export.ExportedProgram, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any
+    ) -> Self:
+        """Return both, for these arguments of an export."""
+        given = kept_apart(args, dict(kwargs))
+        return cls(program, model, given, dynamic_dims(model, *given, dynamic_shapes))
+
+    def check(self, why: str, accepts: bool = False, least: int = 2) -> None:
+        """Call the model a few times, and the program beside it, at the sizes of the example and at others.
+
+        Args:
+            why: what runs say of the model.
+            accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
+            least: the least size of an axis that moves alone; two for several.
+
+        Raises:
+            SeenByRunsAlone: the calls of the model differ, or the program answers something else; or nothing, where one axis alone moves,
+                so that no sizes are tried that do not fit each other, and is two or longer: below, torch.export promises nothing.
+        """
+        for at, smallest, arguments in self._arguments(least if self._moves_alone else 2):
+            with suppress(_Refused):
+                wanted, *again = (_answer(self.model, arguments) for _ in range(CALLS))
+                if not all(equal_results(wanted, one) for one in again):
+                    raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
                 try:
-                    found = _tried(program.module(check_guards=accepts), arguments)
+                    found = self._found(arguments, guarded=accepts)
                 except _Refused as error:
-                    if accepts or not alone or smallest < 2:
+                    if accepts or not self._moves_alone or smallest < 2:
                         raise
                     told = first_sentence(error.__cause__ or error)
                     raise SeenByRunsAlone(f"{why}; and the program of torch.export refuses what the model takes{at}: {told}") from error
-            if not equal_results(wanted, found):
-                raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
+                if not equal_results(wanted, found):
+                    raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
+
+    def differs(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether the program does something else than the model at these sizes of axes, by name, and the example's of others."""
+        axes = Axes.of(self.asked, pytree.tree_leaves(self.given))
+        setting = {symbol: sizes.get(axes.names[symbol], size) for symbol, size in axes.example.items()}
+        arguments = axes.at(self.given, setting, run=1)
+        try:
+            wanted = _answer(self.model, arguments)
+        except _Refused:
+            return False
+        try:
+            return not equal_results(wanted, self._found(arguments, guarded=False))
+        except _Refused:
+            return True
+
+    def _found(self, arguments: Any, guarded: bool) -> list[torch.Tensor]:
+        with _buffers_kept(self.program):
+            return _tried(self.program.module(check_guards=guarded), arguments)
+
+    @property
+    def _moves_alone(self) -> bool:
+        return len({dim.name for dim in self.asked}) == 1
+
+    def _arguments(self, least: int) -> Iterator[tuple[str, int, Any]]:
+        """Yield arguments of the sizes that were given, and of others; which those are, and the smallest."""
+        yield "", 2, self.given
+        with suppress(CannotRun):  # of axes that follow from others runs make none
+            axes = Axes.of(self.asked, pytree.tree_leaves(self.given))
+            few = axes.within({symbol: 2 + i for i, symbol in enumerate(axes.example)})
+            settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
+            for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
+                sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
+                yield f" at {sizes}", min(setting.values()), axes.at(self.given, setting, run=1)
 
 
 @contextmanager
@@ -87,26 +132,8 @@ def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., A
     return made
 
 
-def _moves_alone(model: nn.Module, given: Any, dynamic_shapes: Any) -> bool:
-    args, kwargs = given
-    return len({dim.name for dim in dynamic_dims(model, args, kwargs, dynamic_shapes)}) == 1
-
-
 class _Refused(Exception):
     """A size that the model or the program does not take."""
-
-
-def _arguments(model: nn.Module, given: Any, dynamic_shapes: Any, least: int) -> Iterator[tuple[str, int, Any]]:
-    """Yield arguments of the sizes that were given, and of others; which those are, and the smallest."""
-    yield "", 2, given
-    args, kwargs = given
-    with suppress(CannotRun):  # of axes that follow from others runs make none
-        axes = Axes.of(dynamic_dims(model, args, kwargs, dynamic_shapes), pytree.tree_leaves(given))
-        few = axes.within({symbol: 2 + i for i, symbol in enumerate(axes.example)})
-        settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
-        for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
-            sizes = ", ".join(f"{axes.names[symbol]} = {size}" for symbol, size in setting.items())
-            yield f" at {sizes}", min(setting.values()), axes.at(given, setting, run=1)
 
 
 def _answer(model: nn.Module, arguments: Any) -> list[torch.Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..keywords import named_where_they_can_be
 from ..modules_cast import casts_of_parts
 from .arguments import check_arguments
 from .as_written import calls_as_written
+from .asked_by_libraries import is_of_library
 from .branches.empty import with_empty
 from .branches.joined import Joined
 from .branches.paths import Path, check_changed_inputs, every_path
@@ -63,11 +64,14 @@ def capture_by_running(
         CannotRun: the runs do not show what a file would have to do; torch.export may know.
         FrozenDimension: an axis asked to be dynamic is not. MutationError: another call would find what this one left.
     """
+    ways: list[Callable[[], AbstractContextManager[None]]] = [nullcontext, calls_as_written]  # which takes a little longer
+    first, second = reversed(ways) if is_of_library(model) else ways
     try:
-        return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
+        with first():
+            return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
     except (LeftOut, NumbersMove) as error:
         try:
-            with calls_as_written():  # takes longer, so not at once
+            with second():
                 return _captured(model, args, kwargs, dynamic_shapes, accept_ranges)
         except (SeenByRunsAlone, TooMuchWork):
             raise

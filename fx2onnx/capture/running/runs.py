@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,6 +13,7 @@ from torch import nn
 from ...errors import ToOnnxError, first_sentence
 from ..raised import listed, said_by
 from .as_written import are_calls_as_written
+from .asked_by_libraries import asked_by_libraries, likely_asked
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .lines import Place
@@ -75,6 +76,7 @@ class Runs:
             self._run(setting)
         if len(self.traces) < FEWEST:
             self.run_spare()
+        self._run_all(() if self.loops.places else likely_asked(self.model, self.axes))
         if not self.loops.places and (loops := self._moving_loops()).places:
             try:
                 return self._rolled(loops)
@@ -94,7 +96,9 @@ class Runs:
         self._check_whiles()
         while True:
             try:
-                return self._followed()
+                found = self._followed()
+                if not self._run_asked():
+                    return found
             except Ambiguous as error:
                 self._run_further(error.setting)
             except CannotRun as error:
@@ -256,8 +260,15 @@ class Runs:
 
     def run_spare(self) -> bool:
         """Run it at further sizes, if there are any; return whether it takes one of them."""
+        return self._run_all(self.axes.spare() if self.axes.example and not self.loops.places else ())
+
+    def _run_asked(self) -> bool:
+        """Run it at the sizes that libraries ask for, if it was not; return whether it takes one of them."""
+        return self._run_all([] if self.loops.places else asked_by_libraries(self.axes))
+
+    def _run_all(self, settings: Iterable[Setting]) -> bool:
         before = len(self.settings)
-        for setting in self.axes.spare() if self.axes.example and not self.loops.places else ():
+        for setting in settings:
             self._run(setting)
         return len(self.settings) > before
 

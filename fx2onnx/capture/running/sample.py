@@ -99,6 +99,10 @@ class Axes:
         """Return what is run where the settings do not tell enough."""
         return [self._longer(*further) for further in FURTHER[1:]]
 
+    def longer(self) -> Setting:
+        """Return sizes longer than the example's."""
+        return self._longer(*FURTHER[0])
+
     def _longer(self, times: int, first: int, step: int) -> Setting:
         return self.within({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
 

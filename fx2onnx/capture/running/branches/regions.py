@@ -11,9 +11,10 @@ import sympy
 
 from ....errors import FrozenDimension, first_sentence
 from ...accepted import ACCEPTED, losses_by_tests
-from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text, source_line
+from ...asked_at import source_line
+from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text
 from ..as_written import are_calls_as_written, calls_as_written
-from ..refusal import CannotRun, LeftOut, NeverRuns, SeenByRunsAlone, TooManyRanges, TooMuchWork
+from ..refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, SeenByRunsAlone, TooManyRanges, TooMuchWork
 from ..sample import LONGEST, Axes
 from ..unify import Arguments
 from .chains import check_chain
@@ -75,7 +76,8 @@ class Regions:
             raise
         except CannotRun as error:
             failed = error
-        tests = list(self._open(axes))
+        differs = isinstance(failed, (LeftOut, NumbersMove)) or any(path.small for path in found)
+        tests = list(self._open(axes, libraries=differs and are_calls_as_written()))
         two_sided = [test for test in tests if _has_two_sides(test, axes)]
         if found_in_parts := next(filter(None, (self._in_parts(test, axes, arguments) for test in two_sided)), None):
             return found_in_parts
@@ -105,13 +107,13 @@ class Regions:
         except CannotRun:
             return []
 
-    def _open(self, axes: Axes) -> Iterator[OpenTest]:
-        return open_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions)
+    def _open(self, axes: Axes, libraries: bool) -> Iterator[OpenTest]:
+        return open_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions, libraries=libraries)
 
     def _noted(self, axes: Axes, arguments: Arguments) -> Iterator[OpenTest]:
         """The tests of a run at the example's sizes."""
         self._note(axes, arguments)
-        return self._open(axes)
+        return self._open(axes, libraries=True)
 
     def _moving(self, axes: Axes) -> list[DimSize]:
         """The axes whose sizes still move."""

@@ -10,7 +10,7 @@ import sympy
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ....build.values import expression
-from ...dynamic_shapes import source_line
+from ...asked_at import source_line
 from ...sizes_to_try import PROBES
 from ..lines import line_in
 from ..notes import Row, alike

@@ -1,0 +1,50 @@
+"""Tests of sizes in installed libraries, which a program of torch.export has one side of: whether it does there what the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+
+import sympy
+from torch.utils import _pytree as pytree
+
+from ..build.values import at_sizes
+from .accepted import ACCEPTED
+from .dynamic_shapes import OpenTest, open_tests, range_text, shape_environment, symbol_of
+from .held import Held
+from .sizes_to_try import sizes_to_try
+
+TRIED = 2  # sizes at which a test comes out the other way
+
+
+def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
+    """Yield the tests of accepted axes for which a program does something else than its model, by their lines.
+
+    Libraries ask `size > 1` where nothing depends on it, so such a test alone is no reason to refuse a model.
+
+    Raises:
+        FrozenDimension: there is such a test of another axis.
+    """
+    differs = cache(lambda sizes: held.differs(dict(sizes)))
+    for test in _open_tests(held):
+        if not any(map(differs, islice(_other_sizes(test), TRIED))):
+            continue
+        if not set(test.names) <= set(accepted):
+            raise test.error()
+        yield f"{test.line}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"
+
+
+def _open_tests(held: Held) -> Iterator[OpenTest]:
+    """The tests that come out another way at some size; that they do not in the caller's own code was seen before."""
+    leaves = pytree.tree_leaves(held.given)
+    symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]
+    if (environment := shape_environment(held.program)) is not None:
+        yield from open_tests(environment, symbols, (), libraries=True)
+
+
+def _other_sizes(test: OpenTest) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yield sizes of axes, by name, at which a test comes out the other way."""
+    for sizes in sizes_to_try(dict(test.dims), test.test):
+        if at_sizes(test.test, sizes) != sympy.true:
+            yield tuple((test.dims[symbol].name, size) for symbol, size in sizes.items())
