@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 INSTALLED = Path(torch.__file__).parents[1]
+TORCH = f"{INSTALLED / 'torch'}/"  # not any folder of that name: a caller may have one
 
 
 class ToOnnxError(Exception):
@@ -103,7 +104,7 @@ def first_sentence(error: BaseException) -> str:
 
 
 def _inside_torch(path: str) -> bool:
-    return path.startswith(("torch/", "<eval_with_key>")) or "/site-packages/torch/" in path
+    return path.startswith(("torch/", "<eval_with_key>")) or path.startswith(TORCH)
 
 
 def unsupported(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:

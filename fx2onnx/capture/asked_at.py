@@ -8,7 +8,7 @@ from traceback import FrameSummary
 
 from torch._guards import SLoc
 
-from ..errors import INSTALLED, shown_path
+from ..errors import INSTALLED, TORCH, shown_path
 from .plain_numbers import TakenWithin
 
 AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
@@ -44,7 +44,7 @@ def source_line(sloc: SLoc) -> str | None:
     text = str(sloc).strip("()")
     if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
         return "a forward without a file"
-    if "/torch/" in _file(sloc) or text.startswith(TORCH_FILES):
+    if _file(sloc).startswith(TORCH) or text.startswith(TORCH_FILES):
         return None
     return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text
 
@@ -67,4 +67,4 @@ def _frame(sloc: SLoc) -> FrameSummary | None:
 def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
     """Return the line of Python that torch's own interpreter, which asks in a strict capture, was at: a path without its beginning."""
     frame = _frame(sloc)
-    return NOTED.search(sloc.maybe_user_loc or "") if frame and "/torch/_dynamo/" in frame.filename else None
+    return NOTED.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None

@@ -10,10 +10,10 @@ from unittest.mock import patch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from ..errors import CaptureError, shown_path
+from ..errors import TORCH, CaptureError, shown_path
 
 KINDS = (GuardOnDataDependentSymNode, DataDependentOutputException, DynamicOutputShapeException)
-TRACERS = ("/torch/", "/sympy/", "<eval_with_key>")  # they catch such errors themselves, and go on rightly
+TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # they catch such errors themselves, and go on rightly
 
 
 @contextmanager

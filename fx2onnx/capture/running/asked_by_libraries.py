@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import sympy
 from torch import nn
 
+from ...errors import TORCH
 from ..asked_at import is_in_library
 from ..sizes_to_try import fails, sizes_near
 from .sample import Axes, Setting
@@ -38,7 +39,7 @@ def likely_asked(model: nn.Module, axes: Axes) -> Iterator[Setting]:
 def is_of_library(model: nn.Module) -> bool:
     """Return whether a part of the model is of an installed library other than torch."""
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in {type(part) for part in model.modules()}}
-    return any("/site-packages/" in file and "/site-packages/torch/" not in file for file in files)
+    return any("/site-packages/" in file and not file.startswith(TORCH) for file in files)
 
 
 def _other_side(test: sympy.Basic, symbol: sympy.Symbol, axes: Axes) -> Setting | None:

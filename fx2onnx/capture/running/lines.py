@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
 
-from ...errors import shown_path
+from ...errors import TORCH, shown_path
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
@@ -70,11 +70,11 @@ class Environment(ShapeEnv):
             frame = frame.f_back
             while frame is not None and frame.f_code.co_filename in uninteresting_files():
                 frame = frame.f_back
-        if frame is not None and "/torch/" in frame.f_code.co_filename:
+        if frame is not None and frame.f_code.co_filename.startswith(TORCH):
             frame = outside(frame) if frame is not noted else None  # torch has handed a call of the model's to this package
         return noted if frame is None else frame
 
 
 def is_within_torch(path: str) -> bool:
     """Return whether a file is torch's, or one of those that capture."""
-    return "/torch/" in path or path.startswith((OWN_FOLDER, "<"))
+    return path.startswith((TORCH, OWN_FOLDER, "<"))

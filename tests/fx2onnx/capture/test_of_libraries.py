@@ -77,8 +77,12 @@ class Of(nn.Module):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    path: Path = tmp_path_factory.mktemp("of") / "site-packages/installed_functions.py"
-    path.parent.mkdir()
+    return _functions_in(tmp_path_factory.mktemp("of") / "site-packages")
+
+
+def _functions_in(folder: Path) -> dict[str, Any]:
+    folder.mkdir()
+    path = folder / "installed_functions.py"
     path.write_text(LIBRARY, encoding="utf-8")
     return runpy.run_path(str(path))
 
@@ -89,6 +93,12 @@ def test_a_file_has_both_sides_of_a_test_in_a_library(library: dict[str, Any], n
     model = Of(library[name])
     session = _session(model, capture=capture)
     assert _wrong(session, model) == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_folder_of_the_callers_may_be_called_torch(tmp_path: Path, name: str) -> None:
+    model = Of(_functions_in(tmp_path / "torch")[name])
+    assert _wrong(_session(model, capture="run"), model) == []
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("nothing_depends", "padded")])
