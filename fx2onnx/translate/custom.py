@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -28,7 +28,7 @@ def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]
     """
     if not isinstance(table, Mapping):
         raise TypeError(f"custom_translation_table must be a mapping of operators to functions, not a {type(table).__name__}")
-    return {_operator(key): _translation(key, value) for key, value in table.items()}
+    return {operator: _translation(operator, value) for operator, value in ((_operator(key), value) for key, value in table.items())}
 
 
 def _operator(key: Any) -> Any:
@@ -49,7 +49,44 @@ def _translation(key: Any, value: Any) -> Translation:
         return first_that_fits([_translation(key, part) for part in value])
     if not callable(value):
         raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which cannot be called")
-    return value if is_own_kind(value) else from_onnxscript(value, local=True)
+    if not is_own_kind(value):
+        return from_onnxscript(value, local=True)
+    return _called_as_declared(value, key) if isinstance(key, torch._ops.OpOverload) else value
+
+
+def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOverload) -> Translation:
+    """Return a translation that gives a function the defaults of the operator's schema, of which a captured call has none.
+
+    The translation raises:
+        BrokenTranslation: the function does not take what the operator is called with.
+    """
+    signature = inspect.signature(function)
+
+    def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _with_defaults(signature, operator._schema.arguments, args, kwargs)
+        try:
+            signature.bind(g, *args, **kwargs)
+        except TypeError as error:
+            told = (
+                f"the function given for it, {function.__name__}{signature}, does not take what {operator._schema} is called with: {error}"
+            )
+            raise BrokenTranslation(told) from error
+        return function(g, *args, **kwargs)
+
+    return translation
+
+
+def _with_defaults(
+    signature: inspect.Signature, declared: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with those defaults of the schema that a function asks for and has no default of its own for."""
+    asked = [parameter for parameter in [*signature.parameters.values()][1:] if parameter.default is parameter.empty]
+    places = [parameter for parameter in asked if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]
+    by_place = [argument for argument in declared if not argument.kwarg_only]
+    left = [a for a in by_place[len(args) : len(places)] if a.name not in kwargs and a.has_default_value()]
+    named = {a.name: a for a in declared if a.kwarg_only and a.has_default_value()}
+    by_name = {p.name: named[p.name].default_value for p in asked if p.name in named and p.name not in kwargs}
+    return (*args, *(argument.default_value for argument in left)), {**kwargs, **by_name}
 
 
 def is_own_kind(function: Any) -> bool:

@@ -103,3 +103,36 @@ def test_another_translation_is_tried_where_a_function_refuses() -> None:
     found = dispatch({torch.ops.aten.relu.default: refuses})
     converted(lambda x: torch.relu(x), X, found=found)[1].check()
     assert [node.target for node in found.used["own"]] == [torch.ops.aten.relu.default]
+
+
+def _limited(x: torch.Tensor, limit: float = 0.5, *, shift: float = 0.25) -> torch.Tensor:
+    return x.clamp(max=limit) + shift
+
+
+LIMITED = torch.library.custom_op("exportlab_test::limited", _limited, mutates_args=())
+LIMITED.register_fake(lambda x, limit=0.5, *, shift=0.25: torch.empty_like(x))
+
+
+def _clamped(g: Graph, x: Tensor, limit: float, *, shift: float) -> Tensor:
+    return g.Add(g.Min(x, limit), shift)
+
+
+@pytest.mark.parametrize("call", [lambda x: LIMITED(x), lambda x: LIMITED(x, 0.1), lambda x: LIMITED(x, shift=2.0)])
+def test_a_function_is_given_the_defaults_of_the_schema(call: Any) -> None:
+    converted(call, X, found=dispatch({torch.ops.exportlab_test.limited.default: _clamped}))[1].check()
+
+
+def test_a_default_of_the_functions_own_stays() -> None:
+    def clamped(g: Graph, x: Tensor, limit: float = 0.5, shift: float = 0.25) -> Tensor:
+        return g.Add(g.Min(x, limit), shift)
+
+    converted(lambda x: LIMITED(x), X, found=dispatch({torch.ops.exportlab_test.limited.default: clamped}))[1].check()
+
+
+def test_a_function_that_asks_for_more_than_the_operator_has_is_told() -> None:
+    def clamped(g: Graph, x: Tensor, limit: float, other: float) -> Tensor:
+        return x
+
+    said = r"clamped\(g: .*\) -> .*, does not take what exportlab_test::limited\(.* is called with: missing a required argument: 'other'"
+    with pytest.raises(UnsupportedOps, match=said):
+        converted(lambda x: LIMITED(x), X, found=dispatch({torch.ops.exportlab_test.limited.default: clamped}))
