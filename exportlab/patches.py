@@ -31,7 +31,8 @@ __all__ = [
 def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Iterator[list[str]]:
     """Apply the patches that this model and these arguments call for; yield what was applied, and why, one line each.
 
-    A program with containers as arguments can only be called as long as they are known: verify inside of the block.
+    A program of torch.export with containers as arguments can only be called as long as they are known, inside of the block; `verify`
+    knows the caches of transformers outside of it as well.
 
     Raises:
         TypeError: an argument is of another kind. ValueError: the arguments have no end.

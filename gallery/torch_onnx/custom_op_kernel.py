@@ -60,7 +60,7 @@ moving = ({0: "batch", 1: "length"},)
 # %%
 # A file with one node for it
 # ---------------------------
-# A translation names the node, its domain and its attributes; for ``torch.onnx.export`` the node needs a schema as well:
+# A translation names the node, domain and attributes. For torch.onnx.export, "dynamo" here, it needs a schema, and then serves both:
 
 operator = torch.ops.lab_kernel.despike.default
 

@@ -45,7 +45,7 @@ def in_dtype(dtype):
 # %%
 # What goes wrong
 # ---------------
-# A module in ``bfloat16`` is exported by both. The official file does not load:
+# A module in ``bfloat16`` is exported by all three. The file of torch.onnx.export, here "dynamo", does not load:
 
 exporters = ("torch.export", "to_onnx", "dynamo")
 brain, brain_samples = in_dtype(torch.bfloat16)
@@ -116,8 +116,8 @@ assert LengthInFloat()(big)[0].item() == mended(big)[0].item() == 300
 # %%
 # Converting a file
 # -----------------
-# Where you have no module, convert the file. ``keep_io_types`` leaves inputs and outputs in float32, so that whoever calls it need not
-# change. It moves weights that do not fit, without a word. What is too large becomes the largest number, and what is too small the smallest:
+# Where you have no module, convert the file. ``keep_io_types`` leaves inputs and outputs in float32. Weights that do not fit become the
+# largest number, or the smallest, without a word. A sum that overflows makes the file wrong as written; lesson 210 keeps it in float32:
 
 program = to_onnx(model, samples[0], dynamic_shapes=batch)
 converted = {
@@ -217,4 +217,4 @@ right.set(xlabel="difference from float32", xscale="log", title="bfloat16 strays
 plt.show()
 
 # %%
-# On a CPU, use half precision to make the file smaller. Next: :doc:`lesson 210 </tutorials/210_half_precision>`, where a sum overflows.
+# On a CPU, use half precision to make the file smaller. Next: :doc:`lesson 210 </tutorials/210_half_precision>`.

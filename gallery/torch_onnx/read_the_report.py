@@ -89,7 +89,7 @@ assert "aten._linalg_svd.default" in after
 show.table([{"only before": before.replace("'", ""), "only after": after.replace("'", "")}])
 
 # %%
-# ``to_onnx`` writes no page. Its error has the list, and it knows ``cdist``:
+# ``to_onnx`` writes a page for ``report=True`` as well. Its error has the list already, and it knows ``cdist``:
 
 with expect_failure(UnsupportedOps, match="linalg_svdvals", lines=2):
     to_onnx(Spread().eval(), (six,))
