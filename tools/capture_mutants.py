@@ -250,10 +250,12 @@ MUTANTS = (
     Mutant(
         "running/branches/paths.py",
         "another model at ones is as the others",
-        "if all(guard.expr.subs(setting) == sympy.true",
-        "if False and all(guard.expr.subs(setting) == sympy.true",
+        "if all(guard.subs(setting) == sympy.true",
+        "if False and all(guard.subs(setting) == sympy.true",
         SILENT,
     ),
+    Mutant("running/runs.py", "libraries ask nothing", "if not self._run_asked():", "if True:", "test_of_libraries.py"),
+    Mutant("of_libraries.py", "a library's side is the model's", "held.differs(dict(sizes))", "False", "test_of_libraries.py"),
     Mutant("running/runs.py", "one further run is enough", "FEWEST = 2 ", "FEWEST = 1 ", "running/test_settings.py"),
     Mutant(
         "running/numbered.py",

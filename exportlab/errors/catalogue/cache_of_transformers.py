@@ -1,7 +1,7 @@
 """Unsupported input type <class 'transformers.cache_utils.DynamicCache'>: a language model is given a cache of past keys and values
 
 torch takes lists and dicts apart, and classes that it was told about. transformers tells it of none of its caches, so torch.export refuses
-the argument, or the `dynamic_shapes` for it: *Cannot associate shape … to non-tensor type*. A cache is no dataclass: `register_dataclass`
+the argument, or the `dynamic_shapes` for it (`associate shape … to non-tensor type`). A cache is no dataclass: `register_dataclass`
 refuses it. `patches.for_model` registers it as long as its block runs, and `verify` knows caches without it. More on it in
 {doc}`lesson 309 </tutorials/309_patch_a_real_model>`.
 """
