@@ -15,11 +15,12 @@ from torch._guards import SLoc
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import uninteresting_files
 
-from .raised import OWN, TORCH
+from ..errors import TORCH
+from .raised import OWN
 
-CAPTURE = str(Path(__file__).parent)
+CAPTURE = f"{Path(__file__).parent}/"
 ONLY_CHECKS = "ATen/native/MaxPooling.h"  # that a window fits: what is computed goes by the size as it is
-COMPUTING = tuple(f"{TORCH}/{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
+COMPUTING = tuple(f"{TORCH}{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
 
 
 class TakenPlain(SLoc):

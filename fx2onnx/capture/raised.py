@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from ..errors import first_sentence, shown_path
+from ..errors import TORCH, first_sentence, shown_path
 
-TORCH, OWN = str(Path(torch.__file__).parent), str(Path(__file__).parents[1])
+OWN = f"{Path(__file__).parents[1]}/"
 KEY = "a size that moves is the key of a dict, a set or an lru_cache there, and a file cannot look it up"
 INSTEAD_OF_KEY = (
     "Compute what is kept there in each call, without the cache; in the place of a table write tests, `a if n > 4 else b`, "

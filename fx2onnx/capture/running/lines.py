@@ -15,8 +15,8 @@ from ...errors import TORCH, shown_path
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
-OWN_FOLDER = str(Path(__file__).parents[1])
-PACKAGE = str(Path(__file__).parents[2])
+OWN_FOLDER = f"{Path(__file__).parents[1]}/"
+PACKAGE = f"{Path(__file__).parents[2]}/"
 
 
 def line_of(frame: Any) -> str:

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from fx2onnx import to_onnx
-from fx2onnx.errors import FrozenDimension
+from fx2onnx.capture.running.lines import is_within_torch
+from fx2onnx.errors import INSTALLED, FrozenDimension
 
 LIBRARY = """
 import torch.nn.functional as F
@@ -125,6 +126,12 @@ def test_what_is_accepted_of_a_library_is_among_the_limits(library: dict[str, An
     assert [line.partition(": ")[2] for line in exported.report.limits] == [
         "only rows > 1 is exported; accept_ranges accepts it; the file does not look"
     ]
+
+
+@pytest.mark.parametrize("path", ["torchvision/models/vit.py", "torch_geometric/nn/conv.py"])
+def test_a_library_whose_name_begins_as_torchs_is_another(path: str) -> None:
+    assert is_within_torch(str(INSTALLED / "torch/nn/functional.py"))
+    assert not is_within_torch(str(INSTALLED / path))
 
 
 def _session(model: nn.Module, capture: str) -> onnxruntime.InferenceSession:
