@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
+from torch import nn
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 
@@ -15,7 +16,7 @@ from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
 from .held import Held, numbers_read
-from .of_libraries import losses_in_libraries
+from .of_libraries import losses_in_libraries, open_in_libraries
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .plain_numbers import plain_numbers_noted
@@ -55,9 +56,15 @@ class Way:
             why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
             self.check_held(made, model, why)  # Python may ask it for its type
         if not isinstance(model, torch.export.ExportedProgram):
-            held = Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes)
-            made = replace(made, limits=tuple(dict.fromkeys((*made.limits, *losses_in_libraries(held, self.accept_ranges)))))
+            made = replace(made, limits=tuple(dict.fromkeys((*made.limits, *self._losses_in_libraries(made, model)))))
         return _unpacked(made, unchecked)
+
+    def _losses_in_libraries(self, made: Capture, model: nn.Module) -> tuple[str, ...]:
+        """Return the lines of `losses_in_libraries`; of the program without marks where blocks are marked, which cannot be called."""
+        held = Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes)
+        if self.functions and any(open_in_libraries(held)):
+            return replace(self, functions=()).by_export(model).limits
+        return tuple(losses_in_libraries(held, self.accept_ranges))
 
     def check_held(self, made: Capture, model: Any, why: str, least: int = 2) -> None:
         """Hold a program of torch.export against the model. Raises what `Held.check` raises."""

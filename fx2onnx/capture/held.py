@@ -90,7 +90,15 @@ class Held:
         try:
             return not equal_results(wanted, self._found(arguments, guarded=False))
         except _Refused:
-            return True
+            return self._can_be_called()
+
+    def _can_be_called(self) -> bool:
+        """Return whether the program answers at the sizes of the example; if not, its refusals say nothing of sizes."""
+        try:
+            self._found(self.given, guarded=False)
+        except _Refused:
+            return False
+        return True
 
     def _found(self, arguments: Any, guarded: bool) -> list[torch.Tensor]:
         with _buffers_kept(self.program):

@@ -27,7 +27,7 @@ def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
         FrozenDimension: there is such a test of another axis.
     """
     differs = cache(lambda sizes: held.differs(dict(sizes)))
-    for test in _open_tests(held):
+    for test in open_in_libraries(held):
         if not any(map(differs, islice(_other_sizes(test), TRIED))):
             continue
         if not set(test.names) <= set(accepted):
@@ -35,8 +35,8 @@ def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
         yield f"{test.line}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"
 
 
-def _open_tests(held: Held) -> Iterator[OpenTest]:
-    """The tests that come out another way at some size; that they do not in the caller's own code was seen before."""
+def open_in_libraries(held: Held) -> Iterator[OpenTest]:
+    """Yield the tests that come out another way at some size; those in the caller's own code were seen before."""
     leaves = pytree.tree_leaves(held.given)
     symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]
     if (environment := shape_environment(held.program)) is not None:

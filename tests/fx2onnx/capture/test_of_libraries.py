@@ -128,6 +128,26 @@ def test_what_is_accepted_of_a_library_is_among_the_limits(library: dict[str, An
     ]
 
 
+class Block(nn.Module):
+    """A layer, and a function of a library."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.linear, self.function = nn.Linear(3, 3), function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(self.linear(x))
+
+
+def test_blocks_that_become_functions_are_held_without_their_marks(library: dict[str, Any]) -> None:
+    names = {"export_modules_as_functions": (Block,), "dynamic_shapes": (AXES,)}
+    x = torch.randn(2, 7, 3)
+    kept = to_onnx(nn.Sequential(*(Block(library["padded"]) for _ in range(2))), (x,), **names)
+    assert "Block" in {function.name for function in kept.model_proto.functions}
+    with pytest.raises(FrozenDimension, match="only rows > 1 is exported: the test at installed_functions"):
+        to_onnx(nn.Sequential(*(Block(library["more_rows"]) for _ in range(2))), (x,), **names)
+
+
 @pytest.mark.parametrize("path", ["torchvision/models/vit.py", "torch_geometric/nn/conv.py"])
 def test_a_library_whose_name_begins_as_torchs_is_another(path: str) -> None:
     assert is_within_torch(str(INSTALLED / "torch/nn/functional.py"))
