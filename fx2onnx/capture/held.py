@@ -79,18 +79,21 @@ class Held:
                     raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
 
     def differs(self, sizes: Mapping[str, int]) -> bool:
-        """Return whether the program does something else than the model at these sizes of axes, by name, and the example's of others."""
-        axes = Axes.of(self.asked, pytree.tree_leaves(self.given))
-        setting = {symbol: sizes.get(axes.names[symbol], size) for symbol, size in axes.example.items()}
-        arguments = axes.at(self.given, setting, run=1)
+        """Return whether the program does something else than the model at these sizes of axes, by name, and the example's of others.
+
+        That the program refuses what the model takes counts for one axis alone: sizes of several may not be meant to go together.
+        """
         try:
+            axes = Axes.of(self.asked, pytree.tree_leaves(self.given))
+            setting = {symbol: sizes.get(axes.names[symbol], size) for symbol, size in axes.example.items()}
+            arguments = axes.at(self.given, setting, run=1)
             wanted = _answer(self.model, arguments)
-        except _Refused:
+        except (CannotRun, _Refused):  # of axes that follow from others, or of an example without elements, runs make none
             return False
         try:
             return not equal_results(wanted, self._found(arguments, guarded=False))
         except _Refused:
-            return self._can_be_called()
+            return len(sizes) == 1 and self._can_be_called()
 
     def _can_be_called(self) -> bool:
         """Return whether the program answers at the sizes of the example; if not, its refusals say nothing of sizes."""
