@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import FrozenDimension
-from .dynamic_shapes import ADVICE, DimSize, check_dynamic_dims, open_tests, range_text, shape_environment
+from .dynamic_shapes import ADVICE, DimSize, OpenTest, check_dynamic_dims, open_tests, range_text, shape_environment
 
 ACCEPTED = "accept_ranges accepts it; the file does not look"
 
@@ -41,4 +41,9 @@ def losses_by_tests(
     """
     for found in open_tests(environment, symbols, (), within, torchs=True):
         if set(found.names) <= set(accepted):
-            yield f"{found.line or 'an operator of torch'}: {range_text(found.dims, found.test)} is exported; {ACCEPTED}"
+            yield lost_by(found)
+
+
+def lost_by(test: OpenTest) -> str:
+    """Return the line of a limit that a test of accepted axes leaves."""
+    return f"{test.line or 'an operator of torch'}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"

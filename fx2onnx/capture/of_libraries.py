@@ -10,8 +10,8 @@ import sympy
 from torch.utils import _pytree as pytree
 
 from ..build.values import at_sizes
-from .accepted import ACCEPTED
-from .dynamic_shapes import OpenTest, open_tests, range_text, shape_environment, symbol_of
+from .accepted import lost_by
+from .dynamic_shapes import OpenTest, open_tests, shape_environment, symbol_of
 from .held import Held
 from .sizes_to_try import sizes_to_try
 
@@ -32,7 +32,7 @@ def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
             continue
         if not set(test.names) <= set(accepted):
             raise test.error()
-        yield f"{test.line}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"
+        yield lost_by(test)
 
 
 def open_in_libraries(held: Held) -> Iterator[OpenTest]:
