@@ -143,19 +143,20 @@ def threshold(g: Graph, x: Tensor, threshold: float, value: float) -> Tensor:
 def softplus(g: Graph, x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """softplus(x, β, t) → Softplus(β·x) / β, and x itself where β·x > t: without Where from t = 20 on, where both are the same."""
     scaled = x if beta == 1 else g.Mul(x, beta)
-    smooth = _softplus(g, scaled)
+    smooth = softplus_of(g, scaled)
     smooth = smooth if beta == 1 else g.Div(smooth, beta)
     return smooth if threshold >= 20 and x.dtype != DOUBLE else g.Where(g.Greater(scaled, threshold), x, smooth)
 
 
-def _softplus(g: Graph, x: Tensor) -> Tensor:
+def softplus_of(g: Graph, x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)), which neither overflows nor loses what is far below one: Softplus; in float64, which has none, its parts."""
     return double.softplus(g, x) if x.dtype == DOUBLE else g.Softplus(x)
 
 
 @translates(aten.log_sigmoid.default)
 def log_sigmoid(g: Graph, x: Tensor) -> Tensor:
     """log_sigmoid(x) → -Softplus(-x)."""
-    return g.Neg(_softplus(g, g.Neg(x)))
+    return g.Neg(softplus_of(g, g.Neg(x)))
 
 
 @translates(aten.glu.default)

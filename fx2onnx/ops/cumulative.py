@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 import torch
 
+from ..build.double import log1p_of
 from ..build.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import closed, input_named
@@ -39,12 +40,12 @@ def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
 
 @translates(aten.logcumsumexp.default)
 def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
-    """logcumsumexp(x, dim) → Scan of max(a, b) + log(1 + exp(−|a − b|)) of what is so far and the next."""
+    """logcumsumexp(x, dim) → Scan of max(a, b) + log1p(exp(−|a − b|)) of what is so far and the next."""
 
     def step(body: Graph, item: Tensor, so_far: Tensor) -> list[Tensor]:
         same = body.Equal(item, so_far)  # also of infinities, which have no difference
         apart = body.Where(same, body.scalar(0, item.dtype), body.Abs(body.Sub(item, so_far)))
-        return [body.Add(body.Max(item, so_far), body.Log(body.Add(body.Exp(body.Neg(apart)), 1)))]
+        return [body.Add(body.Max(item, so_far), log1p_of(body, body.Exp(body.Neg(apart))))]
 
     if x.rank == 0:
         return x

@@ -6,10 +6,12 @@ import math
 
 import torch
 
+from ..build.double import log1p_of
 from ..build.dtypes import BOOL, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Number
 from ..translate.registry import translates
+from .activation import softplus_of
 from .nn_distance import pairwise_distance
 from .norm_softmax import log_softmax
 
@@ -69,9 +71,9 @@ def _huber(g: Graph, x: Tensor, target: Tensor, reduction: int, bound: float, sq
 
 @translates(aten.soft_margin_loss.default)
 def soft_margin_loss(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """soft_margin_loss(x, y) → log(1 + exp(−y·x)): Mul, Neg, Exp, Add, Log."""
+    """soft_margin_loss(x, y) → log1p(exp(−y·x)), which keeps what is far below one: Mul, Neg, Exp, …"""
     x, target = g.promote(x, target)
-    return reduced(g, g.Log(g.Add(g.Exp(g.Neg(g.Mul(target, x))), 1)), reduction)
+    return reduced(g, log1p_of(g, g.Exp(g.Neg(g.Mul(target, x)))), reduction)
 
 
 @translates(aten.binary_cross_entropy.default)
@@ -86,8 +88,8 @@ def binary_cross_entropy(g: Graph, x: Tensor, target: Tensor, weight: Tensor | N
 def binary_cross_entropy_with_logits(
     g: Graph, x: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """binary_cross_entropy_with_logits(x, y, w?, p?) → (1 − y)·x + (1 + (p − 1)·y)·(log(1 + exp(−|x|)) + max(−x, 0)), times w."""
-    softened = g.Add(g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1)), g.Relu(g.Neg(x)))
+    """binary_cross_entropy_with_logits(x, y, w?, p?) → (1 − y)·x + (1 + (p − 1)·y)·Softplus(−x), times w."""
+    softened = softplus_of(g, g.Neg(x))
     if pos_weight is not None:
         softened = g.Mul(softened, g.Add(g.Mul(g.Sub(pos_weight, 1), target), 1))
     loss = g.Add(g.Mul(g.Sub(g.scalar(1, x.dtype), target), x), softened)

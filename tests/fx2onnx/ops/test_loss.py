@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import OWN, normal
-from operators import check
+from operators import check, check_further
 
 X, Y = normal(4, 3), normal(3, 4).t().contiguous()
 P, SIGNS, CLASSES = normal(4, 3).sigmoid(), normal(4, 3).sign(), torch.tensor([0, 2, 1, 1])
@@ -66,3 +66,16 @@ WEIGHTED = {
 def test_weighted_losses_give_what_eager_gives(name: str) -> None:
     function, *args, options = WEIGHTED[name]
     check(lambda *tensors: function(*tensors, **options), *args, options=OWN)
+
+
+FAR_BELOW_ONE = {
+    "soft margin": (F.soft_margin_loss, torch.full((3,), 15.0), torch.ones(3)),
+    "soft margin, too large": (F.soft_margin_loss, torch.full((3,), 95.0), -torch.ones(3)),
+    "bce with logits": (F.binary_cross_entropy_with_logits, torch.full((3,), 15.0), torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", FAR_BELOW_ONE)
+def test_losses_far_below_one_keep_their_digits(name: str) -> None:
+    function, *args = FAR_BELOW_ONE[name]
+    check_further(function, tuple(args), tuple(args), ({}, {}), rtol=1e-5, atol=0.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from operators import check_both, named, nodes_of
+from operators import check_both, check_further, named, nodes_of
 
 LOW = torch.linspace(-86, 30, 59).reshape(1, -1)
 
@@ -67,3 +67,8 @@ def test_elsewhere_it_is_one_node(function: Callable[..., torch.Tensor]) -> None
 
 def test_half_precision_keeps_the_node_which_does_not_overflow() -> None:
     assert "Sigmoid" in nodes_of(lambda x: torch.sigmoid(x).log(), LOW.half())
+
+
+def test_of_integers_all_digits_are_kept() -> None:
+    whole = torch.arange(-30, -10)
+    check_further(torch.sigmoid, (whole,), (whole,), ({},), rtol=1e-5, atol=0.0)
