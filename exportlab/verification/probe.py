@@ -25,6 +25,8 @@ from .patience import Patience, at_most
 from .referee import is_half, ruled
 from .report import REFUSED, Check
 from .sensitivity import decided, moves_as_much
+from .ties import WORDS as OF_TIES
+from .ties import is_of_ties
 from .values import Variation
 
 AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
@@ -137,8 +139,13 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
     if probe.variation.extreme and (found.times < SMALL or found.worst <= _roundings(probe.calls[-1])):
         words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
         return probe.check(Outcome.OK, found.worst, words)
+    if found.times < SMALL and found.worst <= _a_rounding(probe.calls[-1]):
+        words = f"less exact for a small result, {found.times:.1f} times the tolerance, within a rounding of what is given: {found.problem}"
+        return probe.check(Outcome.OK, found.worst, words)
     if probe.variation.name and is_of_the_fast_path(subject.module, probe.calls, answers[1], subject.tolerances):
         return probe.check(Outcome.SKIPPED, found.worst, OF_THE_FAST_PATH)
+    if is_of_ties(subject.module, probe.calls, answers[1], subject.tolerances):
+        return probe.check(Outcome.OK, found.worst, OF_TIES)
     if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience.seconds):
         words = "eager itself moves as much for inputs a rounding away"
         return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
@@ -157,9 +164,18 @@ def _answers_again(probe: Probe, subject: Subject, expected: Any) -> bool:
 
 def _roundings(sample: Sample) -> float:
     """A few roundings of the largest finite number among the inputs: what is left where a model subtracts them from each other."""
+    return FEW * max((eps * largest for largest, eps in _largest(sample)), default=0.0)
+
+
+def _a_rounding(sample: Sample) -> float:
+    """One rounding of the largest finite number among the inputs, or of 1: as exact are kernels of `sigmoid`, however small its result."""
+    return max((eps * max(largest, 1.0) for largest, eps in _largest(sample)), default=torch.finfo(torch.float32).eps)
+
+
+def _largest(sample: Sample) -> list[tuple[float, float]]:
+    """The largest finite number of each of its tensors of floats, and a rounding of 1 in its type."""
     floats = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.numel()]
-    finite = [(leaf.double().nan_to_num(posinf=0, neginf=0).abs().max(), torch.finfo(leaf.dtype).eps) for leaf in floats]
-    return max((FEW * eps * float(largest) for largest, eps in finite), default=0.0)
+    return [(float(leaf.double().nan_to_num(posinf=0, neginf=0).abs().max()), torch.finfo(leaf.dtype).eps) for leaf in floats]
 
 
 def _where_finite(expected: Any, actual: Any) -> Any:

@@ -141,6 +141,27 @@ def _closed(tensor: torch.Tensor) -> torch.Tensor:
     return torch.full_like(tensor, float(tensor.min())) if tensor.dtype != torch.bool else torch.zeros_like(tensor)
 
 
+def _flags(tensor: torch.Tensor) -> bool:
+    """A mask, or integers that are one: 0 and 1, and a 1 among them; along an axis of which something is left when its end is flipped."""
+    if not tensor.dim() or tensor.shape[-1] < 2:
+        return False
+    return _masks(tensor) or (_integers(tensor) and int(tensor.min()) >= 0 and int(tensor.max()) == 1)
+
+
+def _flipped_at_the_end(tensor: torch.Tensor) -> torch.Tensor:
+    """What hides the last place shows it, and the other way round."""
+    flipped = tensor.clone(memory_format=torch.contiguous_format)
+    last = tensor[..., -1]
+    if tensor.dtype == torch.bool:
+        flipped[..., -1] = ~last
+    elif is_additive_mask(tensor):
+        flipped[..., -1] = torch.where(last == 0, tensor.min(), torch.zeros_like(last))
+    else:
+        flipped[..., -1] = 1 - last
+    return flipped
+
+
+FLIPPED = Variation("masks flipped at the end", _flags, _flipped_at_the_end)
 USUAL = (
     Variation("negated", _floats, torch.neg),
     Variation("scaled up", _floats, _scaled(1), extreme=True),
@@ -158,7 +179,10 @@ USUAL = (
     Variation("masks moved along", _masks, _moved),
     Variation("masks all true", _masks, _open),
     Variation("masks all false", _masks, _closed),
+    FLIPPED,
 )
+#: Tried at sizes that were not exported with: masks often hide nothing there, and what is done with what they hide may hang on a size.
+ELSEWHERE = (FLIPPED,)
 #: Tried where a condition came out the same in all others.
 FURTHER = (
     Variation("scaled up twice", _floats, _scaled(2), extreme=True),

@@ -25,7 +25,7 @@ from .kinds import other_kind
 from .probe import Probe, Subject, looked_at
 from .reach import reached
 from .report import VALUES, Check, Report
-from .values import USUAL, Variation, varied
+from .values import ELSEWHERE, USUAL, Variation, varied
 
 
 def verify(
@@ -40,11 +40,12 @@ def verify(
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
     checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers
-    moved along, at their ends, zero, doubled; masks moved along, all true, all false), separate tensors where one was given
-    twice, and the same call twice. The conditions, masks and numbers that the module decides by are watched in eager: one
-    that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was asked
-    for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples are
-    copied, never changed; a sample that eager refuses is told and skipped.
+    moved along, at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors
+    where one was given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done
+    with what they hide may hang on a size. The conditions, masks and numbers that the module decides by are watched in eager:
+    one that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was
+    asked for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples
+    are copied, never changed; a sample that eager refuses is told and skipped.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
@@ -106,16 +107,20 @@ def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:
 
 
 def _sizes(subject: Subject, samples: Sequence[Sample]) -> list[Probe]:
-    """The samples as they were given."""
+    """The samples as they were given, and other values at sizes that were not exported with."""
     first, *others = samples
-    kinds = [other_kind(subject.module, first, sample) for sample in others]
-    probes = [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
-    unlike = [
-        Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: ")
-        for sample, kind in zip(others, kinds, strict=True)
-    ]
-    chosen = [b if kind else a for a, b, kind in zip(probes, unlike, kinds, strict=True)]
-    return [Probe("export inputs", (first,), Outcome.WRONG), *chosen]
+    probes = [Probe("export inputs", (first,), Outcome.WRONG)]
+    for sample in others:
+        kind = other_kind(subject.module, first, sample)
+        if kind:
+            probes.append(Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: "))
+        else:
+            probes += [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True), *_elsewhere(sample)]
+    return probes
+
+
+def _elsewhere(sample: Sample) -> list[Probe]:
+    return [replace(_of_values(*changed), failure=Outcome.FROZEN) for changed in varied(sample, ELSEWHERE)]
 
 
 def _usual(first: Sample) -> list[Probe]:

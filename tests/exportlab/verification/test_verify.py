@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from exportlab.outcomes import Outcome
 from exportlab.sweep.records import read
 from exportlab.verification.patience import Patience
 from exportlab.verification.report import Check, Report
+from exportlab.verification.values import FLIPPED
 
 
 class Pretender(Artifact):
@@ -388,3 +390,39 @@ def test_bad_arguments() -> None:
         verify(Pretender(double), Module(double), ["x"])
     with pytest.raises(TypeError, match="cannot run a function"):
         verify(double, Module(double), [(four,)])
+
+
+def hidden(x: torch.Tensor, mask: torch.Tensor, *, kept_at_one: bool = False) -> torch.Tensor:
+    """What a mask hides is zero, but in a single row, where it is asked for."""
+    return x if kept_at_one and x.shape[0] == 1 else x * mask
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_masks_that_hide_nothing_are_flipped_at_their_end_at_every_size(dtype: torch.dtype) -> None:
+    rows = [(torch.ones(n, 4), torch.ones(n, 4, dtype=dtype)) for n in (3, 1)]
+    found = failures(partial(hidden, kept_at_one=True), Module(hidden), *rows)
+    assert found == {"other values": "frozen"}
+
+
+def test_a_mask_that_is_never_looked_at_is_wrong_where_it_hides_the_end_alone() -> None:
+    def only_where_all_is_hidden(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x * mask.any()
+
+    mask = torch.ones(3, 4, dtype=torch.bool)
+    assert failures(only_where_all_is_hidden, Module(hidden), (torch.ones(3, 4), mask)) == {"other values": "wrong"}
+
+
+def test_a_float_mask_is_flipped_at_its_end() -> None:
+    causal = torch.full((3, 3), -1e9).triu(1)
+    flipped = FLIPPED.change(causal)
+    assert FLIPPED.applies(causal)
+    assert flipped[:, -1].tolist() == [0, 0, -1e9]
+    assert torch.equal(flipped[:, :-1], causal[:, :-1])
+    assert not FLIPPED.applies(causal[:, :1])
+
+
+@pytest.mark.parametrize(("off", "outcome"), [(3e-8, "ok"), (4e-7, "wrong"), (3e-6, "wrong")])
+def test_a_small_result_may_be_off_by_a_rounding_of_what_is_given(off: float, outcome: str) -> None:
+    report = verify(Pretender(lambda x: x.sigmoid() + off), Module(torch.sigmoid), [(torch.tensor(-8.5),)])
+    assert report.checks[0].outcome == outcome, report
+    assert report.checks[0].detail.startswith("less exact for a small result") == (outcome == "ok")

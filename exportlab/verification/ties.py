@@ -1,0 +1,64 @@
+"""Whether eager gives the file's answer once it sorts equal elements in their order: without `stable=True`, torch defines none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+from .difference import Tolerances, difference_of
+
+aten = torch.ops.aten
+WORDS = "eager answers as the file does where equal elements stay in their order, which torch.sort and topk leave open"
+
+
+def _sorted(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    return aten.sort.stable(x, stable=True, dim=dim, descending=descending)
+
+
+def _sorted_as_asked(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+    return _sorted(x, dim, descending)
+
+
+def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    if not x.dim():
+        return aten.topk.default(x, k, dim, largest, sorted)
+    values, places = _sorted(x, dim, largest)
+    return values.narrow(dim, 0, k), places.narrow(dim, 0, k)
+
+
+IN_ORDER: Mapping[Any, Callable[..., Any]] = {
+    aten.sort.default: _sorted,
+    aten.sort.stable: _sorted_as_asked,
+    aten.argsort.default: lambda *args, **kwargs: _sorted(*args, **kwargs)[1],
+    aten.argsort.stable: lambda *args, **kwargs: _sorted_as_asked(*args, **kwargs)[1],
+    aten.topk.default: _topk,
+}
+
+
+class InOrder(TorchDispatchMode):
+    """Sorts keep equal elements in their order; `sorts` says whether there was one."""
+
+    supports_higher_order_operators = True
+    sorts = False
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operator, or what sorts in its place."""
+        in_order = IN_ORDER.get(function)
+        self.sorts |= in_order is not None
+        return (in_order or function)(*args, **(kwargs or {}))
+
+
+def is_of_ties(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> bool:
+    """Return whether eager gives the file's answer where its sorts keep equal elements in their order."""
+    try:
+        with torch.compiler.set_stance("force_eager"), InOrder() as mode:  # what is compiled under a mode would fail without it
+            expected = last_returned(fresh(module), tuple(calls))
+    except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, nothing is excused
+        return False
+    return mode.sorts and not difference_of(expected, actual, tolerances).problem

@@ -1,0 +1,62 @@
+"""An order among equal elements that torch does not define is not held against a file; any other order is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from test_verify import Module, Pretender
+from torch import Tensor
+
+from exportlab import Sample, to_onnx, verify
+from exportlab.outcomes import Outcome
+from exportlab.verification.ties import WORDS, InOrder, is_of_ties
+
+FEW_NUMBERS = torch.arange(200) % 3
+SORTS: dict[str, Callable[[Tensor], Any]] = {
+    "sort": lambda x: x.sort().indices,
+    "sort, the greatest first": lambda x: x.sort(descending=True).indices,
+    "argsort": lambda x: x.argsort(),
+    "argsort, any order": lambda x: x.argsort(stable=False),
+    "topk": lambda x: x.topk(50).indices,
+    "topk, the least": lambda x: x.topk(50, largest=False).indices,
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_equal_elements_stay_in_their_order(name: str) -> None:
+    with InOrder():
+        found = SORTS[name](FEW_NUMBERS)
+    kept = FEW_NUMBERS[found].diff() == 0
+    assert (found.diff()[kept] > 0).all()
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_a_file_that_keeps_the_order_is_right(name: str) -> None:
+    module = Module(SORTS[name])
+    assert verify(to_onnx(module, (FEW_NUMBERS,)), module, [(FEW_NUMBERS,)]).outcome is Outcome.OK
+
+
+def test_another_order_than_either_is_wrong() -> None:
+    report = verify(Pretender(lambda x: x.sort(stable=True).indices.flip(0)), Module(SORTS["sort"]), [(FEW_NUMBERS,)])
+    assert report.outcome is Outcome.WRONG
+
+
+def test_that_an_order_is_all_is_told_once_for_each_check() -> None:
+    module = Module(SORTS["topk"])
+    told = [check for check in verify(to_onnx(module, (FEW_NUMBERS,)), module, [(FEW_NUMBERS,)]).checks if check.detail == WORDS]
+    assert told
+    assert {check.outcome for check in told} == {Outcome.OK}
+
+
+def test_nothing_is_excused_where_nothing_is_sorted_or_eager_cannot_be_watched() -> None:
+    def unwatched(x: Tensor) -> Tensor:
+        if torch.utils._python_dispatch._get_current_dispatch_mode() is not None:
+            raise RuntimeError("watched")
+        return x
+
+    calls = [Sample((FEW_NUMBERS,))]
+    assert not is_of_ties(Module(lambda x: x), calls, FEW_NUMBERS, None)
+    assert not is_of_ties(Module(unwatched), calls, FEW_NUMBERS, None)
