@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -48,7 +49,7 @@ class OpenVinoArtifact(Artifact):
             RuntimeError: OpenVINO refuses the model.
         """
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads(), "ENABLE_CPU_PINNING": False}
-        with native_output_dropped():
+        with native_output_dropped(), told_by_openvino():
             return openvino().Core().compile_model(self.model, "CPU", settings).create_infer_request()
 
     def load(self) -> None:
@@ -64,7 +65,8 @@ class OpenVinoArtifact(Artifact):
         leaves = self.calling.feed(args, kwargs)
         if len(self.model.inputs) != len(leaves):
             raise ValueError(f"the model has {len(self.model.inputs)} inputs, the call gives {len(leaves)}")
-        self.request.infer(list(map(_given, leaves)))
+        with told_by_openvino():
+            self.request.infer(list(map(_given, leaves)))
         return self.calling.assemble(list(map(_result, self.request.output_tensors)))
 
     def save(self, path: str | Path) -> Path:
@@ -123,6 +125,16 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
     calling = by_signature(program)
     _drop_constants(model, calling)
     return OpenVinoArtifact(model, calling)
+
+
+@contextmanager
+def told_by_openvino() -> Iterator[None]:
+    """Let an error begin with what is the matter: OpenVINO's own begins with the places in its source that it came through."""
+    try:
+        yield
+    except RuntimeError as error:
+        words = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from ")]
+        raise RuntimeError(" ".join(words) or str(error)) from error
 
 
 def openvino() -> ModuleType:

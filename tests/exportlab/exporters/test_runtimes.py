@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from exportlab import Sample, exporters, verify
+from exportlab.exporters.openvino_model import told_by_openvino
 from exportlab.verification import comparison
 
 PACKAGES = {"openvino": "openvino", "executorch": "executorch", "transformers": "transformers"}
@@ -80,6 +81,17 @@ def test_openvino_refuses_what_it_would_forget() -> None:
     with pytest.raises(Exception, match="the model changes n") as raised:
         exported("openvino", Count(), Sample((torch.zeros(2),)))
     assert exporters.get("openvino").stage(raised.value) == "convert"
+
+
+def test_an_error_of_openvino_begins_with_what_is_the_matter() -> None:
+    told = (
+        "Exception from src/inference/src/cpp/core.cpp:117:\nCheck 'same' failed at src/snippets/pass.cpp:34:\nAll are to be the same\n\n"
+    )
+    with (
+        pytest.raises(RuntimeError, match=r"^Check 'same' failed at src/snippets/pass.cpp:34: All are to be the same$"),
+        told_by_openvino(),
+    ):
+        raise RuntimeError(told)
 
 
 def test_aoti_on_one_layer() -> None:
