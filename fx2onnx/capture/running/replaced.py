@@ -43,13 +43,13 @@ def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], recorder
     for name, tensor in model.named_buffers(remove_duplicate=False):
         if name not in before or before[name] is tensor:
             continue
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
-            is_longer = recorder.settled.of_sizes(tensor, recorder.ref(tensor)) is not None and _begins_with(tensor, before[name])
         longer = LONGER.get()
-        if longer is None or not is_longer:
-            raise CannotRun(f"{name} is changed")
-        if name not in longer or tensor.numel() > longer[name].numel():
-            longer[name] = tensor
+        with torch._C.DisableTorchFunction(), _disable_current_modes():  # what is asked here is no test of the model's
+            is_longer = recorder.settled.of_sizes(tensor, recorder.ref(tensor)) is not None and _begins_with(tensor, before[name])
+            if longer is None or not is_longer:
+                raise CannotRun(f"{name} is changed")
+            if name not in longer or tensor.numel() > longer[name].numel():
+                longer[name] = tensor
 
 
 def _begins_with(longer: torch.Tensor, table: torch.Tensor) -> bool:

@@ -12,6 +12,7 @@ from modules import With
 from torch import Tensor, nn
 
 from exportlab import to_onnx
+from fx2onnx.capture.running.branches.regions import Regions
 from fx2onnx.capture.running.refusal import CannotRun
 
 ROWS = ({0: "rows"},)
@@ -73,6 +74,19 @@ def test_a_longer_table_that_begins_with_the_shorter_is_made_in_the_file(rows: i
     for size in (0, 1, 2, TABLE, TABLE + 1, 40, 5):
         x = torch.randn(size, 3)
         torch.testing.assert_close(program(x)[0], copy.deepcopy(model)(x))
+
+
+def test_that_it_is_longer_than_another_is_no_test_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    told_apart: list[str] = []
+    both = Regions._both
+
+    def noted(self: Regions, test: Any, *sizes: Any) -> Any:
+        told_apart.append(test.line)
+        return both(self, test, *sizes)
+
+    monkeypatch.setattr(Regions, "_both", noted)
+    to_onnx(model_of(positions), (torch.randn(3, 3),), dynamic_shapes=ROWS, capture="run")
+    assert len(told_apart) == 1
 
 
 def test_a_table_of_a_part_is_found_by_its_path() -> None:
