@@ -114,13 +114,13 @@ class OpenVino:
 
 def _through_onnx(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: DynamicShapes, **options: Any) -> OpenVinoArtifact:
     made = ToOnnx().export(module, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
-    with tempfile.TemporaryDirectory() as folder, native_output_dropped():
+    with tempfile.TemporaryDirectory() as folder, native_output_dropped(), told_by_openvino():
         return OpenVinoArtifact(openvino().convert_model(made.save(Path(folder) / "model.onnx")), made.calling)
 
 
 def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: DynamicShapes, strict: bool = False) -> OpenVinoArtifact:
     program = marked_program(module, args, kwargs, dynamic_shapes, strict)
-    with native_output_dropped():
+    with native_output_dropped(), told_by_openvino():
         model = openvino().convert_model(program)
     calling = by_signature(program)
     _drop_constants(model, calling)
@@ -134,7 +134,7 @@ def told_by_openvino() -> Iterator[None]:
         yield
     except RuntimeError as error:
         words = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from ")]
-        raise RuntimeError(" ".join(words) or str(error)) from error
+        raise RuntimeError(" ".join(words) or str(error)) from None
 
 
 def openvino() -> ModuleType:
