@@ -24,7 +24,7 @@ STEPS = 4  # of readers that are followed
 
 @translates(aten.sigmoid.default, aten.special_expit.default)
 def sigmoid(g: Graph, x: Tensor) -> Tensor:
-    """sigmoid(x) → Sigmoid; 1 / (1 + Exp(-x)) of integers, and where a logarithm, a divisor, a power or a test of small numbers reads it."""
+    """sigmoid(x) → Sigmoid; 1 / (1 + Exp(-x)) of integers, and where a logarithm, divisor, power or a test of small numbers reads it."""
     whole, x = x.dtype not in FLOATS, g.cast(x, g.dtype)
     if x.dtype == FLOAT and (whole or _small_values_matter(g.at, STEPS)):
         return g.Reciprocal(g.Add(g.Exp(g.Neg(x)), 1))

@@ -197,6 +197,24 @@ def _for_each(asked: Any, default: int, axes: int) -> list[Any]:
     return list(asked) * axes if len(asked) == 1 else list(asked)
 
 
+def _of_an_einsum(node: torch.fx.Node) -> tuple[Size, ...] | None:
+    """By the letters of its equation; None where dots or no arrow leave it to torch, which asks much of sizes that are expressions."""
+    equation, operands = str(node.args[0]).replace(" ", ""), node.args[1]
+    given, arrow, wanted = equation.partition("->")
+    if not arrow or "." in equation:
+        return None
+    sizes: dict[str, Size] = {}
+    for letters, operand in zip(given.split(","), operands, strict=True):  # type: ignore[arg-type]
+        for letter, size in zip(letters, operand.meta["val"].sizes, strict=True):
+            if sizes.get(letter, 1) == 1:
+                sizes[letter] = size
+    return tuple(sizes[letter] for letter in wanted)
+
+
+def _of_the_first(node: torch.fx.Node) -> tuple[Size, ...]:
+    return tuple(node.args[0].meta["val"].sizes)  # type: ignore[union-attr]
+
+
 def _of_an_adaptive_pool(node: torch.fx.Node) -> tuple[Size, ...] | None:
     given: tuple[Any, ...] = node.args
     x, asked = given[:2]
@@ -300,6 +318,8 @@ CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
 ADAPTIVE_POOLS = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default)
 RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
     aten.slice.Tensor: _of_a_slice,
+    aten.einsum.default: _of_an_einsum,
+    aten.cumsum.default: _of_the_first,
     aten.arange.default: _of_a_range,
     aten.arange.start: _of_a_range,
     aten.arange.start_step: _of_a_range,

@@ -88,3 +88,36 @@ def test_a_range_of_fractions_is_as_long_as_float64_makes_it(name: str) -> None:
     program = to_onnx(model, (torch.rand(8, 2),), dynamic_shapes=({0: "n"},), capture="run")
     report = verify(program, model, [(torch.rand(n, 2),) for n in (8, 1, 5, 49, 98, 101, 250)])
     assert (report.outcome, program.report.limits) == ("ok", ()), report
+
+
+def _einsum(equation: str, *sizes: tuple[Size, ...]) -> Any:
+    graph = torch.fx.Graph()
+    nodes = [graph.placeholder("x") for _ in sizes]
+    for node, given in zip(nodes, sizes, strict=True):
+        node.meta["val"] = Described.of(given, torch.float32, 1)
+    return RULES[aten.einsum.default](graph.call_function(aten.einsum.default, (equation, nodes)))
+
+
+@pytest.mark.parametrize(
+    ("equation", "sizes"),
+    [
+        ("ij,jk->ik", ((2, 3), (3, 4))),
+        ("bhd, bd -> b", ((2, 3, 4), (2, 4))),
+        ("ij,jk->ikj", ((2, 1), (3, 4))),
+        ("ii->i", ((3, 3),)),
+        ("ij->", ((2, 3),)),
+    ],
+    ids=str,
+)
+def test_an_einsum_has_the_sizes_of_its_letters(equation: str, sizes: tuple[tuple[int, ...], ...]) -> None:
+    assert _einsum(equation, *sizes) == tuple(torch.einsum(equation, *map(torch.empty, sizes)).shape)
+
+
+def test_an_einsum_of_moving_sizes_has_them_as_they_are() -> None:
+    assert _einsum("bij,bjk->bik", (1, N, 3), (2, 3, N + 1)) == (2, N, N + 1)
+    assert _einsum("...i->...", (2, N)) is None
+    assert _einsum("ij,jk", (2, N), (N, 3)) is None
+
+
+def test_a_running_sum_is_as_large_as_what_it_sums() -> None:
+    assert _told(aten.cumsum.default, torch.empty(2, 5), (2, N), 1) == (2, N)
