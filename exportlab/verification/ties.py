@@ -57,7 +57,8 @@ class InOrder(TorchDispatchMode):
 def is_of_ties(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> bool:
     """Return whether eager gives the file's answer where its sorts keep equal elements in their order."""
     try:
-        with torch.compiler.set_stance("force_eager"), InOrder() as mode:  # what is compiled under a mode would fail without it
+        mode = InOrder()  # type: ignore[no-untyped-call]
+        with torch.compiler.set_stance("force_eager"), mode:  # what is compiled under a mode would fail without it
             expected = last_returned(fresh(module), tuple(calls))
     except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, nothing is excused
         return False
