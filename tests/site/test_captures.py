@@ -8,13 +8,7 @@ from collections import Counter
 import pytest
 from compare_captures import COUNTS, KINDS, NEVER, ROOT, SETS, Case, Row, cases, compared, differs, kind_of, read, sentences
 
-from exportlab.outcomes import Outcome
-
 LISTED = read()
-ROUNDED = {  # of a number that is far from 0, near the end of what float32 holds, or the order of equal integers
-    *("sigmoid#2", "nn.functional.silu#2", "nn.functional.soft_margin_loss#0"),
-    *("sinh#0", "special.laguerre_polynomial_l#2", "sort#0", "argsort#0"),
-}
 AGAIN = [
     Case("zoo", "branch_on_value", "moving"),
     Case("zoo", "input_added_to", "static"),
@@ -31,10 +25,8 @@ def counted() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_run_is_wrong_only_where_both_round_and_never_ends_in_an_error_of_its_own() -> None:
-    never = [row for row in LISTED if row.run in NEVER]
-    assert {row.case for row in never} == ROUNDED
-    assert all(row.run == row.torch_export == Outcome.WRONG and row.graphs == "equal" for row in never)
+def test_no_run_is_wrong_or_ends_in_an_error_of_its_own() -> None:
+    assert [row for row in LISTED if row.run in NEVER] == []
 
 
 def test_the_list_has_differences_alone_each_once_and_with_its_reason() -> None:
