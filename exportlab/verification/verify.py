@@ -89,7 +89,8 @@ def _check_dense(samples: Sequence[Sample]) -> None:
 
 def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
     subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
-    probes = [*_sizes(subject, given), *_usual(given[0])]
+    kinds = [other_kind(module, given[0], sample) for sample in given[1:]]
+    probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
     accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
     reach = reached(module, given[0], accepted, subject.patience.seconds)
@@ -106,21 +107,23 @@ def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:
         yield check if stuck or check.outcome is not Outcome.FROZEN else replace(check, outcome=Outcome.WRONG)
 
 
-def _sizes(subject: Subject, samples: Sequence[Sample]) -> list[Probe]:
-    """The samples as they were given, and other values at sizes that were not exported with."""
+def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
+    """The samples as they were given, in their order."""
     first, *others = samples
-    probes = [Probe("export inputs", (first,), Outcome.WRONG)]
-    for sample in others:
-        kind = other_kind(subject.module, first, sample)
-        if kind:
-            probes.append(Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: "))
-        else:
-            probes += [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True), *_elsewhere(sample)]
-    return probes
+    probes = [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
+    unlike = [
+        Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: ")
+        for sample, kind in zip(others, kinds, strict=True)
+    ]
+    chosen = [b if kind else a for a, b, kind in zip(probes, unlike, kinds, strict=True)]
+    return [Probe("export inputs", (first,), Outcome.WRONG), *chosen]
 
 
-def _elsewhere(sample: Sample) -> list[Probe]:
-    return [replace(_of_values(*changed), failure=Outcome.FROZEN) for changed in varied(sample, ELSEWHERE)]
+def _elsewhere(others: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
+    """Other values at sizes that were not exported with."""
+    sizes = [sample for sample, kind in zip(others, kinds, strict=True) if not kind]
+    made = [_of_values(*changed) for sample in sizes for changed in varied(sample, ELSEWHERE)]
+    return [replace(probe, failure=Outcome.FROZEN) for probe in made]
 
 
 def _usual(first: Sample) -> list[Probe]:
