@@ -65,8 +65,10 @@ class OpenVinoArtifact(Artifact):
         leaves = self.calling.feed(args, kwargs)
         if len(self.model.inputs) != len(leaves):
             raise ValueError(f"the model has {len(self.model.inputs)} inputs, the call gives {len(leaves)}")
-        with told_by_openvino():
+        try:
             self.request.infer(list(map(_given, leaves)))
+        except RuntimeError as error:
+            raise plainly(error) from None
         return self.calling.assemble(list(map(_result, self.request.output_tensors)))
 
     def save(self, path: str | Path) -> Path:
@@ -129,12 +131,17 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
 
 @contextmanager
 def told_by_openvino() -> Iterator[None]:
-    """Let an error begin with what is the matter: OpenVINO's own begins with the places in its source that it came through."""
+    """Let an error begin with what is the matter."""
     try:
         yield
     except RuntimeError as error:
-        words = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from ")]
-        raise RuntimeError(" ".join(words) or str(error)) from None
+        raise plainly(error) from None
+
+
+def plainly(error: RuntimeError) -> RuntimeError:
+    """Return an error that begins with what is the matter: OpenVINO's own begins with the places in its source that it came through."""
+    words = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from ")]
+    return RuntimeError(" ".join(words) or str(error))
 
 
 def openvino() -> ModuleType:

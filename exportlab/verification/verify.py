@@ -122,16 +122,15 @@ def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
 def _elsewhere(others: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
     """Other values at sizes that were not exported with."""
     sizes = [sample for sample, kind in zip(others, kinds, strict=True) if not kind]
-    made = [_of_values(*changed) for sample in sizes for changed in varied(sample, ELSEWHERE)]
-    return [replace(probe, failure=Outcome.FROZEN) for probe in made]
+    return [_of_values(*changed, Outcome.FROZEN) for sample in sizes for changed in varied(sample, ELSEWHERE)]
 
 
 def _usual(first: Sample) -> list[Probe]:
     return [_of_values(variation, sample) for variation, sample in varied(first, USUAL)]
 
 
-def _of_values(variation: Variation, sample: Sample) -> Probe:
-    return Probe(VALUES, (sample,), Outcome.WRONG, refusable=True, variation=variation)
+def _of_values(variation: Variation, sample: Sample, failure: Outcome = Outcome.WRONG) -> Probe:
+    return Probe(VALUES, (sample,), failure, refusable=True, variation=variation)
 
 
 def _repeats(first: Sample) -> list[Probe]:
