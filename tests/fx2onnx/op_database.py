@@ -59,9 +59,7 @@ UNDEFINED = {  # checks that give an operator what it has no defined result for
     "linalg.cond": {"unseen size"},  # rows that are repeated: the condition number of a singular matrix is what rounding leaves
     "matrix_exp": {"other values"},  # exponentials beyond the largest float32: infinite, or NaN of infinity minus infinity
     "sinh": {"other values"},  # 89, of which half the exponential is a float32, and the exponential that eager halves is not
-    "special.laguerre_polynomial_l": {
-        "other values"
-    },  # products beyond the largest float32, which eager does not round before it subtracts
+    "special.laguerre_polynomial_l": {"other values"},  # products beyond the largest float32, which eager subtracts unrounded
     # Equal whole numbers, whose transform is one large number and zeros: a product leaves 4e-8 of that in their places.
     **{name: {"other values"} for name in ("fft.irfft", "fft.irfft2", "fft.irfftn", "fft.hfft", "fft.hfft2", "fft.hfftn")},
 }

@@ -126,3 +126,8 @@ def test_as_few_nodes_as_it_takes(function: Callable[..., Any], nodes: list[str]
 @pytest.mark.parametrize("function", [torch.logcumsumexp])
 def test_logarithms_of_sums_are_right_after_minus_infinity(function: Any) -> None:
     check_both(lambda x: function(x, -1), MASKED, options={"fallback": False})
+
+
+def test_logarithms_of_sums_keep_what_is_far_below_one() -> None:
+    x = torch.tensor([0.0, -16.0, -18.0])
+    check_further(lambda x: x.logcumsumexp(0), (x,), (x,), ({},), rtol=1e-5, atol=0.0)
