@@ -30,6 +30,7 @@ from .branches.regions import Regions
 from .broadcast import paths_of
 from .ends import ends_kept
 from .equal_blocks import EqualBlocks
+from .example import with_general_sizes, with_ties
 from .explain import Ambiguous
 from .inner_graphs import functions_called_as_they_are
 from .lines import Place
@@ -46,6 +47,7 @@ from .replaced import longer_tables
 from .runs import Runs
 from .sample import Axes
 from .script import Settling
+from .special_sizes import is_right_at
 from .unify import Arguments
 
 SETTLED = "what weights or buffers say there is a constant of the file; other weights do not change it"
@@ -88,32 +90,37 @@ def _captured(
     check_accepted(accept_ranges, asked)
     leaves = pytree.tree_leaves((args, kwargs))
     check_arguments(leaves, moving_numbers(model, args, kwargs, dynamic_shapes), dynamic_shapes)
-    axes = Axes.of(asked, leaves)
-    symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in asked]
     with (
         only_harmless_mutations(model, args, kwargs),
         named_where_they_can_be(model, args, kwargs, dynamic_shapes),
-        functions_called_as_they_are(bool(symbols)),
+        functions_called_as_they_are(bool(asked)),
         longer_tables(model, (args, kwargs)),
         casts_of_parts(model),
         gradients_noted(model),
     ):
+        args, kwargs = with_general_sizes(model, asked, (args, kwargs))
+        asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
+        leaves = pytree.tree_leaves((args, kwargs))
+        tied = with_ties(model, asked, (args, kwargs))
+        accepted = tuple({dim.name: None for dim, before in zip(tied, asked, strict=True) if before.name in accept_ranges})
+        axes = Axes.of(tied, leaves)
+        symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in tied]
         settling = Settling()
         capture = partial(_paths, model, settling)
-        regions = Regions(capture, partial(_note_tests, model, settling), symbols, accept_ranges)
-        paths = paths_of(regions, capture, asked, axes, (args, kwargs))
+        regions = Regions(capture, partial(_note_tests, model, settling), partial(is_right_at, model), symbols, accepted)
+        paths = paths_of(regions, capture, tied, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
             program = joined.program()
-        promised = ends_kept(model, axes, (args, kwargs), asked, accept_ranges)
+        promised = ends_kept(model, axes, (args, kwargs), tied, accepted)
         if (further := with_empty(paths, program, model, axes, (args, kwargs), capture)) is not None:
             joined = Joined(further, axes)
             program = joined.program()
     check_changed_inputs(paths, leaves)
-    check_dynamic_dims(program, symbols, accept_ranges, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
+    check_dynamic_dims(program, symbols, accepted, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
-    lost = constants_accepted(program, symbols, accept_ranges)  # type: ignore[arg-type]  # as above
+    lost = constants_accepted(program, symbols, accepted)  # type: ignore[arg-type]  # as above
     limits = (*regions.limits, *lost, *joined.limits, *program.limits, *settled, *promised)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 

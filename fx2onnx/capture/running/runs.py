@@ -23,9 +23,10 @@ from .loops.turns import Loops
 from .notes import Trace, first_difference
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
-from .refusal import CannotRun, NeverRuns, PlainBool, PlainNumber, SeenByRunsAlone
+from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, SeenByRunsAlone
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
+from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
 from .unify import Arguments, Writer
 from .whiles import TRIED, TURNS, Whiles, check_turns
@@ -64,6 +65,7 @@ class Runs:
         self.refused: dict[str, str] = {}
         self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.small: list[tuple[Setting, str]] = []  # with ones, at which the model does something else, and what
+        self.aside: list[Setting] = []  # with ones, at which it makes the same calls with other constants
         self.loops = Moving()  # those that are rolled up
 
     def program(self) -> tuple[RunProgram, Exception | None]:
@@ -94,18 +96,50 @@ class Runs:
             raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
         self._check_variety()
         self._check_whiles()
+        refused: CannotRun | None = None
         while True:
             try:
                 found = self._followed()
                 if not self._run_asked():
-                    return found
+                    return self._checked_aside(found, refused)
             except Ambiguous as error:
                 self._run_further(error.setting)
             except CannotRun as error:
+                if isinstance(error, (LeftOut, NumbersMove)) and self._set_aside():
+                    refused = error
+                    continue
                 if (found := self._in_parts(error, {})) is not None:
                     return found
                 if type(error) is not CannotRun or not self.run_spare():
                     raise
+
+    def _set_aside(self) -> bool:
+        """Leave out the runs with ones, at which libraries and torch make other calls; return whether there are any."""
+        special = [setting for setting in self.settings if is_special(setting)]
+        if len(special) in (0, len(self.settings)):
+            return False
+        kept = [pair for pair in zip(self.settings, self.traces, strict=True) if pair[0] not in special]
+        self.settings, self.traces = [setting for setting, _ in kept], [found for _, found in kept]
+        self.aside += special
+        if len(self.traces) < FEWEST:
+            self.run_spare()
+        return True
+
+    def _checked_aside(self, found: tuple[RunProgram, Exception | None], refused: CannotRun | None) -> tuple[RunProgram, Exception | None]:
+        """Return what was found, with the settings left out at which it is right as well.
+
+        Raises:
+            CannotRun: it is not right at one that was set aside.
+        """
+        program, ended = found
+
+        def is_right(setting: Setting) -> bool:
+            return ended is None and is_right_at(self.model, program, self.axes, self.arguments, setting)
+
+        if refused is not None and not all(map(is_right, self.aside)):
+            raise refused
+        self.small = [pair for pair in self.small if not is_right(pair[0])]
+        return found
 
     def _in_parts(self, refused: CannotRun, strides: Mapping[sympy.Symbol, int]) -> tuple[RunProgram, Exception | None] | None:
         """Return the program with a loop over parts of an axis rolled up, from runs at several parts; None where there is none."""
@@ -183,7 +217,7 @@ class Runs:
         return Loops(self.loops, environment).watch if self.loops.places else self.blocks.noted
 
     def _run(self, setting: Setting) -> None:
-        if setting in self.settings or (setting and setting == self.axes.example):
+        if setting in self.settings or setting in self.aside or (setting and setting == self.axes.example):
             return
         script = self._script()
         try:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from ....errors import ToOnnxError
-from ...attribute_mutation import as_before
 from ...dynamic_shapes import OpenTest
-from ..loops.replay import Replay, equal_leaves, has_loops, inputs_of
+from ..loops.replay import agrees, has_loops
 from ..program import RunProgram
 from ..refusal import CannotRun
-from ..sample import Axes, Setting
+from ..sample import Axes
 from ..unify import Arguments
 from .paths import Path
 
@@ -33,7 +30,7 @@ def with_empty(
     if len(axes.example) != 1 or not all(path.sizes for path in paths):
         return None
     (symbol,) = axes.example
-    if _is_right(program, model, axes, arguments, {symbol: 0}):
+    if agrees(program, model, axes.at(arguments, {symbol: 0}, run=1), {symbol: 0}) is not False:
         return None
     try:
         found = capture(*axes.at_none(symbol, arguments))
@@ -44,18 +41,3 @@ def with_empty(
     told = OpenTest(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]
     return [replace(path, sizes=((told, some), *path.sizes)) for path, some in sides]
-
-
-def _is_right(program: RunProgram, model: nn.Module, axes: Axes, arguments: Arguments, sizes: Setting) -> bool:
-    """Whether a program says at these sizes what the model says, or the model refuses them."""
-    given, own = axes.at(arguments, sizes, run=1), axes.at(arguments, sizes, run=1)
-    with torch.random.fork_rng(devices=()), torch.no_grad(), as_before(model):
-        try:
-            wanted = pytree.tree_leaves(model(*given[0], **given[1]))
-        except Exception:  # noqa: BLE001 - a size that the model does not take
-            return True
-        try:
-            found = Replay(program.graph_module, sizes).run(*inputs_of(program, own))
-            return equal_leaves(wanted, pytree.tree_leaves(found))
-        except (RuntimeError, IndexError, TypeError, ValueError):
-            return False

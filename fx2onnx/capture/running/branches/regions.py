@@ -14,8 +14,10 @@ from ...accepted import ACCEPTED, losses_by_tests
 from ...asked_at import source_line
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text
 from ..as_written import are_calls_as_written, calls_as_written
+from ..program import RunProgram
 from ..refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, SeenByRunsAlone, TooManyRanges, TooMuchWork
-from ..sample import LONGEST, Axes
+from ..sample import LONGEST, Axes, Setting
+from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
 from .paths import BRANCHES, Path
@@ -29,6 +31,7 @@ class Regions:
 
     Args:
         capture: returns the paths at the sizes that some axes have.
+        is_right_at: returns whether a program is right at sizes of one.
         note: runs it once at the example's sizes of some axes, whose environment then knows the tests on the way.
         symbols: the axes that were asked to be dynamic.
         accepted: names of axes that may lose sizes.
@@ -38,9 +41,14 @@ class Regions:
     """
 
     def __init__(
-        self, capture: Capture, note: Callable[[Axes, Arguments], None], symbols: Sequence[DimSize], accepted: Sequence[str]
+        self,
+        capture: Capture,
+        note: Callable[[Axes, Arguments], None],
+        is_right_at: Callable[[RunProgram, Axes, Arguments, Setting], bool],
+        symbols: Sequence[DimSize],
+        accepted: Sequence[str],
     ) -> None:
-        self._capture, self._note, self._symbols, self._accepted = capture, note, symbols, accepted
+        self._capture, self._note, self._is_right_at, self._symbols, self._accepted = capture, note, is_right_at, symbols, accepted
         self._number = 0
         self._first: OpenTest | None = None
         self._begun: tuple[Axes, Arguments] | None = None  # before any test
@@ -77,7 +85,8 @@ class Regions:
         except CannotRun as error:
             failed = error
         differs = isinstance(failed, (LeftOut, NumbersMove)) or any(path.small for path in found)
-        tests = list(self._open(axes, libraries=differs and are_calls_as_written()))
+        opened = self._open(axes, libraries=differs and are_calls_as_written())
+        tests = [test for test in opened if not self._is_covered(test, found, axes, arguments)]
         two_sided = [test for test in tests if _has_two_sides(test, axes)]
         if found_in_parts := next(filter(None, (self._in_parts(test, axes, arguments) for test in two_sided)), None):
             return found_in_parts
@@ -90,6 +99,11 @@ class Regions:
             raise test.error()
         self.limits |= dict.fromkeys(losses_by_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions))
         return found
+
+    def _is_covered(self, test: OpenTest, found: Sequence[Path], axes: Axes, arguments: Arguments) -> bool:
+        """Whether the side of a test that has more sizes is right at one element as well, where alone the test comes out another way."""
+        settings = settings_with_one(test.test, axes) if len(found) == 1 and found[0].ended is None else []
+        return bool(settings) and all(self._is_right_at(found[0].program, axes, arguments, setting) for setting in settings)
 
     def _in_parts(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
         """Return the paths where a loop over parts of an axis is rolled up; none where runs at several parts do not show one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,9 @@ from torch.utils import _pytree as pytree
 
 from ....build.turns import turns
 from ....build.values import expression, python_number
+from ...attribute_mutation import as_before
 from ..program import RunProgram
+from ..recorder import SEED
 from ..refusal import CannotRun
 from ..sample import Axes, Setting
 
@@ -115,6 +118,18 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
     return limits
 
 
+def agrees(program: RunProgram, model: nn.Module, arguments: Any, setting: Setting) -> bool | None:
+    """Return whether a program returns for arguments of these sizes what its model returns, but for rounding; None where that raises."""
+    own = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, arguments)
+    with _seeded(), as_before(model):
+        try:
+            wanted = _leaves(model(*arguments[0], **arguments[1]))
+        except Exception:  # noqa: BLE001 - a size that the model does not take
+            return None
+    found = _found(program, own, setting)
+    return found is not None and equal_leaves(wanted, found)
+
+
 def has_side_without_rows(axes: Axes) -> bool:
     """Return whether sizes of 0 are a side of their own where a program is wrong there: where one size moves and is tested."""
     return len(axes.example) == 1 and bool(axes.conditions)
@@ -147,10 +162,17 @@ def _along(axes: Axes, size: int) -> Setting:
 
 def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
     try:
-        with torch.random.fork_rng(devices=()), torch.no_grad():
+        with _seeded():
             return _leaves(Replay(program.graph_module, setting).run(*inputs_of(program, arguments)))
     except (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError):  # the last three: of a size, as the root of one below 0
         return None
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    with torch.random.fork_rng(devices=()), torch.no_grad():
+        torch.default_generator.manual_seed(SEED)
+        yield
 
 
 def _leaves(returned: Any) -> list[Any]:
@@ -167,7 +189,7 @@ def inputs_of(program: RunProgram, arguments: Any) -> Iterator[Any]:
 
 def equal_leaves(wanted: Sequence[Any], found: Sequence[Any]) -> bool:
     """Return whether results are those that are wanted, but for rounding."""
-    return all(map(_equal, wanted, found))
+    return len(wanted) == len(found) and all(map(_equal, wanted, found))
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -1,0 +1,81 @@
+"""Whether a program is right at sizes of one, where its model makes other calls: both are called, with mutated values and flipped masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import sympy
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .loops.replay import agrees
+from .program import RunProgram
+from .sample import Axes, Setting
+from .script import TEST
+from .unify import Arguments
+from .work import WORK
+
+RUNS = (1, 2)  # each of which is given other values
+NOISE = 0.1  # share of it in a mutated float
+
+
+def is_special(setting: Setting) -> bool:
+    """Return whether a size is one, at which torch and libraries leave calls out."""
+    return 1 in setting.values()
+
+
+def settings_with_one(test: sympy.Basic, axes: Axes) -> list[Setting]:
+    """Return the settings to try of a test that fails at one element of one axis and nowhere else; none of any other test."""
+    symbol, *others = test.free_symbols
+    apart = replace(axes, conditions=(*axes.conditions, sympy.Not(test)))
+    if others or symbol not in axes.example or apart.allowed(symbol) != [1] or not apart.is_one(symbol):
+        return []
+    tried = (axes.within({**sizes, symbol: 1}) for sizes in (axes.longer(), dict.fromkeys(axes.example, 1)))
+    return list({tuple(setting.items()): setting for setting in tried if setting[symbol] == 1}.values())
+
+
+def is_right_at(model: nn.Module, program: RunProgram, axes: Axes, arguments: Arguments, setting: Setting) -> bool:
+    """Return whether a program returns at these sizes what its model returns, for each of the values and masks that are tried.
+
+    It is not where nothing can be compared: in a run without values, or where values decide a path or are written into an input.
+    """
+    if not _is_replayable(program):
+        return False
+    verdicts = [agrees(program, model, mutant, setting) for mutant in _mutants(axes, arguments, setting)]
+    return True in verdicts and False not in verdicts
+
+
+def _is_replayable(program: RunProgram) -> bool:
+    work = WORK.get()
+    calls = {node.target for node in program.graph.nodes}
+    return (work is None or work.has_values) and not program.changed_inputs and TEST not in calls
+
+
+def _mutants(axes: Axes, arguments: Arguments, setting: Setting) -> Iterator[Arguments]:
+    """Yield arguments of these sizes: with other values, and with one mask after the other flipped."""
+    for run in RUNS:
+        yield pytree.tree_map_only(torch.Tensor, _with_noise, axes.at(arguments, setting, run))
+    leaves, spec = pytree.tree_flatten(axes.at(arguments, setting, RUNS[0]))
+    for number, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and _may_be_a_mask(leaf):
+            yield pytree.tree_unflatten([*leaves[:number], _flipped(leaf), *leaves[number + 1 :]], spec)
+
+
+def _with_noise(given: torch.Tensor) -> torch.Tensor:
+    if not given.is_floating_point() or not given.numel():
+        return given
+    noise = torch.randn(given.shape, generator=torch.Generator().manual_seed(given.dim()), dtype=torch.float32).to(given)
+    return given * (1 - NOISE) + noise * NOISE
+
+
+def _may_be_a_mask(given: torch.Tensor) -> bool:
+    return given.dim() > 0 and bool(given.numel()) and bool(((given == 0) | (given == 1)).all())
+
+
+def _flipped(mask: torch.Tensor) -> torch.Tensor:
+    """Return a mask with the last place of each row flipped."""
+    made = mask.clone()
+    made[..., -1] = 1 - made[..., -1].to(torch.int64)
+    return made
