@@ -250,7 +250,8 @@ class Recorder(ProxyTorchDispatchMode):
             result = func(*args, **kwargs)
             return pytree.tree_map(work.like, result) if work.is_large(func, result) else result
         try:
-            return work.called(func, [self._without_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec)
+            valueless = [self._without_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            return work.noted(func, leaves, spec, work.called(func, valueless, spec))
         except (NotImplementedError, UnsupportedFakeTensorException) as error:
             raise self.too_much(f"{func} is not made without values") from error
 
@@ -328,6 +329,8 @@ class Recorder(ProxyTorchDispatchMode):
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
         """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
         ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        if self.work is not None and isinstance(made, FakeTensor):
+            self.work.noted(aten.contiguous.default, [tensor], 1, made)
         if COPIES.get() and self.loops is None:
             return self._copied(tensor, ref, made)
         if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor

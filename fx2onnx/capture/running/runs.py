@@ -217,7 +217,8 @@ class Runs:
         return Loops(self.loops, environment).watch if self.loops.places else self.blocks.noted
 
     def _run(self, setting: Setting) -> None:
-        if setting in self.settings or setting in self.aside or (setting and setting == self.axes.example):
+        known = [*self.settings, *self.aside, *(special for special, _ in self.small)]
+        if setting in known or (setting and setting == self.axes.example):
             return
         script = self._script()
         try:
@@ -239,7 +240,8 @@ class Runs:
         if number is not None and (larger := self._without_ones(setting)) != setting:
             told = f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {self.axes.shown(setting)}"
             self.small.append((setting, told))
-            self._run(larger)
+            if len(self.traces) < FEWEST:
+                self._run(larger)
             return
         self.settings.append(setting)
         self.traces.append(found)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import sympy
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .loops.replay import agrees
+from .loops.replay import REFUSED, Replay, agrees, inputs_of
 from .program import RunProgram
+from .refusal import CannotRun
 from .sample import Axes, Setting
 from .script import TEST
 from .unify import Arguments
-from .work import WORK
+from .valueless import same_calls
+from .work import WORK, Work
 
 RUNS = (1, 2)  # each of which is given other values
 NOISE = 0.1  # share of it in a mutated float
@@ -39,25 +42,35 @@ def settings_with_one(test: sympy.Basic, axes: Axes) -> list[Setting]:
 def is_right_at(model: nn.Module, program: RunProgram, axes: Axes, arguments: Arguments, setting: Setting) -> bool:
     """Return whether a program returns at these sizes what its model returns, for each of the values and masks that are tried.
 
-    It is not where nothing can be compared: in a run without values, or where values decide a path or are written into an input.
+    In runs without values it makes the same calls instead. It is not where values decide a path or are written into an input.
     """
-    if not _is_replayable(program):
+    if program.changed_inputs or program.graph.find_nodes(op="call_function", target=TEST):
         return False
-    verdicts = [agrees(program, model, mutant, setting) for mutant in _mutants(axes, arguments, setting)]
+    work = WORK.get()
+    if work is not None and not work.has_values:
+        return all(_makes_the_same_calls(work, model, program, mutant, setting) for mutant in _mutants(axes, arguments, setting, RUNS[:1]))
+    verdicts = [agrees(program, model, mutant, setting) for mutant in _mutants(axes, arguments, setting, RUNS)]
     return True in verdicts and False not in verdicts
 
 
-def _is_replayable(program: RunProgram) -> bool:
-    work = WORK.get()
-    calls = {node.target for node in program.graph.nodes}
-    return (work is None or work.has_values) and not program.changed_inputs and TEST not in calls
+def _makes_the_same_calls(work: Work, model: nn.Module, program: RunProgram, given: Arguments, setting: Setting) -> bool:
+    """Return whether a program makes the calls of its model in runs without values; not where either raises."""
+
+    def replayed(*args: Any, **kwargs: Any) -> Any:
+        return Replay(program.graph_module, setting).run(*inputs_of(program, (args, kwargs)))
+
+    own = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, given)
+    try:
+        return same_calls(work, model, replayed, given, own)
+    except (CannotRun, *REFUSED):
+        return False
 
 
-def _mutants(axes: Axes, arguments: Arguments, setting: Setting) -> Iterator[Arguments]:
+def _mutants(axes: Axes, arguments: Arguments, setting: Setting, runs: Sequence[int]) -> Iterator[Arguments]:
     """Yield arguments of these sizes: with other values, and with one mask after the other flipped."""
-    for run in RUNS:
+    for run in runs:
         yield pytree.tree_map_only(torch.Tensor, _with_noise, axes.at(arguments, setting, run))
-    leaves, spec = pytree.tree_flatten(axes.at(arguments, setting, RUNS[0]))
+    leaves, spec = pytree.tree_flatten(axes.at(arguments, setting, runs[0]))
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, torch.Tensor) and _may_be_a_mask(leaf):
             yield pytree.tree_unflatten([*leaves[:number], _flipped(leaf), *leaves[number + 1 :]], spec)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from functools import cached_property
 from itertools import zip_longest
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch._subclasses import FakeTensor, FakeTensorMode
@@ -23,6 +23,15 @@ LARGE = 16_000_000  # elements of a result: a mask of 4,000 places by 4,000, whi
 WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
+class Call(NamedTuple):
+    """A call of an operator on tensors some of which have no values, and what it gave."""
+
+    func: Any
+    leaves: list[Any]
+    spec: Spec
+    result: Any
+
+
 class Work:
     """What runs may multiply; or runs in which a layer that multiplies gives tensors without values, and so does what takes one.
 
@@ -33,6 +42,7 @@ class Work:
     def __init__(self, left: int | None) -> None:
         self._left = left
         self._copies: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
+        self._calls: list[Call] | None = None
 
     @cached_property
     def _mode(self) -> FakeTensorMode:
@@ -111,6 +121,21 @@ class Work:
             yield
         finally:
             self._mode.allow_non_fake_inputs = False
+
+    @contextmanager
+    def noting(self) -> Iterator[list[Call]]:
+        """Note, while it lasts, the calls on tensors without values."""
+        self._calls = calls = []
+        try:
+            yield calls
+        finally:
+            self._calls = None
+
+    def noted(self, func: Any, leaves: list[Any], spec: Spec, result: Any) -> Any:
+        """Note a call with the arguments that were given, and return its result."""
+        if self._calls is not None:
+            self._calls.append(Call(func, leaves, spec, result))
+        return result
 
     def _empty(self, like: torch.Tensor) -> FakeTensor:
         made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)

@@ -27,6 +27,7 @@ NONE = 0
 LEAST = 12
 LONG = 50
 NOTHING_TO_READ = "the first turn of a loop has nothing to read, or a number no value"
+REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three: of a size, as the root of one below 0
 PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
 
@@ -164,7 +165,7 @@ def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] |
     try:
         with _seeded():
             return _leaves(Replay(program.graph_module, setting).run(*inputs_of(program, arguments)))
-    except (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError):  # the last three: of a size, as the root of one below 0
+    except REFUSED:
         return None
 
 
