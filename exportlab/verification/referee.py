@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import last_returned
+from ..eager import copied_whole, last_returned
 from ..messages import first_line
 from .difference import distances
 from .report import ROUNDING
@@ -86,7 +85,7 @@ def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = 
         Whatever the module raises when its types are others.
     """
     mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
-    double = copy.deepcopy(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
+    double = copied_whole(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
     with torch.compiler.set_stance("force_eager"), mode:
         return last_returned(double, [mapped(call, _widened) for call in calls])
 

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample
 from ..checks import must_be_names
+from ..eager import copied, fresh
 from ..exporters import Artifact, Exported, artifact_of
 from ..exporters.session import running_on
 from ..exporters.to_onnx import caches_known
@@ -36,7 +37,7 @@ def verify(
     tolerances: Tolerances | None = None,
     providers: Sequence[str] | None = None,
 ) -> Report:
-    """Run an artifact and the module side by side, in inference mode, and say where they part.
+    """Run an artifact and the module side by side, without gradients, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
     checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers
@@ -56,7 +57,7 @@ def verify(
             ran it, and where that is another, why.
 
     Raises:
-        TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample, or
+        TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied. ValueError: there is no sample, or
             one holds no dense numbers.
     """
     artifact = artifact_of(exported)
@@ -73,6 +74,7 @@ def verify(
 def _heard(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
     with heard() as said, caches_known():
         _check_dense(given)
+        _check_copied(module, given)
         report = _looked_at(artifact, module, given, tolerances)
     return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead())
 
@@ -85,6 +87,13 @@ def _check_dense(samples: Sequence[Sample]) -> None:
             raise ValueError(
                 f"a sample holds a {leaf.layout} tensor, and its values cannot be varied: give dense ones, as to_dense() makes"
             )
+
+
+def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
+    """Raise what a copy raises, which is no refusal of eager's: every check runs copies."""
+    fresh(module)
+    for sample in samples:
+        copied(sample)
 
 
 def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
