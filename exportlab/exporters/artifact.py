@@ -98,6 +98,14 @@ class Artifact(show.Tabular):
         """Return what it runs on, as its runtime calls it: providers of ONNX Runtime, the first one first, or a device."""
         return ("cpu",)
 
+    def settings(self) -> str:
+        """Return the options that its providers were given; nothing where they have their own."""
+        return ""
+
+    def unused(self) -> str:
+        """Say in a line which provider that was asked for its runtime does not have, and why; nothing where it has all."""
+        return self.instead()
+
     def instead(self) -> str:
         """Say in a line which provider that was asked for it does not run on, and why; nothing where it does."""
         if asked() == (CPU,):

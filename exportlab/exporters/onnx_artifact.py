@@ -18,7 +18,7 @@ from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling
-from .session import asked, computed, instead, session, shared
+from .session import asked, computed, instead, session, settings, shared
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
@@ -76,12 +76,19 @@ class OnnxArtifact(Artifact):
         nodes = computed(self.session)
         return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
 
+    def settings(self) -> str:
+        """Return the options that its providers were given."""
+        return settings(self.session) if "session" in vars(self) else ""
+
+    def unused(self) -> str:
+        """Say which provider that was asked for its session does not have."""
+        return instead(asked(), self.session.get_providers()) if "session" in vars(self) else ""
+
     def instead(self) -> str:
         """Say which provider that was asked for its session does not have, or how many nodes each computes where others compute some."""
         if "session" not in vars(self):
             return ""
-        absent = instead(asked(), self.session.get_providers())
-        return absent or shared(asked(), computed(self.session))
+        return self.unused() or shared(asked(), computed(self.session))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -12,20 +12,20 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..checks import must_be_names
 from ..eager import copied, fresh
 from ..exporters import Artifact, Exported, artifact_of
-from ..exporters.session import running_on
+from ..exporters.session import ProviderError, check_present, running_on
 from ..exporters.to_onnx import caches_known
 from ..messages import heard
 from ..outcomes import Outcome
 from ..samples import Samples, check_module, samples_of
 from .dependence import Dependence
+from .devices import Device, Provider, device_of, named_options
 from .difference import Tolerances, check_tolerances, tolerance_text
 from .kinds import other_kind
 from .probe import Probe, Subject, looked_at
 from .reach import reached
-from .report import VALUES, Check, Report
+from .report import VALUES, Check, Report, never_judged
 from .values import ELSEWHERE, USUAL, Variation, varied
 
 
@@ -35,7 +35,7 @@ def verify(
     samples: Samples,
     *,
     tolerances: Tolerances | None = None,
-    providers: Sequence[str] | None = None,
+    providers: Sequence[Provider] | None = None,
 ) -> Report:
     """Run an artifact and the module side by side, without gradients, and say where they part.
 
@@ -53,30 +53,51 @@ def verify(
         samples: a list, or one: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a `Sample`.
         tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
-        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on; without it, the CPU's. The report says which
-            ran it, and where that is another, why.
+        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on, each by its name or with its options, as in
+            `[("CUDAExecutionProvider", {"use_tf32": "1"})]`; without it, the CPU's. CUDA's computes without TF32 unless that is asked
+            for, and where torch has CUDA too, the module is run there as well. The report has the provider and its options.
 
     Raises:
-        TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied. ValueError: there is no sample, or
+        ProviderError (a `ValueError`): a provider that is asked for is not in this ONNX Runtime, does not start, or runs no such
+            artifact. TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied. ValueError: there is no sample, or
             one holds no dense numbers.
     """
     artifact = artifact_of(exported)
     check_module(module)
     given = samples_of(samples, module)
     check_tolerances(tolerances)
-    if providers is not None:
-        must_be_names(providers=providers)
-        with running_on(providers):
-            return _heard(artifact.unloaded(), module, given, tolerances)
-    return _heard(artifact, module, given, tolerances)
+    if providers is None:
+        return _heard(artifact, module, given, tolerances)
+    names, options = named_options(providers)
+    check_present(names)
+    with running_on(names, options=options):
+        ready = artifact.unloaded()
+        _check_used(ready)
+        return _heard(ready, module, given, tolerances, device_of(names, options))
 
 
-def _heard(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
+def _check_used(artifact: Artifact) -> None:
+    """Refuse to verify elsewhere than on the providers that were asked for.
+
+    Raises:
+        ProviderError: one is not used.
+    """
+    try:
+        artifact.load()
+    except Exception:  # noqa: BLE001 - what the runtime refuses, the first check reports
+        return
+    if why := artifact.unused():
+        raise ProviderError(why)
+
+
+def _heard(
+    artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None, device: Device | None = None
+) -> Report:
     with heard() as said, caches_known():
         _check_dense(given)
         _check_copied(module, given)
-        report = _looked_at(artifact, module, given, tolerances)
-    return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead())
+        report = _looked_at(artifact, module, given, tolerances, device)
+    return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead(), settings=artifact.settings())
 
 
 def _check_dense(samples: Sequence[Sample]) -> None:
@@ -96,8 +117,10 @@ def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
         copied(sample)
 
 
-def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
-    subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
+def _looked_at(
+    artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None, device: Device | None
+) -> Report:
+    subject, dependence = Subject(artifact, module, tolerances, (given[0],), device), Dependence()
     kinds = [other_kind(module, given[0], sample) for sample in given[1:]]
     probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
@@ -105,7 +128,7 @@ def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], t
     reach = reached(module, given[0], accepted, subject.patience.seconds)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
-    checks += [*dependence.checks(module), *reach.checks(), *_contract(artifact)]
+    checks += [*never_judged(checks), *dependence.checks(module), *reach.checks(), *_contract(artifact)]
     return Report(artifact.exporter, tuple(_frozen_only_if_right_before(checks)), _tolerance_of(subject.dtypes, tolerances))
 
 
