@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import show
+from ..cases import Sample
+from .compared_sizes import Axes
 from .session import CPU, asked
 
 
@@ -97,6 +99,14 @@ class Artifact(show.Tabular):
     def ran_on(self) -> tuple[str, ...]:
         """Return what it runs on, as its runtime calls it: providers of ONNX Runtime, the first one first, or a device."""
         return ("cpu",)
+
+    def moving_axes(self, sample: Sample) -> Axes:
+        """Return the axes of the leaves of such arguments whose sizes it leaves open, each with the name of its size."""
+        return {}
+
+    def compared_sizes(self) -> set[int]:
+        """Return the numbers at which it may decide by a size: those that sizes are compared with, and the ends of what it was made for."""
+        return set()
 
     def settings(self) -> str:
         """Return the options that its providers were given; nothing where they have their own."""

@@ -12,12 +12,15 @@ from typing import Any, Self
 
 import onnx_ir as ir
 import torch
+from torch.utils import _pytree as pytree
 
+from ..cases import Sample
 from ..checks import kind_of
 from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
-from .calling import Calling
+from .calling import Calling, Flat
+from .compared_sizes import Axes, bounds_of_program, moving_axes, numbers_compared
 from .session import asked, computed, instead, session, settings, shared
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
@@ -75,6 +78,18 @@ class OnnxArtifact(Artifact):
             return ()
         nodes = computed(self.session)
         return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
+
+    def moving_axes(self, sample: Sample) -> Axes:
+        """Return the axes that have no number in the file."""
+        places = [place for place, slot in enumerate(self.calling.inputs) if isinstance(slot, Flat)]
+        inputs = [v for v in self.model.graph.inputs if v.name not in self.state and v.name not in self.model.graph.initializers]
+        if len(places) != len(inputs) or pytree.tree_structure((sample.args, dict(sample.kwargs))) != self.calling.in_spec:
+            return {}
+        return {(places[number], axis): name for (number, axis), name in moving_axes(inputs).items()}
+
+    def compared_sizes(self) -> set[int]:
+        """Return the numbers that the file compares sizes with, and the ends that the capture before it had."""
+        return numbers_compared(self.model) | (bounds_of_program(self.captured) if self.captured is not None else set())
 
     def settings(self) -> str:
         """Return the options that its providers were given."""

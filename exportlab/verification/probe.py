@@ -33,6 +33,7 @@ from .values import Variation
 
 AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
 UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
+REFUSED_UNASKED = "no sample has such a size, and it refuses it"
 OF_NAN = "a runtime sorts NaN where it likes: ONNX leaves it open"
 OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
 FEW = 16.0
@@ -47,6 +48,7 @@ class Probe:
         refusable: whether a refusal is `narrow`, as what was not seen at the export is; else it is `run`.
         variation: the change that made these inputs of the first sample.
         why: what is said before what was seen.
+        asked: whether it is of what the samples ask for; where it is not, a refusal is told, and is no failure.
     """
 
     name: str
@@ -55,11 +57,18 @@ class Probe:
     refusable: bool = False
     variation: Variation = AS_GIVEN
     why: str = ""
+    asked: bool = True
 
     def check(self, outcome: Outcome, worst: float | None = None, detail: str = "") -> Check:
         """Return what was seen as a check."""
         said = self.why + detail if outcome not in (Outcome.OK, Outcome.SKIPPED) else detail
         return Check(self.name, describe(self.calls[-1]), outcome, worst, said, self.variation.name)
+
+    def refused(self, why: str) -> Check:
+        """Return the check of what the artifact refuses."""
+        if not self.asked:
+            return self.check(Outcome.SKIPPED, detail=f"{REFUSED_UNASKED}: {why}")
+        return self.check(Outcome.NARROW if self.refusable else Outcome.RUN, detail=why)
 
     def unjudged(self, apart: float, outputs: Collection[int], why: str) -> Check:
         """Return the check of answers that differ, where eager's shows nothing about these outputs of the file."""
@@ -78,7 +87,9 @@ class Subject:
     """What is looked at.
 
     Attributes:
-        first: the call that was exported with. device: where a file runs, if not on the CPU, and eager can run too. patience: how long eager may take for other values, as the calls that are given show.
+        first: the call that was exported with.
+        device: where the file runs and eager can run too, if that is not the CPU.
+        patience: how long eager may take for other values, as the calls that are given show.
         dtypes: those of its outputs, as they are seen.
     """
 
@@ -101,7 +112,7 @@ def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = No
 def _looked_at(probe: Probe, subject: Subject, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
     """The check, and the outputs that eager has."""
     try:
-        with at_most(subject.patience.seconds) if probe.variation.name else subject.patience.measured():
+        with at_most(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
             expected = last_returned(fresh(subject.module), probe.calls)
         leaves = _with_numbers(expected)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
@@ -111,7 +122,7 @@ def _looked_at(probe: Probe, subject: Subject, dependence: Dependence | None) ->
     try:
         actual = last_returned(subject.artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return probe.check(Outcome.NARROW if probe.refusable else Outcome.RUN, detail=first_line(error)), outputs
+        return probe.refused(first_line(error)), outputs
     if dependence is not None and not probe.variation.not_finite:
         dependence.note(probe.calls, expected, actual)
     return _judged(probe, subject, expected, actual), outputs

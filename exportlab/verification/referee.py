@@ -202,10 +202,13 @@ def _noise(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> 
 
 def _near_by_noise(pairs: Sequence[_Pair], noise: Sequence[Sequence[torch.Tensor | None]], half: bool) -> list[_Pair]:
     by_output = zip(*noise, strict=True) if noise else ((),) * len(pairs)
-    return [
-        replace(pair, near=_as_near(*pair.off, [run for run in runs if run is not None], half)) if pair.off and _might_be_near(pair) else pair
-        for pair, runs in zip(pairs, by_output, strict=False)
-    ]
+    return [_again(pair, [run for run in runs if run is not None], half) for pair, runs in zip(pairs, by_output, strict=False)]
+
+
+def _again(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
+    if pair.off is None or not _might_be_near(pair):
+        return pair
+    return replace(pair, near=_as_near(*pair.off, noise, half))
 
 
 def _as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:

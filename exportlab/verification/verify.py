@@ -26,6 +26,7 @@ from .kinds import other_kind
 from .probe import Probe, Subject, looked_at
 from .reach import reached
 from .report import VALUES, Check, Report, never_judged
+from .thresholds import thresholds
 from .values import ELSEWHERE, USUAL, Variation, varied
 
 
@@ -40,9 +41,10 @@ def verify(
     """Run an artifact and the module side by side, without gradients, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
-    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers
-    moved along, at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors
-    where one was given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done
+    checks follow: sizes on either side of each test that the model makes of a size, or the file, where the samples are all on one
+    side and such a call is no larger than 16 MiB (sizes of 0 and 1 need a sample); other values (negated, scaled up and down, zero,
+    one large element, one NaN, one infinity; integers moved along, at their ends, zero, doubled; masks moved along, all true, all
+    false, flipped at their end), separate tensors where one was given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done
     with what they hide may hang on a size. The conditions, masks and numbers that the module decides by are watched in eager:
     one that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was
     asked for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples
@@ -59,8 +61,8 @@ def verify(
 
     Raises:
         ProviderError (a `ValueError`): a provider that is asked for is not in this ONNX Runtime, does not start, or runs no such
-            artifact. TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied. ValueError: there is no sample, or
-            one holds no dense numbers.
+            artifact. TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied.
+            ValueError: there is no sample, or one holds no dense numbers.
     """
     artifact = artifact_of(exported)
     check_module(module)
@@ -124,12 +126,20 @@ def _looked_at(
     kinds = [other_kind(module, given[0], sample) for sample in given[1:]]
     probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
-    accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
+    checks += _beyond(subject, [given[0], *(other for other, kind in zip(given[1:], kinds, strict=True) if not kind)])
+    accepted = [probe for probe, check in zip(probes, checks, strict=False) if not check.refused]
     reach = reached(module, given[0], accepted, subject.patience.seconds)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
     checks += [*never_judged(checks), *dependence.checks(module), *reach.checks(), *_contract(artifact)]
     return Report(artifact.exporter, tuple(_frozen_only_if_right_before(checks)), _tolerance_of(subject.dtypes, tolerances))
+
+
+def _beyond(subject: Subject, samples: Sequence[Sample]) -> list[Check]:
+    """The checks at sizes beyond the tests of which the samples, all of one kind, show one side; those that eager refuses are left out."""
+    found = thresholds(subject.artifact, subject.module, samples)
+    checks = (looked_at(probe, subject) for probe in found.probes)
+    return [*(check for check in checks if not check.refused), *found.checks]
 
 
 def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Eager on copies: without gradients, but a model that computes some by itself still can; and what cannot be copied is not eager's fault."""
+"""Eager on copies: without gradients, but a model that computes some by itself still can; what cannot be copied is no fault of eager's."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_the_program_of_torch_export_is_right(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["head.bias", "norm.weight", "attend.in_proj_weight"])
 def test_a_changed_weight_is_still_wrong(name: str) -> None:
-    module, samples, program = made(0)
+    _, samples, program = made(0)
     changed, _, _ = made(0)
     weight = changed.get_parameter(name)
     with torch.no_grad():

@@ -148,7 +148,7 @@ def test_a_provider_that_is_there_is_used_and_the_artifact_stays_where_it_was() 
 
 def test_what_onnx_runtime_does_not_run_says_so() -> None:
     there = onnxruntime.get_available_providers()[:1]
-    with pytest.raises(ProviderError, match="providers are those of ONNX Runtime, which does not run this file of torch.export"):
+    with pytest.raises(ProviderError, match=r"providers are those of ONNX Runtime, which does not run this file of torch\.export"):
         verify(export("torch.export", MODEL, SAMPLE), MODEL, SAMPLE, providers=there)
 
 
