@@ -32,6 +32,6 @@ def copied_whole(value: Copied, memo: dict[int, Any] | None = None) -> Copied:
 
 
 def with_shared_parameters(module: Copied) -> Copied:
-    """Return a copy of a module that has buffers and attributes of its own; its parameters are those of the original."""
+    """Return a copy of a module with separate buffers and attributes; the parameters are shared with the original."""
     assert isinstance(module, torch.nn.Module)
     return copied_whole(module, {id(parameter): parameter for parameter in module.parameters()})

@@ -72,7 +72,7 @@ Providers = Annotated[
     typer.Option(
         metavar="NAMES",
         callback=_known,
-        help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. One that is not in this build is an error of verify, else a note.",
+        help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. Its absence is an error of verify, else a note.",
     ),
 ]
 File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]

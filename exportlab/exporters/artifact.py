@@ -101,11 +101,11 @@ class Artifact(show.Tabular):
         return ("cpu",)
 
     def moving_axes(self, sample: Sample) -> Axes:
-        """Return the axes of the leaves of such arguments whose sizes it leaves open, each with the name of its size."""
+        """Return the dynamic axes of these arguments, by leaf and axis, each with the name of its size."""
         return {}
 
     def compared_sizes(self) -> set[int]:
-        """Return the numbers at which it may decide by a size: those that sizes are compared with, and the ends of what it was made for."""
+        """Return the numbers that it compares sizes with, and the upper bounds that it was captured for."""
         return set()
 
     def settings(self) -> str:

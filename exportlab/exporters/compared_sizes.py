@@ -1,4 +1,4 @@
-"""What a file or a program knows of its sizes: the axes that may change, and the numbers that it compares sizes with."""
+"""The dynamic axes of a file or a program, and the numbers that it compares sizes with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNBOUNDED = 2**31  # a larger bound than this is none
 
 
 def moving_axes(inputs: list[ir.Value]) -> Axes:
-    """Return the axes of these inputs of a file whose sizes it leaves open."""
+    """Return the axes of these inputs of a file that are dynamic."""
     dims = [(place, axis, dim) for place, value in enumerate(inputs) for axis, dim in enumerate(value.shape or ())]
     return {(place, axis): str(getattr(dim, "value", None) or f"{place}.{axis}") for place, axis, dim in dims if not isinstance(dim, int)}
 
@@ -64,6 +64,6 @@ def axes_of_program(program: torch.export.ExportedProgram) -> Axes:
 
 
 def bounds_of_program(program: torch.export.ExportedProgram) -> set[int]:
-    """Return the largest sizes that a program was captured for, where it has such."""
+    """Return the upper bounds of the sizes that a program was captured for, if any."""
     uppers = [found.upper for found in getattr(program, "range_constraints", {}).values()]
     return {int(upper) for upper in uppers if upper.is_Integer and int(upper) < UNBOUNDED}

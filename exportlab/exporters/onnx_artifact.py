@@ -80,7 +80,7 @@ class OnnxArtifact(Artifact):
         return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
 
     def moving_axes(self, sample: Sample) -> Axes:
-        """Return the axes that have no number in the file."""
+        """Return the axes that are dynamic in the file."""
         places = [place for place, slot in enumerate(self.calling.inputs) if isinstance(slot, Flat)]
         inputs = [v for v in self.model.graph.inputs if v.name not in self.state and v.name not in self.model.graph.initializers]
         if len(places) != len(inputs) or pytree.tree_structure((sample.args, dict(sample.kwargs))) != self.calling.in_spec:
@@ -88,7 +88,7 @@ class OnnxArtifact(Artifact):
         return {(places[number], axis): name for (number, axis), name in moving_axes(inputs).items()}
 
     def compared_sizes(self) -> set[int]:
-        """Return the numbers that the file compares sizes with, and the ends that the capture before it had."""
+        """Return the numbers that the file compares sizes with, and the upper bounds of its capture."""
         return numbers_compared(self.model) | (bounds_of_program(self.captured) if self.captured is not None else set())
 
     def settings(self) -> str:

@@ -19,13 +19,13 @@ USUAL = ("cpu", CPU)  # where things run unless asked otherwise
 RECORD_NODES = "session.record_ep_graph_assignment_info"  # whose nodes are whose; off unless asked for
 IN_NAMES = "ExecutionProvider"  # how the name of each provider ends
 Options = Mapping[str, Mapping[str, str]]  # of providers, by name
-#: What makes a provider compute float32 in float32: CUDA's rounds the factors of products to TF32, of 10 bits, unless told otherwise.
+#: Options for full float32: by default the CUDA provider multiplies in TF32, which has 10 bits.
 EXACT: Options = {"CUDAExecutionProvider": {"use_tf32": "0"}}
 _asked: ContextVar[tuple[tuple[str, ...], int, Options]] = ContextVar("asked", default=((CPU,), 0, {}))
 
 
 class ProviderError(ValueError):
-    """A provider of ONNX Runtime that was asked for cannot be used; the message is one line that names those that can."""
+    """A provider of ONNX Runtime cannot be used; the message is one line that lists those that can."""
 
 
 @contextmanager
@@ -49,10 +49,10 @@ def asked() -> tuple[str, ...]:
 
 
 def check_known(providers: Sequence[str]) -> None:
-    """Refuse names that no build of ONNX Runtime knows.
+    """Check that each name is a provider of some build of ONNX Runtime.
 
     Raises:
-        ProviderError: one is none; the message names the nearest that there is.
+        ProviderError: a name is unknown; the message has the nearest one.
     """
     import onnxruntime
 
@@ -65,7 +65,7 @@ def check_known(providers: Sequence[str]) -> None:
 
 
 def check_present(providers: Sequence[str]) -> None:
-    """Refuse names of providers that this ONNX Runtime was built without.
+    """Check that this build of ONNX Runtime has each provider.
 
     Raises:
         ProviderError: there is one.
@@ -153,6 +153,6 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
 
 
 def settings(made: onnxruntime.InferenceSession) -> str:
-    """Return the options that the providers of a session were given, as the session has them: `use_tf32=0`."""
+    """Return the provider options of a session that were set here, as `use_tf32=0`."""
     has, given = made.get_provider_options(), _asked.get()[2]
     return ", ".join(f"{key}={has[name].get(key, value)}" for name in given if name in has for key, value in given[name].items())

@@ -46,7 +46,7 @@ class ProgramArtifact(Artifact):
         return axes_of_program(self.model) if same else {}
 
     def compared_sizes(self) -> set[int]:
-        """Return the largest sizes that it was captured for."""
+        """Return the upper bounds of the sizes that it was captured for."""
         return bounds_of_program(self.model)
 
     def fresh(self) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Eager on the device that a file runs on: its kernels round otherwise than the CPU's, and a file there is compared with both."""
+"""Eager on the device that runs the file: kernels there round differently from the CPU, so a file is compared with both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far rounding alone takes a module from its exact answer: it is run in its own types, each result moved by half a rounding."""
+"""The distance from the exact answer that rounding alone explains: runs in which each result is moved by half a rounding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def makes_its_results(func: Any) -> bool:
-    """Whether what an operator returns is its own: neither a view of an argument nor the argument itself."""
+    """Whether an operator returns new tensors, rather than views of its arguments or the arguments themselves."""
     return all(result.alias_info is None for result in getattr(getattr(func, "_schema", None), "returns", ()))
 
 
@@ -46,7 +46,9 @@ class _Jittered(TorchDispatchMode):
 
 
 def noise_of(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> list[list[torch.Tensor | None]]:
-    """Return of some runs how far each output is off its exact value, by operators as they are exported; None where that says nothing.
+    """Return, for some runs, the distance of each output from its exact value; None for outputs that have no such distance.
+
+    The runs use the operators that exports use, not fused kernels.
 
     Raises:
         Whatever the module raises when it is watched.

@@ -33,8 +33,8 @@ from .values import Variation
 
 AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
 UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
-REFUSED_UNASKED = "no sample has such a size, and it refuses it"
-OF_NAN = "a runtime sorts NaN where it likes: ONNX leaves it open"
+REFUSED_UNASKED = "it rejects this size, which no sample has"
+OF_NAN = "ONNX does not define where NaN is sorted"
 OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
 FEW = 16.0
 SMALL = 10.0  # times the tolerance: what may be rounding, and what kernels may be off by for extreme values
@@ -48,7 +48,7 @@ class Probe:
         refusable: whether a refusal is `narrow`, as what was not seen at the export is; else it is `run`.
         variation: the change that made these inputs of the first sample.
         why: what is said before what was seen.
-        asked: whether it is of what the samples ask for; where it is not, a refusal is told, and is no failure.
+        asked: whether the samples include this size; if not, an error of the artifact is not a failure.
     """
 
     name: str
@@ -71,14 +71,14 @@ class Probe:
         return self.check(Outcome.NARROW if self.refusable else Outcome.RUN, detail=why)
 
     def unjudged(self, apart: float, outputs: Collection[int], why: str) -> Check:
-        """Return the check of answers that differ, where eager's shows nothing about these outputs of the file."""
+        """Return the check of answers that differ, where eager is too inexact to judge these outputs."""
         listed = ", ".join(map(str, sorted(outputs)))
         detail = f"{NOT_JUDGED}: output {listed} differs by {apart:.1e}, and {why}"
         return replace(self.check(Outcome.SKIPPED, detail=detail), unjudged=frozenset(outputs))
 
     @property
     def tells(self) -> bool:
-        """Whether an answer to it depends on what the file computes: where all numbers are equal, much else comes out the same."""
+        """Whether agreement shows something: where all inputs are equal, many wrong files agree too."""
         return not self.variation.level and not self.variation.not_finite
 
 
@@ -191,7 +191,7 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
 
 
 def _of_order(probe: Probe, subject: Subject, actual: Any) -> Check | None:
-    """The check of what differs by an order that torch, or ONNX, leaves open; None where it is anything else."""
+    """The check of a difference that comes from an order that torch or ONNX does not define; None if it does not."""
     apart = apart_in_order(subject.module, probe.calls, actual, subject.tolerances)
     if apart is not None:
         return probe.check(Outcome.OK, apart, OF_TIES)
@@ -201,7 +201,7 @@ def _of_order(probe: Probe, subject: Subject, actual: Any) -> Check | None:
 
 
 def _by_ruling(probe: Probe, subject: Subject, actual: Any, found: Difference, ruling: Ruling) -> Check:
-    """The check of what is no farther from the exact answer than eager, where that is near enough to be a measure."""
+    """The check of an answer as near to the exact one as eager; not judged where eager itself is far off."""
     if not ruling.unstable:
         return probe.check(Outcome.OK, found.worst, ruling.words)
     why = f"eager is {UNSTABLE}: {ruling.words.removeprefix(ROUNDING)}"
@@ -209,7 +209,7 @@ def _by_ruling(probe: Probe, subject: Subject, actual: Any, found: Difference, r
 
 
 def _by_movement(probe: Probe, answers: tuple[Any, Any], found: Difference, half: torch.dtype | None) -> Check:
-    """The check of what is off by no more than eager moves, where that is little enough to be a measure."""
+    """The check of an answer that is off by no more than eager moves; not judged where eager moves far."""
     pairs = enumerate(zip(*map(pytree.tree_leaves, answers), strict=True))
     beyond = {place for place, (a, b) in pairs if isinstance(a, torch.Tensor) and a.numel() and is_beyond(a, distances(a, b), half)}
     if beyond:
@@ -218,7 +218,7 @@ def _by_movement(probe: Probe, answers: tuple[Any, Any], found: Difference, half
 
 
 def _excused_by_device(probe: Probe, subject: Subject, device: Device, answers: tuple[Any, Any]) -> Check | None:
-    """The check of what differs from eager on the CPU, but not, beyond rounding, from eager on the device that the file runs on."""
+    """The check of a difference from eager on the CPU that eager on the device of the file has too; None if it has not."""
     try:
         there = returned_on(device, subject.module, probe.calls)
     except Exception:  # noqa: BLE001 - a module need not run there: then eager on the CPU alone decides

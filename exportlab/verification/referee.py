@@ -28,9 +28,9 @@ FARTHEST = 2.0
 # In float32 eager is seldom off by more than the tolerance. Where it is, as in the sine of a million, a few values decide how far, and
 # exporters that are all right are off by 0.7 to 2.6 of eager.
 IN_FLOAT32 = 3.0
-BEYOND = 100.0  # tolerances: where eager is off by more, as where rounding decides an order, it is no measure of a file
-MANY = 4096  # numbers, of which the mean of squares hardly scatters
-SCATTER = 6.0  # over the root of how many numbers there are: by so much a mean of squares may be larger than it usually is
+BEYOND = 100.0  # tolerances: eager is off by more where rounding decides an order, for example
+MANY = 4096  # numbers have a stable mean of squares
+SCATTER = 6.0  # divided by the root of their count: how far the root mean square of few numbers scatters
 OTHER_FORM = "in float64 the answer has another form"
 ROUNDINGS = 4.0  # what each result may be off by where it is asked whether a decision stands
 
@@ -40,7 +40,7 @@ class Ruling:
     """Whether what differs is rounding, and why, in words.
 
     Attributes:
-        unstable: the outputs that eager itself computes so badly that they show nothing about a file.
+        unstable: the numbers of the outputs for which eager itself is too inexact.
     """
 
     is_rounding: bool
@@ -147,7 +147,7 @@ class _Pair:
     """The largest distances of one output from the float64 answer, whether the file is as near as eager, and those of all elements.
 
     Attributes:
-        unstable: whether eager itself is so far off that it shows nothing.
+        unstable: whether eager itself is too inexact.
         off: the distances of the file and of eager, where the file is not within the tolerance.
     """
 
@@ -179,17 +179,17 @@ def _pair(
 
 
 def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | None = None) -> bool:
-    """Return whether an answer is off by so many tolerances anywhere that it is no measure of another one.
+    """Return whether an answer is off by more than `BEYOND` tolerances anywhere.
 
     Args:
-        half: the type of half precision that the module computes in, by whose tolerance it is then.
+        half: the type of half precision that the module computes in, whose tolerance counts then.
     """
     limit = (BEYOND * allowed(expected, half if expected.is_floating_point() else None)).clamp(max=max(scale_of(expected), 1.0))
     return bool((apart[apart.isfinite()] > limit[apart.isfinite()]).any())
 
 
 def _might_be_near(pair: _Pair) -> bool:
-    """Whether more samples of what rounding does may show that the file is as near: of few numbers, those of eager alone tell little."""
+    """Whether more samples of rounding could show that the file is as near: for few numbers, eager alone is a small sample."""
     return not pair.near and pair.off is not None and pair.off[0].numel() < MANY
 
 
@@ -214,7 +214,7 @@ def _again(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
 def _as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
     """Where eager itself is off by an infinity, or by NaN, any answer is as near.
 
-    Of a few numbers the mean of squares scatters: the fewer there are, the farther off the file may be of what rounding usually does.
+    The mean of squares of few numbers scatters: the fewer there are, the farther off the file may be.
     """
     there = eager.isfinite()
     file, others = file[there], torch.stack([eager[there], *(run[there].nan_to_num(0.0, 0.0, 0.0) for run in noise)])

@@ -30,8 +30,8 @@ class VerificationError(AssertionError):
 class Check:
     """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen.
 
-    `values` names the change of the inputs that `other values` made. `judged` are the outputs, by number, that eager's answer could be
-    compared with, and `unjudged` those that differ from it where it is no measure.
+    `values` names the change of the inputs that `other values` made. `judged` are the numbers of the outputs that were compared with
+    eager, and `unjudged` those that differ where eager itself is too inexact.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Check:
 
     @property
     def is_open(self) -> bool:
-        """Whether it names outputs that no check could judge."""
+        """Whether it lists outputs that no check could judge."""
         return self.outcome is Outcome.SKIPPED and self.name == NOT_JUDGED
 
     @property
@@ -213,7 +213,7 @@ def never_judged(checks: Sequence[Check]) -> list[Check]:
     for where, some in (("the size of the export", here), ("other sizes", elsewhere)):
         judged, unjudged = (frozenset().union(*(getattr(check, what) for check in some)) for what in ("judged", "unjudged"))
         if open_ := sorted(unjudged - judged):
-            detail = f"no check at {where} could judge output {', '.join(map(str, open_))}, which differs: eager's answer is no measure"
+            detail = f"no check at {where} could judge output {', '.join(map(str, open_))}, which differs: eager itself is too inexact"
             found.append(Check(NOT_JUDGED, "", Outcome.SKIPPED, detail=detail))
     return found
 

@@ -1,4 +1,4 @@
-"""The tests that a module makes of its sizes: read in one run without data, in which the sizes that may change are symbols."""
+"""The tests that a module makes of its sizes, read from one run without data in which dynamic sizes are symbols."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .conditions import OURS, TORCH
 from .fast_path import without_fast_path
 from .values import mapped_leaves
 
-SMALLEST, LARGEST = 2, 2**31  # of the sizes that are looked at: what is special about 0 and 1 every exporter states
+SMALLEST, LARGEST = 2, 2**31  # of the sizes in question: exporters document what they do at 0 and 1
 FEW = range(2, 65)
 POWERS = [2**power for power in range(7, 32)]
 SYMBOLS = torch.__file__  # where torch.SymBool is: what Python tests goes through it
@@ -38,20 +38,20 @@ Axes = Mapping[tuple[int, int], str]  # the name of the size of an axis, by the 
 
 @dataclass(frozen=True)
 class SizeTest:
-    """A test of sizes, by their names, and the line that makes it."""
+    """A test of named sizes, and its line in the source."""
 
     test: sympy.Basic
     line: str
 
     def holds(self, sizes: Mapping[str, int]) -> bool | None:
-        """Return whether it holds at these sizes; None where that cannot be said."""
+        """Return whether it holds at these sizes; None where that is unknown."""
         found = self.test.xreplace({symbol: sympy.Integer(sizes[str(symbol)]) for symbol in self.test.free_symbols})
         return bool(found) if found in (sympy.true, sympy.false) else None
 
     def edges(self, name: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
-        """Return each pair of neighbouring sizes between which it changes, when this one changes and the others stay as they are.
+        """Return each pair of neighbouring sizes between which the test changes, while all other sizes stay as they are.
 
-        A test that changes once or periodically shows them all; of others those between powers of two may be missed.
+        This finds every change of a monotonic test. Of other tests it may miss changes between two powers of two.
         """
         near = {*FEW, *POWERS, sizes[name] - 1, sizes[name], sizes[name] + 1, *self._numbers()}
         places = sorted(place for place in near if SMALLEST <= place <= LARGEST)
@@ -73,14 +73,14 @@ class SizeTest:
 
 @dataclass(frozen=True)
 class SizeTests:
-    """The tests that were read, and why the rest was not, where there may be more."""
+    """The tests that were read, and the error that ended the run early, if any."""
 
     tests: tuple[SizeTest, ...] = ()
     problem: str = ""
 
 
 class _Noting(ShapeEnv):
-    """Answers every test by the sizes of this run, and notes those that the model makes, or a library other than torch."""
+    """Answers every test with the sizes of this run, and notes the tests that the model or its libraries make, torch excepted."""
 
     def __init__(self, axes: Axes) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
@@ -89,11 +89,11 @@ class _Noting(ShapeEnv):
         self.axes = axes
 
     def name(self, leaf: int, axis: int, size: Any) -> None:
-        """Take in that a size is that of an axis."""
+        """Note which axis a size belongs to."""
         self.named[size.node.expr] = sympy.Symbol(self.axes[leaf, axis], positive=True, integer=True)
 
     def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **kwargs: Any) -> sympy.Basic:
-        """Return what it is in this run, without taking it for granted afterwards."""
+        """Return the value in this run, and add no guard."""
         if not isinstance(orig_expr, sympy.Basic) or not orig_expr.free_symbols or free_unbacked_symbols(orig_expr):
             return super().evaluate_expr(orig_expr, hint, *args, **kwargs)
         if isinstance(orig_expr, (sympy.Rel, sympy.logic.boolalg.BooleanFunction)) and (frame := _models_frame()) is not None:
@@ -102,7 +102,7 @@ class _Noting(ShapeEnv):
 
 
 def _models_frame() -> FrameType | None:
-    """The frame that makes a test, where it is none of torch's: what torch tests itself every exporter has seen."""
+    """The frame that makes a test; None if torch makes it, since every exporter traces those."""
     frame, by_python = sys._getframe(2), False
     while frame.f_back is not None and _is_of_symbols(frame.f_code.co_filename):
         by_python |= frame.f_code.co_filename == SYMBOLS
@@ -121,10 +121,10 @@ def _line_of(frame: FrameType) -> str:
 
 
 def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
-    """Return the tests that the module makes of the sizes of these axes in a call; a run that ends early has shown those until there."""
+    """Return the tests that the module makes of the sizes of these axes in a call, up to the point where the run fails."""
     environment = _Noting(axes)
     mode = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
-    mode.cache_enabled = False  # each call is made once: what it would keep by symbols takes longer than the call
+    mode.cache_enabled = False  # no call is repeated, and caching by symbols takes longer than the call
     problem = ""
     try:
         own = fresh(module)
@@ -138,7 +138,7 @@ def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
             _lengths_kept(),
         ):
             own(*given.args, **given.kwargs)
-    except Exception as error:  # noqa: BLE001 - a module need not run without data: what was seen until then counts
+    except Exception as error:  # noqa: BLE001 - some modules need data to run: the report has the error
         problem = f"{type(error).__name__}: {first_line(error)}"
     tests = (SizeTest(test, line) for test, line in environment.noted.items() if test.free_symbols <= set(environment.named.values()))
     return SizeTests(tuple(tests), problem)
@@ -146,7 +146,7 @@ def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
 
 @contextmanager
 def _lengths_kept() -> Iterator[None]:
-    """Let `len` return the first size of a tensor as it is: a number of Python knows nothing of its tests."""
+    """Let `len` return the first size of a tensor as a symbol: tests of a plain int would be lost."""
     plain = builtins.len
 
     def length(value: Any) -> Any:
@@ -172,14 +172,14 @@ def _symbolic(mode: FakeTensorMode, environment: _Noting, place: int, tensor: to
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call computes, in bytes: its largest result, and all results together."""
+    """The bytes that a call computes: its largest result, and all results together."""
 
     largest: int
     together: int
 
 
 def cost_of(module: nn.Module, sample: Sample) -> Cost:
-    """Return what a call would compute, without computing it. Raises whatever the module raises when it is run without data."""
+    """Return the cost of a call without computing it. Raises whatever the module raises when it runs without data."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     own, given = fresh(module), mapped_leaves(sample, lambda _, tensor: mode.from_tensor(tensor.detach()))
     counting = _Counting()
@@ -202,5 +202,5 @@ class _Counting(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 def covered(test: SizeTest, sizes: Sequence[Mapping[str, int]]) -> bool:
-    """Return whether these sizes were seen on both sides of a test."""
+    """Return whether these sizes are on both sides of a test."""
     return len({test.holds(one) for one in sizes} - {None}) > 1

@@ -1,4 +1,4 @@
-"""Sizes beyond those of the samples, on either side of each test of a size: a branch that a file has lost shows there, and nowhere else."""
+"""Sizes on either side of each test of a size that all samples pass alike: only there does a lost branch show."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .report import Check
 from .size_tests import Axes, SizeTests, cost_of, covered, sizes_tested
 from .values import is_additive_mask, mapped_leaves
 
-NAME = "beyond a test of sizes"
-MOST = 8  # sizes that are tried
+NAME = "size threshold"
+MOST = 8  # sizes to run
 INPUTS = 16 * 2**20  # bytes that the arguments may have at such a size
 RESULT, RESULTS = 2**28, 2**31  # bytes that one result of an operator, and all together, may have
-UNKNOWN = 4 * 2**20  # bytes of arguments, where it cannot be told what a call computes
-USUAL = 4  # times the size of a sample: what is no larger costs about what the sample does
-SHRUNK = 0.1  # by which floats differ from those that they repeat, so that they are no equals
+UNKNOWN = 4 * 2**20  # bytes of arguments, where the cost of a call is unknown
+USUAL = 4  # times the size of a sample: up to here a call costs about as much as the sample
+SHRUNK = 0.1  # the most by which repeated floats shrink, so that sorts find few equal ones
 
 
 @dataclass(frozen=True)
 class Place:
-    """A size to be tried: of which axis, and beside which test."""
+    """A size to run, its axis, and the test next to it."""
 
     axis: str
     size: int
@@ -39,24 +39,24 @@ class Place:
 
 @dataclass
 class Thresholds:
-    """The probes at further sizes, and what is told of those that are left out."""
+    """The probes at further sizes, and a check for each size that is too large to run."""
 
     probes: list[Probe] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
 
     def leave_out(self, place: Place, why: str) -> None:
-        """Take in what is not tried, and why; both sides of a test are left out alike, and told once."""
+        """Note that a size is not run, and why; the two sides of a test share one check."""
         if place.test not in self.left:
             where = f"{place.axis} {place.size}"
-            self.checks.append(Check(NAME, where, Outcome.SKIPPED, detail=f"not tried: {why} (the test at {place.test})"))
+            self.checks.append(Check(NAME, where, Outcome.SKIPPED, detail=f"not run: {why} (the test at {place.test})"))
         self.left.add(place.test)
 
 
 def thresholds(artifact: Artifact, module: nn.Module, samples: Sequence[Sample]) -> Thresholds:
-    """Return probes beside the tests of sizes of which the samples, all of one kind, show one side alone.
+    """Return probes on both sides of each test of a size for which the samples, all of one kind, give one answer.
 
-    The tests are those that the model makes, found in a run without data; and the numbers that the file compares sizes with.
+    The model's tests come from a run without data. The file's tests are the numbers that it compares sizes with.
     """
     found, first = Thresholds(), samples[0]
     axes = _axes(artifact, module, samples)
@@ -64,7 +64,9 @@ def thresholds(artifact: Artifact, module: nn.Module, samples: Sequence[Sample])
         return found
     read = sizes_tested(module, first, axes)
     if read.problem:
-        found.checks.append(Check(NAME, "", Outcome.SKIPPED, detail=f"the model's tests of sizes were not all read: {read.problem}"))
+        found.checks.append(
+            Check(NAME, "", Outcome.SKIPPED, detail=f"some of the model's tests of sizes could not be read: {read.problem}")
+        )
     sizes = [_sizes(axes, sample) for sample in samples]
     places: dict[tuple[str, int], Place] = {}
     for place in _places(read, artifact, sizes):
@@ -73,35 +75,35 @@ def thresholds(artifact: Artifact, module: nn.Module, samples: Sequence[Sample])
         if number < MOST:
             _try(found, module, first, axes, place)
         else:
-            found.leave_out(place, f"{MOST} others were")
+            found.leave_out(place, f"no more than {MOST} sizes are run")
     return found
 
 
 def _try(found: Thresholds, module: nn.Module, first: Sample, axes: Axes, place: Place) -> None:
     sizes, given = _sizes(axes, first), _bytes(first, axes, place)
     if given > INPUTS:
-        return found.leave_out(place, f"its arguments would take {given / 2**20:,.0f} MiB")
+        return found.leave_out(place, f"its arguments would need {given / 2**20:,.0f} MiB")
     sample = resized(first, axes, place.axis, place.size)
     if place.size > USUAL * sizes[place.axis] and (why := _too_much(module, sample, given)):
         return found.leave_out(place, why)
-    why = f"{place.axis} {place.size} is beside the test at {place.test}: "
+    why = f"{place.axis} = {place.size}, next to the test at {place.test}: "
     found.probes.append(Probe(NAME, (sample,), Outcome.FROZEN, refusable=True, why=why, asked=False))
     return None
 
 
 def _too_much(module: nn.Module, sample: Sample, given: int) -> str:
-    """Why a call is not made; nothing where it can be afforded."""
+    """Why a call is too expensive; empty if it is not."""
     try:
         cost = cost_of(module, sample)
-    except Exception as error:  # noqa: BLE001 - a module need not run without data: then small arguments are taken for a small call
-        return f"what it would compute is not known: {first_line(error)}" if given > UNKNOWN else ""
+    except Exception as error:  # noqa: BLE001 - some modules need data to run: then only small arguments are accepted
+        return f"its cost is unknown: {first_line(error)}" if given > UNKNOWN else ""
     if cost.largest > RESULT:
-        return f"a result would take {cost.largest / 2**20:,.0f} MiB"
-    return f"its results would take {cost.together / 2**30:.1f} GiB" if cost.together > RESULTS else ""
+        return f"a result would need {cost.largest / 2**20:,.0f} MiB"
+    return f"its results would need {cost.together / 2**30:.1f} GiB" if cost.together > RESULTS else ""
 
 
 def _places(read: SizeTests, artifact: Artifact, sizes: Sequence[Mapping[str, int]]) -> Iterator[Place]:
-    """The sizes beside the nearest edge of each test of which the samples show one side, and beside the numbers of the file."""
+    """The sizes next to the nearest edge of each test that all samples pass alike, and next to the numbers in the file."""
     first = sizes[0]
     for test in read.tests:
         for name in sorted(map(str, test.test.free_symbols)) if not covered(test, sizes) else ():
@@ -115,7 +117,7 @@ def _places(read: SizeTests, artifact: Artifact, sizes: Sequence[Mapping[str, in
 
 
 def _axes(artifact: Artifact, module: nn.Module, samples: Sequence[Sample]) -> Axes:
-    """The axes whose sizes the samples change, or the artifact leaves open; those of equal sizes in all samples share a name."""
+    """The axes that differ between samples or are dynamic in the artifact; axes of equal sizes in all samples share a name."""
     leaves = [sample.leaves() for sample in samples]
     declared, names = artifact.moving_axes(samples[0]), _names(module, samples[0])
     groups: dict[object, str] = {}
@@ -132,7 +134,7 @@ def _axes(artifact: Artifact, module: nn.Module, samples: Sequence[Sample]) -> A
 def _names(module: nn.Module, sample: Sample) -> dict[int, str]:
     try:
         flat = pytree.tree_flatten_with_path(bound(module, sample.args, sample.kwargs))[0]
-    except (TypeError, ValueError):  # what cannot be bound has no names
+    except (TypeError, ValueError):  # forward has no readable signature
         return {}
     return {id(leaf): named(path) for path, leaf in flat if isinstance(leaf, torch.Tensor)}
 

@@ -41,14 +41,16 @@ def verify(
     """Run an artifact and the module side by side, without gradients, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
-    checks follow: sizes on either side of each test that the model makes of a size, or the file, where the samples are all on one
-    side and such a call is no larger than 16 MiB (sizes of 0 and 1 need a sample); other values (negated, scaled up and down, zero,
-    one large element, one NaN, one infinity; integers moved along, at their ends, zero, doubled; masks moved along, all true, all
-    false, flipped at their end), separate tensors where one was given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done
-    with what they hide may hang on a size. The conditions, masks and numbers that the module decides by are watched in eager:
-    one that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was
-    asked for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples
-    are copied, never changed; a sample that eager refuses is told and skipped.
+    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers moved along,
+    at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors where one was
+    given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done with what they hide
+    may hang on a size. Where the model or the file tests a size and all samples give the same answer, both sides of the test are
+    run, if their arguments need no more than 16 MiB; sizes of 0 and 1 need a sample. The conditions, masks and numbers that the
+    module decides by are watched in eager: one that no sample changes is told, as nothing is known of its other side. Names and
+    opset are held against what was asked for. What differs by rounding alone, as the module in float64 shows, is right, and told.
+    Where eager itself is more than 100 tolerances from its answer in float64, an output is not judged, and the report is not ok
+    unless other inputs cover that output. The module and the samples are copied, never changed; a sample that eager refuses is told
+    and skipped.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
@@ -79,7 +81,7 @@ def verify(
 
 
 def _check_used(artifact: Artifact) -> None:
-    """Refuse to verify elsewhere than on the providers that were asked for.
+    """Raise an error where a provider that was requested is not used.
 
     Raises:
         ProviderError: one is not used.
@@ -113,7 +115,7 @@ def _check_dense(samples: Sequence[Sample]) -> None:
 
 
 def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
-    """Raise what a copy raises, which is no refusal of eager's: every check runs copies."""
+    """Raise what copying raises, before any check runs a copy: eager did not refuse anything then."""
     fresh(module)
     for sample in samples:
         copied(sample)
@@ -136,7 +138,7 @@ def _looked_at(
 
 
 def _beyond(subject: Subject, samples: Sequence[Sample]) -> list[Check]:
-    """The checks at sizes beyond the tests of which the samples, all of one kind, show one side; those that eager refuses are left out."""
+    """The checks on both sides of tests of sizes, for samples of one kind; sizes that eager refuses are left out."""
     found = thresholds(subject.artifact, subject.module, samples)
     checks = (looked_at(probe, subject) for probe in found.probes)
     return [*(check for check in checks if not check.refused), *found.checks]

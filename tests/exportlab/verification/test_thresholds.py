@@ -19,7 +19,7 @@ MOVES = torch.export.Dim.DYNAMIC
 SAMPLES = [(torch.rand(4, 3),), (torch.rand(8, 3),)]
 
 
-class Tested(nn.Module):
+class Deciding(nn.Module):
     """Doubles its argument where a test of its sizes holds, and triples it elsewhere."""
 
     def __init__(self, test: Callable[[Tensor], bool]) -> None:
@@ -44,7 +44,7 @@ KINDS: dict[str, Callable[[Tensor], bool]] = {
 }
 
 
-def frozen(module: Tested) -> Pretender:
+def frozen(module: Deciding) -> Pretender:
     """What a file does that kept the side of the export."""
     kept = 2 if module.test(SAMPLES[0][0]) else 3
     return Pretender(lambda x: x * kept)
@@ -52,16 +52,16 @@ def frozen(module: Tested) -> Pretender:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_frozen_side_is_found_beside_the_test(kind: str) -> None:
-    module = Tested(KINDS[kind])
+    module = Deciding(KINDS[kind])
     report = verify(frozen(module), module, SAMPLES)
     assert report.outcome is Outcome.FROZEN
-    assert f"is beside the test at {__file__.rpartition('/')[2]}:" in report.failed[0].detail
+    assert f", next to the test at {__file__.rpartition('/')[2]}:" in report.failed[0].detail
     assert verify(Pretender(lambda x: module(x)), module, SAMPLES).outcome is Outcome.OK
 
 
 def test_a_file_with_one_multiplication_is_frozen_by_any_exporter_and_by_one_sample() -> None:
-    module = Tested(KINDS["above"])
-    file = export("to_onnx", Tested(lambda x: False), SAMPLES[0], dynamic_shapes=({0: "n"},))
+    module = Deciding(KINDS["above"])
+    file = export("to_onnx", Deciding(lambda x: False), SAMPLES[0], dynamic_shapes=({0: "n"},))
     assert file.ops().total() == 1
     for samples in (SAMPLES, SAMPLES[:1]):
         report = verify(file, module, samples)
@@ -70,43 +70,43 @@ def test_a_file_with_one_multiplication_is_frozen_by_any_exporter_and_by_one_sam
 
 
 def test_a_program_that_refuses_what_lies_beyond_is_right_and_says_so() -> None:
-    module = Tested(KINDS["above"])
+    module = Deciding(KINDS["above"])
     program = torch.export.export(module, SAMPLES[0], dynamic_shapes=({0: MOVES},))
     report = verify(program, module, SAMPLES)
     assert report.outcome is Outcome.OK
-    assert "no sample has such a size, and it refuses it" in str(report)
+    assert "it rejects this size, which no sample has" in str(report)
 
 
 def test_samples_on_both_sides_leave_nothing_to_try() -> None:
-    module = Tested(lambda x: x.shape[0] > 6)
+    module = Deciding(lambda x: x.shape[0] > 6)
     assert not [check for check in verify(Pretender(lambda x: module(x)), module, SAMPLES).checks if check.name == NAME]
 
 
 def test_a_file_of_one_size_is_not_asked_for_others() -> None:
-    module = Tested(KINDS["above"])
+    module = Deciding(KINDS["above"])
     report = verify(export("to_onnx", module, SAMPLES[0]), module, SAMPLES[0])
     assert report.outcome is Outcome.OK
     assert not [check for check in report.checks if check.name == NAME]
 
 
 def test_a_size_that_costs_too_much_is_left_out_with_its_reason() -> None:
-    large = Tested(lambda x: x.shape[0] > 2**30)
+    large = Deciding(lambda x: x.shape[0] > 2**30)
     (left,) = [check for check in verify(frozen(large), large, SAMPLES).checks if check.name == NAME]
     assert left.outcome is Outcome.SKIPPED
-    assert "not tried: its arguments would take 12,288 MiB (the test at " in left.detail
+    assert "not run: its arguments would need 12,288 MiB (the test at " in left.detail
 
     class Pairs(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return (x[:, None] - x).sum(1) * (2 if x.shape[0] > 100_000 else 3)
 
     (left,) = [check for check in verify(Pretender(lambda x: Pairs()(x)), Pairs(), SAMPLES).checks if check.name == NAME]
-    assert "a result would take 114,441 MiB" in left.detail
+    assert "a result would need 114,441 MiB" in left.detail
 
 
 def test_a_number_that_the_file_compares_a_size_with_is_tried_as_well() -> None:
     """The file has a threshold that the model has not, and only that number tells."""
-    file = to_onnx(Tested(lambda x: x.shape[0] > 40), (torch.rand(50, 3),), dynamic_shapes=({0: "n"},))
-    module = Tested(lambda x: False)
+    file = to_onnx(Deciding(lambda x: x.shape[0] > 40), (torch.rand(50, 3),), dynamic_shapes=({0: "n"},))
+    module = Deciding(lambda x: False)
     assert artifact_of(file).compared_sizes() >= {40}
     assert verify(file, module, [(torch.rand(4, 3),), (torch.rand(8, 3),)]).outcome is Outcome.FROZEN
 
@@ -119,7 +119,9 @@ def test_a_model_whose_tests_cannot_all_be_read_is_told() -> None:
 
     report = verify(Pretender(lambda x: x * 3 if float(x.sum()) > 0 else x * -3), Reads(), SAMPLES)
     assert report.outcome is Outcome.FROZEN
-    assert any("the model's tests of sizes were not all read: GuardOnDataDependentSymNode" in check.detail for check in report.checks)
+    assert any(
+        "some of the model's tests of sizes could not be read: GuardOnDataDependentSymNode" in check.detail for check in report.checks
+    )
 
 
 def test_tests_of_torch_and_of_what_is_no_test_are_none() -> None:

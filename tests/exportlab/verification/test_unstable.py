@@ -52,7 +52,7 @@ def test_a_shifted_file_is_not_excused_by_what_eager_is_off() -> None:
     given = [check for check in report.checks if check.name in ("export inputs", "unseen size")]
     assert all(check.detail.startswith(NOT_JUDGED) and "100 tolerances" in check.detail for check in given)
     assert [check.detail for check in report.checks if check.is_open] == [
-        f"no check at {where} could judge output 0, which differs: eager's answer is no measure"
+        f"no check at {where} could judge output 0, which differs: eager itself is too inexact"
         for where in ("the size of the export", "other sizes")
     ]
     assert report.worst == 0.0
