@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from fx2onnx.copies import copied_whole, with_shared_parameters
+from fx2onnx.copies import copied_whole as copied_whole
+from fx2onnx.copies import with_shared_parameters
 
 from .cases import Sample
 

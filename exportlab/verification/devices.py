@@ -46,10 +46,13 @@ def named_options(providers: Sequence[Provider]) -> tuple[tuple[str, ...], dict[
 
 
 def device_of(providers: Sequence[str], options: Mapping[str, Mapping[str, str]]) -> Device | None:
-    """Return the device of torch on which these providers run; None where that is the CPU, or torch has no such device here."""
+    """Return the device of torch on which these providers run; None where that is the CPU, or torch has no such device here.
+
+    They compute in TF32 unless an option turns that off, and eager is compared at the same setting.
+    """
     if not torch.cuda.is_available() or not set(providers) & set(ON_CUDA):
         return None
-    return Device("cuda", tf32=any(given.get("use_tf32") == "1" for given in options.values()))
+    return Device("cuda", tf32=all(given.get("use_tf32") != "0" for given in options.values()))
 
 
 def returned_on(device: Device, module: nn.Module, calls: Sequence[Sample]) -> Any:

@@ -162,7 +162,7 @@ def _lengths_kept() -> Iterator[None]:
 def _symbolic(mode: FakeTensorMode, environment: _Noting, place: int, tensor: torch.Tensor) -> torch.Tensor:
     """A tensor without data, whose named sizes are symbols."""
     kinds = [DimDynamic.DYNAMIC if (place, axis) in environment.axes else DimDynamic.STATIC for axis in range(tensor.dim())]
-    context = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
+    context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
     made = mode.from_tensor(tensor.detach(), symbolic_context=context, source=ConstantSource(f"input{place}"))
     for axis, kind in enumerate(kinds):
         if kind is DimDynamic.DYNAMIC and isinstance(made.shape[axis], torch.SymInt):

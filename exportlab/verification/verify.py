@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..eager import copied, fresh
 from ..exporters import Artifact, Exported, artifact_of
-from ..exporters.session import ProviderError, check_present, running_on
+from ..exporters.session import ProviderError, asked, check_present, running_on
 from ..exporters.to_onnx import caches_known
 from ..messages import heard
 from ..outcomes import Outcome
@@ -71,7 +71,7 @@ def verify(
     given = samples_of(samples, module)
     check_tolerances(tolerances)
     if providers is None:
-        return _heard(artifact, module, given, tolerances)
+        return _heard(artifact, module, given, tolerances, device_of(asked(), {}))
     names, options = named_options(providers)
     check_present(names)
     with running_on(names, options=options):

@@ -17,7 +17,7 @@ from exportlab import Sample, export, verify
 from exportlab.eager import last_returned
 from exportlab.exporters.session import CPU, ProviderError, instead, running_on
 from exportlab.outcomes import Outcome
-from exportlab.verification.devices import Device, returned_on
+from exportlab.verification.devices import Device, device_of, returned_on
 
 CUDA = "CUDAExecutionProvider"
 THERE = [name for name in onnxruntime.get_available_providers() if name not in (CPU, CUDA)]
@@ -129,6 +129,14 @@ def test_a_module_that_does_not_run_on_the_device_leaves_the_cpu_to_decide(
     monkeypatch.setattr("exportlab.verification.devices.copied_whole", lambda module: 1 / 0)
     cuda.off = 1e-3
     assert verify(export("to_onnx", MODEL, SAMPLE), MODEL, SAMPLE, providers=[CUDA]).outcome is Outcome.WRONG
+
+
+def test_eager_uses_tf32_where_the_file_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert device_of([CUDA], {}) is None or torch.cuda.is_available()
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert device_of([CPU], {}) is None
+    assert device_of([CUDA], {}) == Device("cuda", tf32=True)
+    assert device_of([CUDA, CPU], {CUDA: {"use_tf32": "0"}}) == Device("cuda", tf32=False)
 
 
 def test_the_module_runs_on_a_device_as_it_does_here() -> None:
