@@ -85,11 +85,13 @@ class _Noting(ShapeEnv):
     def __init__(self, axes: Axes) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
         self.named: dict[sympy.Symbol, sympy.Symbol] = {}
+        self.sizes: dict[sympy.Symbol, sympy.Integer] = {}
         self.noted: dict[sympy.Basic, str] = {}
         self.axes = axes
 
     def name(self, leaf: int, axis: int, size: Any) -> None:
         """Note which axis a size belongs to."""
+        self.sizes[size.node.expr] = sympy.Integer(size.node.hint)
         self.named[size.node.expr] = sympy.Symbol(self.axes[leaf, axis], positive=True, integer=True)
 
     def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **kwargs: Any) -> sympy.Basic:
@@ -98,7 +100,7 @@ class _Noting(ShapeEnv):
             return super().evaluate_expr(orig_expr, hint, *args, **kwargs)
         if isinstance(orig_expr, (sympy.Rel, sympy.logic.boolalg.BooleanFunction)) and (frame := _models_frame()) is not None:
             self.noted.setdefault(orig_expr.xreplace(self.named), _line_of(frame))
-        return sympy.sympify(hint) if hint is not None else self.replace(orig_expr).xreplace(self.backed_var_to_val)
+        return sympy.sympify(hint) if hint is not None else orig_expr.xreplace(self.sizes)
 
 
 def _models_frame() -> FrameType | None:
