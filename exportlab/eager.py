@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
+
+from fx2onnx.copies import copied_whole as copied_whole
+from fx2onnx.copies import with_shared_parameters
 
 from .cases import Sample
 
@@ -18,38 +21,44 @@ def fresh(module: nn.Module) -> nn.Module:
     Raises:
         TypeError: something that it holds cannot be copied, as a lock or an open file; the error names it.
     """
-    shared = {id(p): p for p in module.parameters()}
     try:
-        return copy.deepcopy(module, dict(shared))
-    except TypeError as error:
-        held = _not_copied(module, shared)
+        return with_shared_parameters(module)
+    except Exception as error:
+        held = _not_copied(module)
         raise TypeError(f"{held} cannot be copied ({error}), so the module cannot be run without changing it: set that aside") from error
 
 
-def _not_copied(module: nn.Module, shared: dict[int, Any]) -> str:
+def _not_copied(module: nn.Module) -> str:
     """Return where in the module the first attribute is that cannot be copied, as `Model.layer.lock`."""
+    shared: dict[int, Any] = {id(p): p for p in module.parameters()}
     for path, part in module.named_modules(prefix=type(module).__name__):
         for name, value in vars(part).items():
             try:
-                copy.deepcopy(value, {**shared, **{id(child): child for child in part.children()}})
-            except TypeError:
+                copied_whole(value, {**shared, **{id(child): child for child in part.children()}})
+            except Exception:  # noqa: BLE001 - whatever a copy of it raises: this is the attribute that is looked for
                 return f"{path}.{name}"
     return type(module).__name__
 
 
 def copied(sample: Sample) -> Sample:
     """Return a deep copy of the arguments; a tensor that was computed from others is copied without what it was computed from."""
-    computed = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and not leaf.is_leaf]
-    return copy.deepcopy(sample, {id(tensor): tensor.detach().clone() for tensor in computed})
+    return copied_whole(sample)
 
 
 def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
-    """Return what the last of these calls returns, in inference mode; each gets copies, since a module may write into its inputs."""
-    with torch.inference_mode():
+    """Return what the last of these calls returns, without gradients; each gets copies, since a module may write into its inputs.
+
+    A module may compute gradients itself, under `torch.enable_grad`, which `torch.inference_mode` would not allow.
+    """
+    with torch.no_grad():
         results = [callee(*s.args, **s.kwargs) for s in map(copied, calls)]
-    return results[-1]
+    return pytree.tree_map_only(torch.Tensor, _without_graph, results[-1])
+
+
+def _without_graph(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:
-    """Return what a copy of the module returns for copies of these arguments, in inference mode."""
+    """Return what a copy of the module returns for copies of these arguments, without gradients."""
     return last_returned(fresh(module), (sample,))

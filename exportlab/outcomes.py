@@ -100,6 +100,6 @@ _MEANINGS = {
     Outcome.NARROW: "right where it answers; a size that was asked for is refused, by a guard or by the runtime",
     Outcome.CONVERT: "refused by the conversion that follows the capture",
     Outcome.CAPTURE: "refused by the capture of the model",
-    Outcome.SKIPPED: "not tried",
+    Outcome.SKIPPED: "not tried, or not judged: eager itself is too inexact there",
     Outcome.OK: "right at every size given, those of the export and others",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from torch import nn
 from torch.export.graph_signature import ConstantArgument, OutputKind
 from torch.utils import _pytree as pytree
 
+from .copies import with_shared_parameters
 from .errors import UnsupportedArgument, WrongNumbers, first_sentence
 from .program import Program
 
@@ -70,7 +70,7 @@ def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
 
 
 def _returned(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    module = copy.deepcopy(module, {id(parameter): parameter for parameter in module.parameters()})
+    module = with_shared_parameters(module)
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
     with torch.no_grad(), torch.random.fork_rng():
         return module(*args, **kwargs)

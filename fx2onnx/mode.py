@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import warnings
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from .copies import with_shared_parameters
 from .errors import UnsupportedArgument
 
 Model = TypeVar("Model", nn.Module, nn.Module | torch.export.ExportedProgram)
@@ -33,7 +33,7 @@ def evaluated(model: nn.Module) -> nn.Module:
         UnsupportedArgument: the model cannot be copied.
     """
     try:
-        return copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()}).eval()
+        return with_shared_parameters(model).eval()
     except Exception as error:
         raise UnsupportedArgument("the model is in training mode and cannot be copied: call model.eval() before the export") from error
 

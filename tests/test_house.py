@@ -36,7 +36,7 @@ WRONG_IMPORTS = {
         "fx2onnx/build/names.py", "from ..ops import linear", "fx2onnx.build.names -> fx2onnx.ops.linear",
     ),
     "fx2onnx stands alone": ("fx2onnx/errors.py", "from exportlab import files", "fx2onnx.errors -> exportlab.files"),
-    "exporters/to_onnx.py is the only door to fx2onnx, beside that of its way to write files": (
+    "exporters/to_onnx.py is the only door to fx2onnx, beside those to write files and to copy modules": (
         "exportlab/programs.py", "from fx2onnx import program", "exportlab.programs -> fx2onnx.program",
     ),
     "machinery does not import content": ("exportlab/messages.py", "from .zoo import tiny", "exportlab.messages -> exportlab.zoo.tiny"),

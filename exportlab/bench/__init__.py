@@ -13,7 +13,7 @@ from torch import nn
 from ..cases import Case
 from ..checks import must_be, must_be_names, must_be_positive, must_be_whole
 from ..defaults import BENCH_SECONDS, BENCHED, TASK_BYTES
-from ..exporters.session import CPU, present
+from ..exporters.session import CPU, check_known, present
 from ..samples import check_module, samples_of
 from .output import write_all
 from .plan import Measured, Plan, measured
@@ -56,6 +56,7 @@ def bench(
     check_module(model)
     must_be(Mapping, type(None), sizes=sizes)
     must_be_names(exporters=exporters, runtimes=runtimes, providers=providers)
+    check_known(providers)
     must_be_whole(1, rounds=rounds, threads=threads)
     must_be_positive(seconds=seconds)
     must_be(str, PathLike, type(None), output=output)

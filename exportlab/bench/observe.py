@@ -97,7 +97,7 @@ def first_answer(tried: Attempt, sample: Sample) -> dict[str, float]:
     given, callee = copied(sample), tried.artifact
     start = time.perf_counter()
     try:
-        with torch.inference_mode():
+        with torch.no_grad():
             callee(*given.args, **given.kwargs)
             synchronize()
     except Exception:  # noqa: BLE001 - the runtime's refusal is an outcome, and `verify` finds it
@@ -123,7 +123,7 @@ def in_turns(artifact: Artifact, module: nn.Module, sample: Sample, calls: int) 
     """Return the medians of an artifact's calls and of eager's, in turns: `call` and `eager`."""
     again, own = artifact.fresh(), fresh(module)
     ready = {"call": prepared(again if isinstance(again, Artifact) else artifact, sample), "eager": as_called(own, sample)}
-    with torch.inference_mode():
+    with torch.no_grad():
         many = {name: often(call) for name, call in ready.items()}
         makers: Mapping[str, Any] = {name: (lambda n=name: lambda: [ready[n]() for _ in range(many[n])]) for name in ready}
         found = interleaved({"": makers}, calls, discard=WARM_UPS, budget=BUDGET)[""]

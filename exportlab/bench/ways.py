@@ -97,7 +97,7 @@ class Compiled:
         """Compile the module, and call it once."""
         own = fresh(module)
         compiled: Any = torch.compile(own, dynamic=dynamic_shapes is not None or None, **options)
-        with torch.inference_mode():
+        with torch.no_grad():
             compiled(*args, **(kwargs or {}))
         return ModuleArtifact(self.name, own, compiled)
 

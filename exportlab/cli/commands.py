@@ -48,6 +48,18 @@ def _finite(value: float | None) -> float | None:
     return value
 
 
+def _known(names: str) -> str:
+    """The value of an option: providers that some build of ONNX Runtime knows."""
+    if names:
+        from ..exporters.session import ProviderError, check_known
+
+        try:
+            check_known(listed(names))
+        except ProviderError as error:
+            raise BadInput(f"--providers {names}: {error}") from error
+    return names
+
+
 Target = Annotated[str, typer.Argument(metavar="FILE.py:NAME", help=GRAMMAR)]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the file.")]
 Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
@@ -56,7 +68,12 @@ Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is
 Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
 Train = Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")]
 Providers = Annotated[
-    str, typer.Option(metavar="NAMES", help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. What is not there is said.")
+    str,
+    typer.Option(
+        metavar="NAMES",
+        callback=_known,
+        help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. Its absence is an error of verify, else a note.",
+    ),
 ]
 File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]
 

@@ -20,7 +20,7 @@ from ..verification.difference import TOLERANCES, Tolerances
 from ..verification.report import Report
 from ..verification.verify import verify
 from .endings import NotRight
-from .given import check_exporter, check_writable, read, written
+from .given import check_exporter, check_providers, check_writable, read, written
 
 VERIFIED = "the model was in training mode; verified as eval()"
 LOAD_REFUSED = "ONNX Runtime refuses the file"
@@ -56,6 +56,7 @@ def verify_export(
     Raises:
         BadInput: what was given cannot be used. NotRight: the file is not.
     """
+    check_providers(providers)
     case = _in_its_mode(target, train, VERIFIED)
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = read(lambda: from_file(file, first.args, first.kwargs, returned), file)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..exporters import get
+from ..exporters.session import ProviderError, check_present
 from ..files import check_replaceable
 from ..target import BadInput
 
@@ -18,6 +19,14 @@ def check_exporter(name: str) -> None:
     try:
         get(name)
     except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def check_providers(names: Sequence[str]) -> None:
+    """Raise `BadInput` where a provider is not in this ONNX Runtime."""
+    try:
+        check_present(names)
+    except ProviderError as error:
         raise BadInput(str(error)) from error
 
 

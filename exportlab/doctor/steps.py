@@ -45,7 +45,7 @@ def run_eagerly(patient: Patient) -> Eager:
 def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:
     """The arguments with a tensor in them whose values are others after a call."""
     given = copy.deepcopy(sample)
-    with torch.inference_mode():
+    with torch.no_grad():
         fresh(module)(*given.args, **given.kwargs)
     before, after = (arguments_of(module, each) for each in (sample, given))
     return tuple(name for name, value in before.items() if _differ(_tensors(value), _tensors(after[name])))

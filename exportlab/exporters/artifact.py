@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import show
+from ..cases import Sample
+from .compared_sizes import Axes
 from .session import CPU, asked
 
 
@@ -97,6 +99,22 @@ class Artifact(show.Tabular):
     def ran_on(self) -> tuple[str, ...]:
         """Return what it runs on, as its runtime calls it: providers of ONNX Runtime, the first one first, or a device."""
         return ("cpu",)
+
+    def moving_axes(self, sample: Sample) -> Axes:
+        """Return the dynamic axes of these arguments, by leaf and axis, each with the name of its size."""
+        return {}
+
+    def compared_sizes(self) -> set[int]:
+        """Return the numbers that it compares sizes with, and the upper bounds that it was captured for."""
+        return set()
+
+    def settings(self) -> str:
+        """Return the options that its providers were given; nothing where they have their own."""
+        return ""
+
+    def unused(self) -> str:
+        """Say in a line which provider that was asked for its runtime does not have, and why; nothing where it has all."""
+        return self.instead()
 
     def instead(self) -> str:
         """Say in a line which provider that was asked for it does not run on, and why; nothing where it does."""

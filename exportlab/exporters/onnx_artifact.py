@@ -12,13 +12,16 @@ from typing import Any, Self
 
 import onnx_ir as ir
 import torch
+from torch.utils import _pytree as pytree
 
+from ..cases import Sample
 from ..checks import kind_of
 from ..messages import first_line
 from ..show.text import op_counts
 from .artifact import Artifact, Interface
-from .calling import Calling
-from .session import asked, computed, instead, session, shared
+from .calling import Calling, Flat
+from .compared_sizes import Axes, bounds_of_program, moving_axes, numbers_compared
+from .session import asked, computed, instead, session, settings, shared
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
@@ -76,12 +79,31 @@ class OnnxArtifact(Artifact):
         nodes = computed(self.session)
         return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
 
+    def moving_axes(self, sample: Sample) -> Axes:
+        """Return the axes that are dynamic in the file."""
+        places = [place for place, slot in enumerate(self.calling.inputs) if isinstance(slot, Flat)]
+        inputs = [v for v in self.model.graph.inputs if v.name not in self.state and v.name not in self.model.graph.initializers]
+        if len(places) != len(inputs) or pytree.tree_structure((sample.args, dict(sample.kwargs))) != self.calling.in_spec:
+            return {}
+        return {(places[number], axis): name for (number, axis), name in moving_axes(inputs).items()}
+
+    def compared_sizes(self) -> set[int]:
+        """Return the numbers that the file compares sizes with, and the upper bounds of its capture."""
+        return numbers_compared(self.model) | (bounds_of_program(self.captured) if self.captured is not None else set())
+
+    def settings(self) -> str:
+        """Return the options that its providers were given."""
+        return settings(self.session) if "session" in vars(self) else ""
+
+    def unused(self) -> str:
+        """Say which provider that was asked for its session does not have."""
+        return instead(asked(), self.session.get_providers()) if "session" in vars(self) else ""
+
     def instead(self) -> str:
         """Say which provider that was asked for its session does not have, or how many nodes each computes where others compute some."""
         if "session" not in vars(self):
             return ""
-        absent = instead(asked(), self.session.get_providers())
-        return absent or shared(asked(), computed(self.session))
+        return self.unused() or shared(asked(), computed(self.session))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
 CPU = "CPUExecutionProvider"
 USUAL = ("cpu", CPU)  # where things run unless asked otherwise
 RECORD_NODES = "session.record_ep_graph_assignment_info"  # whose nodes are whose; off unless asked for
-_asked: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("asked", default=((CPU,), 0))
+IN_NAMES = "ExecutionProvider"  # how the name of each provider ends
+Options = Mapping[str, Mapping[str, str]]  # of providers, by name
+#: Options for full float32: by default the CUDA provider multiplies in TF32, which has 10 bits.
+EXACT: Options = {"CUDAExecutionProvider": {"use_tf32": "0"}}
+_asked: ContextVar[tuple[tuple[str, ...], int, Options]] = ContextVar("asked", default=((CPU,), 0, {}))
+
+
+class ProviderError(ValueError):
+    """A provider of ONNX Runtime cannot be used; the message is one line that lists those that can."""
 
 
 @contextmanager
-def running_on(providers: Sequence[str] = (CPU,), threads: int = 0) -> Iterator[None]:
-    """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores."""
-    token = _asked.set((tuple(providers), threads))
+def running_on(providers: Sequence[str] = (CPU,), threads: int = 0, options: Options | None = None) -> Iterator[None]:
+    """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores.
+
+    Raises:
+        ProviderError: ONNX Runtime has no provider of such a name in any build.
+    """
+    check_known(providers)
+    token = _asked.set((tuple(providers), threads, options or {}))
     try:
         yield
     finally:
@@ -32,6 +46,36 @@ def running_on(providers: Sequence[str] = (CPU,), threads: int = 0) -> Iterator[
 def asked() -> tuple[str, ...]:
     """Return the providers that sessions shall run on here."""
     return _asked.get()[0]
+
+
+def check_known(providers: Sequence[str]) -> None:
+    """Check that each name is a provider of some build of ONNX Runtime.
+
+    Raises:
+        ProviderError: a name is unknown; the message has the nearest one.
+    """
+    import onnxruntime
+
+    known = {*onnxruntime.get_all_providers(), *onnxruntime.get_available_providers()}
+    for name in (name for name in providers if name not in known):
+        short = {one.lower().removesuffix(IN_NAMES.lower()): one for one in sorted(known)}
+        near = get_close_matches(name.lower().removesuffix(IN_NAMES.lower()), short, 1, 0.5)
+        meant = f": did you mean {short[near[0]]}?" if near else f", which knows {', '.join(sorted(known))}"
+        raise ProviderError(f"{name} is not a provider of ONNX Runtime{meant}")
+
+
+def check_present(providers: Sequence[str]) -> None:
+    """Check that this build of ONNX Runtime has each provider.
+
+    Raises:
+        ProviderError: there is one.
+    """
+    import onnxruntime
+
+    check_known(providers)
+    there = onnxruntime.get_available_providers()
+    if absent := [name for name in providers if name not in there]:
+        raise ProviderError(f"{', '.join(absent)} is not in this ONNX Runtime, which has {', '.join(there)}: install a build that has it")
 
 
 def present(providers: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -100,8 +144,15 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
     """
     import onnxruntime
 
-    providers, threads = _asked.get()
+    providers, threads, of_providers = _asked.get()
     found, options = list(present(providers)[0]), options or session_options(threads)
     if found != [CPU]:
         options.add_session_config_entry(RECORD_NODES, "1")
-    return onnxruntime.InferenceSession(file, options, providers=found)
+    given = [(name, dict(of_providers[name])) if name in of_providers else name for name in found]
+    return onnxruntime.InferenceSession(file, options, providers=given)
+
+
+def settings(made: onnxruntime.InferenceSession) -> str:
+    """Return the provider options of a session that were set here, as `use_tf32=0`."""
+    has, given = made.get_provider_options(), _asked.get()[2]
+    return ", ".join(f"{key}={has[name].get(key, value)}" for name in given if name in has for key, value in given[name].items())

@@ -10,13 +10,15 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
-from ..cases import DynamicShapes
+from ..cases import DynamicShapes, Sample
 from ..files import written_whole
 from ..outcomes import Outcome
 from ..show.text import op_name
 from .artifact import Artifact, Interface, devices_of
 from .capture import exported_program
+from .compared_sizes import Axes, axes_of_program, bounds_of_program
 
 
 class ProgramArtifact(Artifact):
@@ -37,6 +39,15 @@ class ProgramArtifact(Artifact):
     def ran_on(self) -> tuple[str, ...]:
         """Return the devices of its weights."""
         return devices_of(self.model.state_dict.values())
+
+    def moving_axes(self, sample: Sample) -> Axes:
+        """Return the axes whose sizes are symbols."""
+        same = pytree.tree_structure((sample.args, dict(sample.kwargs))) == self.model.call_spec.in_spec
+        return axes_of_program(self.model) if same else {}
+
+    def compared_sizes(self) -> set[int]:
+        """Return the upper bounds of the sizes that it was captured for."""
+        return bounds_of_program(self.model)
 
     def fresh(self) -> Callable[..., Any]:
         """Return one more module with buffers of its own, as exported; weights are shared. A deep copy would not check what it is given."""

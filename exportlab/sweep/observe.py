@@ -159,7 +159,7 @@ def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
         callee(*given.args, **given.kwargs)
         return time.perf_counter() - start
 
-    with torch.inference_mode():
+    with torch.no_grad():
         first = once()
         return first if first > ENOUGH else statistics.median(once() for _ in range(CALLS))
 

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 from ..cases import atlas_families, registered
 from ..checks import kind_of, must_be, must_be_all, must_be_path, must_be_whole
+from ..exporters.session import check_known
 from ..messages import first_line
 from ..outcomes import Outcome
 from .isolated import CaseError, Crew, Limits, Setup
@@ -63,6 +64,7 @@ def sweep(
     if not callable(tell):
         raise TypeError(f"tell must be a function, not {kind_of(tell)}")
     chosen = limits or Limits()
+    check_known(chosen.providers)
     journal = Journal(path, environment(chosen.threads, packages_of(tasks), chosen.providers))
     try:
         _sweep(tasks, journal, chosen, processes, executor, tell)

@@ -148,8 +148,8 @@ def _equal(expected: Any, actual: Any) -> bool:
 def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:
     if expected.numel() == 0:
         return Difference()
-    apart, allowed = distances(expected, actual), _allowed(expected, tolerances)
-    excess, times = apart - allowed, float((apart / allowed).nan_to_num(nan=0.0, posinf=math.inf).max())
+    apart, limit = distances(expected, actual), allowed(expected, None, tolerances)
+    excess, times = apart - limit, float((apart / limit).nan_to_num(nan=0.0, posinf=math.inf).max())
     wrong = excess > 0
     if not wrong.any():
         return Difference(float(apart.max()), times=times)
@@ -160,12 +160,12 @@ def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerance
     return Difference(float(apart.max()), problem, times)
 
 
-def _allowed(expected: torch.Tensor, tolerances: Tolerances | None) -> torch.Tensor:
-    """How far each element may be off."""
-    rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(expected.dtype, EXACT)
+def allowed(expected: torch.Tensor, dtype: torch.dtype | None = None, tolerances: Tolerances | None = None) -> torch.Tensor:
+    """Return how far each element may be off, by the tolerance of its own type or of another."""
+    rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype or expected.dtype, EXACT)
     size, scale = _widened(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
-    allowed = atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)
-    return allowed.clamp(min=FLUSHED) if tolerances is None and atol else allowed
+    limit = atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)
+    return limit.clamp(min=FLUSHED) if tolerances is None and atol else limit
 
 
 def _widened(value: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,18 +19,23 @@ from ..exporters import Artifact
 from ..messages import first_line
 from ..outcomes import Outcome
 from .dependence import Dependence
-from .difference import Difference, Tolerances, difference_of
+from .devices import Device, returned_on
+from .difference import Difference, Tolerances, difference_of, distances
 from .fast_path import WORDS as OF_THE_FAST_PATH
 from .fast_path import is_of_the_fast_path
 from .patience import Patience, at_most
-from .referee import is_half, ruled
-from .report import REFUSED, Check
+from .referee import BEYOND, Ruling, half_in, is_beyond, ruled
+from .report import NOT_JUDGED, REFUSED, ROUNDING, Check
 from .sensitivity import decided, moves_as_much
 from .ties import WORDS as OF_TIES
-from .ties import is_of_ties
+from .ties import apart_in_order, sorts
 from .values import Variation
 
 AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
+UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
+REFUSED_UNASKED = "it rejects this size, which no sample has"
+OF_NAN = "ONNX does not define where NaN is sorted"
+OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
 FEW = 16.0
 SMALL = 10.0  # times the tolerance: what may be rounding, and what kernels may be off by for extreme values
 
@@ -42,6 +48,7 @@ class Probe:
         refusable: whether a refusal is `narrow`, as what was not seen at the export is; else it is `run`.
         variation: the change that made these inputs of the first sample.
         why: what is said before what was seen.
+        asked: whether the samples include this size; if not, an error of the artifact is not a failure.
     """
 
     name: str
@@ -50,11 +57,29 @@ class Probe:
     refusable: bool = False
     variation: Variation = AS_GIVEN
     why: str = ""
+    asked: bool = True
 
     def check(self, outcome: Outcome, worst: float | None = None, detail: str = "") -> Check:
         """Return what was seen as a check."""
         said = self.why + detail if outcome not in (Outcome.OK, Outcome.SKIPPED) else detail
         return Check(self.name, describe(self.calls[-1]), outcome, worst, said, self.variation.name)
+
+    def refused(self, why: str) -> Check:
+        """Return the check of what the artifact refuses."""
+        if not self.asked:
+            return self.check(Outcome.SKIPPED, detail=f"{REFUSED_UNASKED}: {why}")
+        return self.check(Outcome.NARROW if self.refusable else Outcome.RUN, detail=why)
+
+    def unjudged(self, apart: float, outputs: Collection[int], why: str) -> Check:
+        """Return the check of answers that differ, where eager is too inexact to judge these outputs."""
+        listed = ", ".join(map(str, sorted(outputs)))
+        detail = f"{NOT_JUDGED}: output {listed} differs by {apart:.1e}, and {why}"
+        return replace(self.check(Outcome.SKIPPED, detail=detail), unjudged=frozenset(outputs))
+
+    @property
+    def tells(self) -> bool:
+        """Whether agreement shows something: where all inputs are equal, many wrong files agree too."""
+        return not self.variation.level and not self.variation.not_finite
 
 
 @dataclass(frozen=True)
@@ -62,7 +87,9 @@ class Subject:
     """What is looked at.
 
     Attributes:
-        first: the call that was exported with. patience: how long eager may take for other values, as the calls that are given show.
+        first: the call that was exported with.
+        device: where the file runs and eager can run too, if that is not the CPU.
+        patience: how long eager may take for other values, as the calls that are given show.
         dtypes: those of its outputs, as they are seen.
     """
 
@@ -70,26 +97,35 @@ class Subject:
     module: nn.Module
     tolerances: Tolerances | None
     first: tuple[Sample, ...] = ()
+    device: Device | None = None
     patience: Patience = field(default_factory=Patience)
     dtypes: set[torch.dtype] = field(default_factory=set)
 
 
 def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = None) -> Check:
     """Run eager, then the artifact, and return the check."""
+    check, outputs = _looked_at(probe, subject, dependence)
+    judged = outputs - check.unjudged if probe.tells and (check.outcome is Outcome.OK or check.unjudged) else frozenset()
+    return replace(check, judged=judged)
+
+
+def _looked_at(probe: Probe, subject: Subject, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
+    """The check, and the outputs that eager has."""
     try:
-        with at_most(subject.patience.seconds) if probe.variation.name else subject.patience.measured():
+        with at_most(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
             expected = last_returned(fresh(subject.module), probe.calls)
         leaves = _with_numbers(expected)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
-        return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}")
+        return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}"), frozenset()
+    outputs = frozenset(range(len(leaves)))
     subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
     try:
         actual = last_returned(subject.artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
-        return probe.check(Outcome.NARROW if probe.refusable else Outcome.RUN, detail=first_line(error))
+        return probe.refused(first_line(error)), outputs
     if dependence is not None and not probe.variation.not_finite:
         dependence.note(probe.calls, expected, actual)
-    return _judged(probe, subject, expected, actual)
+    return _judged(probe, subject, expected, actual), outputs
 
 
 def _with_numbers(returned: Any) -> list[Any]:
@@ -115,7 +151,7 @@ def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check
     if not found.problem:
         return probe.check(Outcome.OK, found.worst)
     if found.unlike:
-        return probe.check(probe.failure, found.worst, found.problem)
+        return _of_order(probe, subject, held) or probe.check(probe.failure, found.worst, found.problem)
     if probe.variation.not_finite and (why := _why_not_decided(probe, subject)):
         return probe.check(Outcome.SKIPPED, detail=f"the file spreads what is not finite otherwise; {why}")
     return _excused(probe, subject, (expected, held), found)
@@ -132,10 +168,12 @@ def _why_not_decided(probe: Probe, subject: Subject) -> str:
 
 def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Difference) -> Check:
     """The check of what differs: right where it is rounding, or where eager itself moves as much or answers otherwise by other kernels."""
-    half = is_half(subject.module, probe.calls, answers[0])
-    ruling = ruled(subject.module, probe.calls, *answers) if half or found.worst < math.inf else None
+    if subject.device is not None and (excused := _excused_by_device(probe, subject, subject.device, answers)):
+        return excused
+    half = half_in(subject.module, probe.calls, answers[0])
+    ruling = ruled(subject.module, probe.calls, *answers, subject.tolerances) if half or found.worst < math.inf else None
     if ruling and ruling.is_rounding and _answers_again(probe, subject, answers[0]):
-        return probe.check(Outcome.OK, found.worst, ruling.words)
+        return _by_ruling(probe, subject, answers[1], found, ruling)
     if probe.variation.extreme and (found.times < SMALL or found.worst <= _roundings(probe.calls[-1])):
         words = f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}"
         return probe.check(Outcome.OK, found.worst, words)
@@ -144,13 +182,53 @@ def _excused(probe: Probe, subject: Subject, answers: tuple[Any, Any], found: Di
         return probe.check(Outcome.OK, found.worst, words)
     if probe.variation.name and is_of_the_fast_path(subject.module, probe.calls, answers[1], subject.tolerances):
         return probe.check(Outcome.SKIPPED, found.worst, OF_THE_FAST_PATH)
-    if is_of_ties(subject.module, probe.calls, answers[1], subject.tolerances):
-        return probe.check(Outcome.OK, found.worst, OF_TIES)
+    if of_order := _of_order(probe, subject, answers[1]):
+        return of_order
     if moves_as_much(subject.module, probe.calls, *answers, patience=subject.patience.seconds):
-        words = "eager itself moves as much for inputs a rounding away"
-        return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, words)
+        return _by_movement(probe, answers, found, half)
     close = half or found.times < SMALL
     return probe.check(probe.failure, found.worst, f"{found.problem}; {ruling.words}" if ruling and close else found.problem)
+
+
+def _of_order(probe: Probe, subject: Subject, actual: Any) -> Check | None:
+    """The check of a difference that comes from an order that torch or ONNX does not define; None if it does not."""
+    apart = apart_in_order(subject.module, probe.calls, actual, subject.tolerances)
+    if apart is not None:
+        return probe.check(Outcome.OK, apart, OF_TIES)
+    if probe.variation.not_finite and sorts(subject.module, probe.calls):
+        return probe.check(Outcome.SKIPPED, detail=OF_NAN)
+    return None
+
+
+def _by_ruling(probe: Probe, subject: Subject, actual: Any, found: Difference, ruling: Ruling) -> Check:
+    """The check of an answer as near to the exact one as eager; not judged where eager itself is far off."""
+    if not ruling.unstable:
+        return probe.check(Outcome.OK, found.worst, ruling.words)
+    why = f"eager is {UNSTABLE}: {ruling.words.removeprefix(ROUNDING)}"
+    return _of_order(probe, subject, actual) or probe.unjudged(found.worst, ruling.unstable, why)
+
+
+def _by_movement(probe: Probe, answers: tuple[Any, Any], found: Difference, half: torch.dtype | None) -> Check:
+    """The check of an answer that is off by no more than eager moves; not judged where eager moves far."""
+    pairs = enumerate(zip(*map(pytree.tree_leaves, answers), strict=True))
+    beyond = {place for place, (a, b) in pairs if isinstance(a, torch.Tensor) and a.numel() and is_beyond(a, distances(a, b), half)}
+    if beyond:
+        return probe.unjudged(found.worst, beyond, "eager moves as much for inputs a rounding away")
+    return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, found.worst, OF_MOVEMENT)
+
+
+def _excused_by_device(probe: Probe, subject: Subject, device: Device, answers: tuple[Any, Any]) -> Check | None:
+    """The check of a difference from eager on the CPU that eager on the device of the file has too; None if it has not."""
+    try:
+        there = returned_on(device, subject.module, probe.calls)
+    except Exception:  # noqa: BLE001 - a module need not run there: then eager on the CPU alone decides
+        return None
+    apart = difference_of(answers[0], answers[1], subject.tolerances).worst
+    if not difference_of(there, answers[1], subject.tolerances).problem:
+        return probe.check(Outcome.OK, apart, f"eager on {device.name} answers as the file does, and otherwise on the CPU")
+    ruling = ruled(subject.module, probe.calls, there, answers[1])
+    measured = ruling.is_rounding and not ruling.unstable
+    return probe.check(Outcome.OK, apart, f"{ruling.words}; eager on {device.name}") if measured else None
 
 
 def _answers_again(probe: Probe, subject: Subject, expected: Any) -> bool:

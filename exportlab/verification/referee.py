@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,9 +13,10 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import last_returned
+from ..eager import copied_whole, last_returned
 from ..messages import first_line
-from .difference import distances
+from .difference import Tolerances, allowed, difference_of, distances, scale_of
+from .noise import makes_its_results, noise_of
 from .report import ROUNDING
 from .values import mapped
 
@@ -27,15 +28,24 @@ FARTHEST = 2.0
 # In float32 eager is seldom off by more than the tolerance. Where it is, as in the sine of a million, a few values decide how far, and
 # exporters that are all right are off by 0.7 to 2.6 of eager.
 IN_FLOAT32 = 3.0
+BEYOND = 100.0  # tolerances: eager is off by more where rounding decides an order, for example
+MANY = 4096  # numbers have a stable mean of squares
+SCATTER = 6.0  # divided by the root of their count: how far the root mean square of few numbers scatters
+OTHER_FORM = "in float64 the answer has another form"
 ROUNDINGS = 4.0  # what each result may be off by where it is asked whether a decision stands
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """Whether what differs is rounding, and why, in words."""
+    """Whether what differs is rounding, and why, in words.
+
+    Attributes:
+        unstable: the numbers of the outputs for which eager itself is too inexact.
+    """
 
     is_rounding: bool
     words: str
+    unstable: frozenset[int] = frozenset()
 
 
 class _InFloat64(TorchDispatchMode):
@@ -59,8 +69,7 @@ class _Shaken(_InFloat64):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         returned = super().__torch_dispatch__(func, types, args, kwargs)
-        own = all(result.alias_info is None for result in getattr(getattr(func, "_schema", None), "returns", ()))
-        return pytree.tree_map_only(torch.Tensor, self._moved, returned) if own else returned
+        return pytree.tree_map_only(torch.Tensor, self._moved, returned) if makes_its_results(func) else returned
 
     def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
@@ -86,7 +95,7 @@ def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = 
         Whatever the module raises when its types are others.
     """
     mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
-    double = copy.deepcopy(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
+    double = copied_whole(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
     with torch.compiler.set_stance("force_eager"), mode:
         return last_returned(double, [mapped(call, _widened) for call in calls])
 
@@ -98,61 +107,121 @@ def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:
     return max((torch.finfo(leaf.dtype).eps for leaf in floats), default=torch.finfo(torch.float32).eps)
 
 
-def is_half(module: nn.Module, calls: Sequence[Sample], returned: Any) -> bool:
-    """Whether anything given, held or returned is in half precision."""
+def half_in(module: nn.Module, calls: Sequence[Sample], returned: Any) -> torch.dtype | None:
+    """Return the coarsest type of half precision that anything given, held or returned has; None where nothing has one."""
     held = [*module.parameters(), *module.buffers()]
     leaves = [leaf for call in calls for leaf in call.leaves()] + pytree.tree_leaves(returned)
-    return any(isinstance(leaf, torch.Tensor) and leaf.dtype in HALF for leaf in (*held, *leaves))
+    halves = {leaf.dtype for leaf in (*held, *leaves) if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF}
+    return max(halves, key=lambda dtype: torch.finfo(dtype).eps, default=None)
 
 
-def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any) -> Ruling:
-    """Hold both answers, which have the same structure, against the module in float64."""
+def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Ruling:
+    """Compare both answers, which have the same structure, with the module in float64."""
     try:
         exact = pytree.tree_leaves(in_float64(module, calls))
     except Exception as error:  # noqa: BLE001 - a module need not run in float64: it is told, and nothing is excused
         return Ruling(False, f"cannot be computed in float64: {first_line(error)}")
+    half = half_in(module, calls, expected)
     answers = list(zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), exact, strict=False))
-    half = is_half(module, calls, expected)
-    pairs = [_distances(*leaves, half) for leaves in answers if isinstance(leaves[0], torch.Tensor)]
+    if len(exact) < len(answers):
+        return Ruling(False, OTHER_FORM)
+    pairs = [_pair(*leaves, half, tolerances) if isinstance(leaves[0], torch.Tensor) else NONE for leaves in answers]
     known = [pair for pair in pairs if pair is not None]
-    if len(known) < len(pairs) or len(exact) < len(answers):
-        return Ruling(False, "in float64 the answer has another form")
-    return _ruling(all(pair.near for pair in known), max(p.file for p in known), max(p.eager for p in known))
+    if len(known) < len(pairs):
+        return Ruling(False, OTHER_FORM)
+    if any(_might_be_near(pair) for pair in known):
+        known = _near_by_noise(known, _noise(module, calls, exact), half is not None)
+    unstable = frozenset(place for place, pair in enumerate(known) if pair.unstable)
+    return _ruling(all(pair.near for pair in known), max(p.file for p in known), max(p.eager for p in known), unstable)
 
 
-def _ruling(near: bool, file: float, eager: float) -> Ruling:
+def _ruling(near: bool, file: float, eager: float, unstable: frozenset[int]) -> Ruling:
     distances = f"off the float64 answer by {file:.1e}, eager by {eager:.1e}"
     if not near:
         return Ruling(False, distances)
-    return Ruling(True, f"{ROUNDING}the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}")
+    return Ruling(True, f"{ROUNDING}the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}", unstable)
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """The largest distances from the float64 answer, and whether the file is as near as eager."""
+    """The largest distances of one output from the float64 answer, whether the file is as near as eager, and those of all elements.
+
+    Attributes:
+        unstable: whether eager itself is too inexact.
+        off: the distances of the file and of eager, where the file is not within the tolerance.
+    """
 
     file: float
     eager: float
     near: bool
+    unstable: bool = False
+    off: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
-def _distances(expected: torch.Tensor, actual: torch.Tensor, exact: Any, half: bool) -> _Pair | None:
-    """None where the float64 answer cannot be held against these."""
+NONE = _Pair(0.0, 0.0, near=True)
+
+
+def _pair(
+    expected: torch.Tensor, actual: torch.Tensor, exact: Any, half: torch.dtype | None, tolerances: Tolerances | None
+) -> _Pair | None:
+    """None where the float64 answer cannot be compared with these."""
     if not isinstance(exact, torch.Tensor) or exact.shape != expected.shape or not expected.is_floating_point():
         same = isinstance(exact, torch.Tensor) and exact.shape == expected.shape and torch.equal(expected, actual)
-        return _Pair(0.0, 0.0, near=True) if same else None
+        return NONE if same else None
     if not expected.numel():
-        return _Pair(0.0, 0.0, near=True)
+        return NONE
     file, eager = distances(exact, actual), distances(exact, expected)
-    return _Pair(float(file.max()), float(eager.max()), _as_near(file, eager, half))
+    largest = float(file.max()), float(eager.max())
+    if not difference_of(expected, actual, tolerances).problem:
+        return _Pair(*largest, near=True)
+    unstable = is_beyond(expected, eager, half) or not bool(eager.isfinite().any())
+    return _Pair(*largest, _as_near(file, eager, (), half is not None), unstable, (file, eager))
 
 
-def _as_near(file: torch.Tensor, eager: torch.Tensor, half: bool) -> bool:
-    """Where eager itself is off by an infinity, or by NaN, any answer is as near."""
+def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | None = None) -> bool:
+    """Return whether an answer is off by more than `BEYOND` tolerances anywhere.
+
+    Args:
+        half: the type of half precision that the module computes in, whose tolerance counts then.
+    """
+    limit = (BEYOND * allowed(expected, half if expected.is_floating_point() else None)).clamp(max=max(scale_of(expected), 1.0))
+    return bool((apart[apart.isfinite()] > limit[apart.isfinite()]).any())
+
+
+def _might_be_near(pair: _Pair) -> bool:
+    """Whether more samples of rounding could show that the file is as near: for few numbers, eager alone is a small sample."""
+    return not pair.near and pair.off is not None and pair.off[0].numel() < MANY
+
+
+def _noise(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> list[list[torch.Tensor | None]]:
+    try:
+        return noise_of(module, calls, exact)
+    except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, its own distance is all that is known
+        return []
+
+
+def _near_by_noise(pairs: Sequence[_Pair], noise: Sequence[Sequence[torch.Tensor | None]], half: bool) -> list[_Pair]:
+    by_output = zip(*noise, strict=True) if noise else ((),) * len(pairs)
+    return [_again(pair, [run for run in runs if run is not None], half) for pair, runs in zip(pairs, by_output, strict=False)]
+
+
+def _again(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
+    if pair.off is None or not _might_be_near(pair):
+        return pair
+    return replace(pair, near=_as_near(*pair.off, noise, half))
+
+
+def _as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
+    """Where eager itself is off by an infinity, or by NaN, any answer is as near.
+
+    The mean of squares of few numbers scatters: the fewer there are, the farther off the file may be.
+    """
     there = eager.isfinite()
-    file, eager = file[there], eager[there]
+    file, others = file[there], torch.stack([eager[there], *(run[there].nan_to_num(0.0, 0.0, 0.0) for run in noise)])
     if not file.numel():
         return True
+    few = (1 + SCATTER / math.sqrt(file.numel())) if noise else 1.0
     whole, farthest = (ON_THE_WHOLE, FARTHEST) if half else (IN_FLOAT32, IN_FLOAT32)
-    on_the_whole = file.square().mean() <= whole**2 * eager.square().mean()
-    return bool(on_the_whole) and bool(file.max() <= farthest * eager.max())
+    whole, farthest = max(whole, ON_THE_WHOLE * few), max(farthest, FARTHEST * few)
+    usual = max(float(others[0].square().mean()), float(others.square().mean()))
+    return bool(file.square().mean() <= whole**2 * usual) and bool(file.max() <= farthest * others.max())

@@ -16,6 +16,7 @@ from ..said import names_cause
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
 ROUNDING = "rounding: "
+NOT_JUDGED = "not judged"
 SERIOUS = list(Outcome)
 WIDTH = 48  # characters of a line of names
 _TOGETHER = "\N{NO-BREAK SPACE}"
@@ -29,7 +30,8 @@ class VerificationError(AssertionError):
 class Check:
     """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen.
 
-    `values` names the change of the inputs that `other values` made.
+    `values` names the change of the inputs that `other values` made. `judged` are the numbers of the outputs that were compared with
+    eager, and `unjudged` those that differ where eager itself is too inexact.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Check:
     worst: float | None = None
     detail: str = ""
     values: str = ""
+    judged: frozenset[int] = frozenset()
+    unjudged: frozenset[int] = frozenset()
 
     @property
     def failed(self) -> bool:
@@ -48,6 +52,11 @@ class Check:
     def refused(self) -> bool:
         """Whether eager itself refuses the inputs."""
         return self.outcome is Outcome.SKIPPED and self.detail.startswith(REFUSED)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lists outputs that no check could judge."""
+        return self.outcome is Outcome.SKIPPED and self.name == NOT_JUDGED
 
     @property
     def is_rounding(self) -> bool:
@@ -65,7 +74,8 @@ class Report(show.Tabular):
     """All checks of one artifact; prints as a table, renders as HTML.
 
     In `said` are the warnings that came with them; of an attempt to export, those of the exporter too. In `ran_on` are the providers of
-    ONNX Runtime that ran it, the first one first, or the device; in `instead` a line, where another was asked for.
+    ONNX Runtime that ran it, the first one first, or the device; in `settings` the options that these were given; in `instead` a line,
+    where another was asked for.
     """
 
     exporter: str
@@ -74,16 +84,17 @@ class Report(show.Tabular):
     said: tuple[str, ...] = ()
     ran_on: tuple[str, ...] = ()
     instead: str = ""
+    settings: str = ""
 
     @property
     def outcome(self) -> Outcome:
-        """The most serious outcome of its checks; `skipped` where eager refused all that it was given.
+        """The most serious outcome of its checks; `skipped` where eager refused all that it was given, or some outputs were never judged.
 
         What does not even run at the size of the export is `run`, and never `frozen`.
         """
         seen = {check.outcome for check in self.failed}
         compared = any(check.worst is not None for check in self.checks)
-        if not seen and not compared:
+        if not seen and (not compared or any(check.is_open for check in self.checks)):
             return Outcome.SKIPPED
         return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
 
@@ -115,7 +126,9 @@ class Report(show.Tabular):
 
     def _place(self) -> str:
         """Where it ran, if that is not what everybody takes for granted."""
-        return "" if set(self.ran_on) <= set(USUAL) and not self.instead else f", on {', '.join(self.ran_on)}"
+        if set(self.ran_on) <= set(USUAL) and not self.instead:
+            return ""
+        return f", on {', '.join(self.ran_on)}{f' with {self.settings}' if self.settings else ''}"
 
     def _verdict(self) -> str:
         return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
@@ -185,10 +198,24 @@ def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
 
 
 def _details(checks: Sequence[Check]) -> Iterator[str]:
-    """What was seen; of those that differ by rounding, where it was most."""
-    yield from (check.detail for check in checks if check.detail and not check.is_rounding)
+    """What was seen; of those that differ by rounding, where it was most; of those that were not judged, the first."""
+    yield from (check.detail for check in checks if check.detail and not check.is_rounding and not check.unjudged)
+    yield from [check.detail for check in checks if check.unjudged][:1]
     if (rounded := most_rounded(checks)) is not None:
         yield rounded.detail
+
+
+def never_judged(checks: Sequence[Check]) -> list[Check]:
+    """Return a check that names the outputs which no check could judge, at the size of the export or at the others; else none."""
+    here = [check for check in checks if check.inputs == checks[0].inputs]
+    elsewhere = [check for check in checks if check.inputs != checks[0].inputs]
+    found = []
+    for where, some in (("the size of the export", here), ("other sizes", elsewhere)):
+        judged, unjudged = (frozenset().union(*(getattr(check, what) for check in some)) for what in ("judged", "unjudged"))
+        if open_ := sorted(unjudged - judged):
+            detail = f"no check at {where} could judge output {', '.join(map(str, open_))}, which differs: eager itself is too inexact"
+            found.append(Check(NOT_JUDGED, "", Outcome.SKIPPED, detail=detail))
+    return found
 
 
 def most_rounded(checks: Iterable[Check]) -> Check | None:

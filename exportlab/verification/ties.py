@@ -54,12 +54,23 @@ class InOrder(TorchDispatchMode):
         return (in_order or function)(*args, **(kwargs or {}))
 
 
-def is_of_ties(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> bool:
-    """Return whether eager gives the file's answer where its sorts keep equal elements in their order."""
+def apart_in_order(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> float | None:
+    """Return how far the file is off eager whose sorts keep equal elements in their order; None where that is another answer."""
+    sorts, expected = _in_order(module, calls)
+    found = difference_of(expected, actual, tolerances) if sorts else None
+    return found.worst if found is not None and not found.problem else None
+
+
+def sorts(module: nn.Module, calls: Sequence[Sample]) -> bool:
+    """Return whether the module sorts anything in these calls, as far as eager can be watched."""
+    return _in_order(module, calls)[0]
+
+
+def _in_order(module: nn.Module, calls: Sequence[Sample]) -> tuple[bool, Any]:
     try:
         mode = InOrder()  # type: ignore[no-untyped-call]
         with torch.compiler.set_stance("force_eager"), mode:  # what is compiled under a mode would fail without it
             expected = last_returned(fresh(module), tuple(calls))
+        return mode.sorts, expected
     except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, nothing is excused
-        return False
-    return mode.sorts and not difference_of(expected, actual, tolerances).problem
+        return False, None

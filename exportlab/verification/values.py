@@ -65,6 +65,16 @@ def mapped(sample: Sample, change: Change) -> Sample:
     return Sample(*pytree.tree_map_only(torch.Tensor, lambda tensor: seen[id(tensor)], (sample.args, dict(sample.kwargs))))
 
 
+def mapped_leaves(sample: Sample, change: Callable[[int, torch.Tensor], torch.Tensor]) -> Sample:
+    """Return the sample with every tensor changed, by the number of its leaf; what was one tensor stays one."""
+    leaves, spec = pytree.tree_flatten((sample.args, dict(sample.kwargs)))
+    seen: dict[int, torch.Tensor] = {}
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and id(leaf) not in seen:
+            seen[id(leaf)] = change(place, leaf)
+    return Sample(*pytree.tree_unflatten([seen.get(id(leaf), leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec))
+
+
 def _same(a: Sample, b: Sample) -> bool:
     pairs = zip(a.leaves(), b.leaves(), strict=True)
     return all(x is y or torch.equal(x, y) for x, y in pairs if isinstance(x, torch.Tensor))

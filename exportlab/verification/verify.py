@@ -12,19 +12,21 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..checks import must_be_names
+from ..eager import copied, fresh
 from ..exporters import Artifact, Exported, artifact_of
-from ..exporters.session import running_on
+from ..exporters.session import ProviderError, asked, check_present, running_on
 from ..exporters.to_onnx import caches_known
 from ..messages import heard
 from ..outcomes import Outcome
 from ..samples import Samples, check_module, samples_of
 from .dependence import Dependence
+from .devices import Device, Provider, device_of, named_options
 from .difference import Tolerances, check_tolerances, tolerance_text
 from .kinds import other_kind
 from .probe import Probe, Subject, looked_at
 from .reach import reached
-from .report import VALUES, Check, Report
+from .report import VALUES, Check, Report, never_judged
+from .thresholds import thresholds
 from .values import ELSEWHERE, USUAL, Variation, varied
 
 
@@ -34,47 +36,72 @@ def verify(
     samples: Samples,
     *,
     tolerances: Tolerances | None = None,
-    providers: Sequence[str] | None = None,
+    providers: Sequence[Provider] | None = None,
 ) -> Report:
-    """Run an artifact and the module side by side, in inference mode, and say where they part.
+    """Run an artifact and the module side by side, without gradients, and say where they part.
 
     The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
-    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers
-    moved along, at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors
-    where one was given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done
-    with what they hide may hang on a size. The conditions, masks and numbers that the module decides by are watched in eager:
-    one that no sample changes is told, as nothing is known of its other side. Names and opset are held against what was
-    asked for. What differs by rounding alone, as the module in float64 shows, is right, and told. The module and the samples
-    are copied, never changed; a sample that eager refuses is told and skipped.
+    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers moved along,
+    at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors where one was
+    given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done with what they hide
+    may hang on a size. Where the model or the file tests a size and all samples give the same answer, both sides of the test are
+    run, if their arguments need no more than 16 MiB; sizes of 0 and 1 need a sample. The conditions, masks and numbers that the
+    module decides by are watched in eager: one that no sample changes is told, as nothing is known of its other side. Names and
+    opset are held against what was asked for. What differs by rounding alone, as the module in float64 shows, is right, and told.
+    Where eager itself is more than 100 tolerances from its answer in float64, an output is not judged, and the report is not ok
+    unless other inputs cover that output. The module and the samples are copied, never changed; a sample that eager refuses is told
+    and skipped.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
         samples: a list, or one: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a `Sample`.
         tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
             `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
-        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on; without it, the CPU's. The report says which
-            ran it, and where that is another, why.
+        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on, each by its name or with its options, as in
+            `[("CUDAExecutionProvider", {"use_tf32": "1"})]`; without it, the CPU's. CUDA's computes without TF32 unless that is asked
+            for, and where torch has CUDA too, the module is run there as well. The report has the provider and its options.
 
     Raises:
-        TypeError: `exported`, `module`, a sample or the tolerances are none of these. ValueError: there is no sample, or
-            one holds no dense numbers.
+        ProviderError (a `ValueError`): a provider that is asked for is not in this ONNX Runtime, does not start, or runs no such
+            artifact. TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied.
+            ValueError: there is no sample, or one holds no dense numbers.
     """
     artifact = artifact_of(exported)
     check_module(module)
     given = samples_of(samples, module)
     check_tolerances(tolerances)
-    if providers is not None:
-        must_be_names(providers=providers)
-        with running_on(providers):
-            return _heard(artifact.unloaded(), module, given, tolerances)
-    return _heard(artifact, module, given, tolerances)
+    if providers is None:
+        return _heard(artifact, module, given, tolerances, device_of(asked(), {}))
+    names, options = named_options(providers)
+    check_present(names)
+    with running_on(names, options=options):
+        ready = artifact.unloaded()
+        _check_used(ready)
+        return _heard(ready, module, given, tolerances, device_of(names, options))
 
 
-def _heard(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
+def _check_used(artifact: Artifact) -> None:
+    """Raise an error where a provider that was requested is not used.
+
+    Raises:
+        ProviderError: one is not used.
+    """
+    try:
+        artifact.load()
+    except Exception:  # noqa: BLE001 - what the runtime refuses, the first check reports
+        return
+    if why := artifact.unused():
+        raise ProviderError(why)
+
+
+def _heard(
+    artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None, device: Device | None = None
+) -> Report:
     with heard() as said, caches_known():
         _check_dense(given)
-        report = _looked_at(artifact, module, given, tolerances)
-    return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead())
+        _check_copied(module, given)
+        report = _looked_at(artifact, module, given, tolerances, device)
+    return replace(report, said=tuple(said), ran_on=artifact.ran_on(), instead=artifact.instead(), settings=artifact.settings())
 
 
 def _check_dense(samples: Sequence[Sample]) -> None:
@@ -87,17 +114,34 @@ def _check_dense(samples: Sequence[Sample]) -> None:
             )
 
 
-def _looked_at(artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None) -> Report:
-    subject, dependence = Subject(artifact, module, tolerances, (given[0],)), Dependence()
+def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
+    """Raise what copying raises, before any check runs a copy: eager did not refuse anything then."""
+    fresh(module)
+    for sample in samples:
+        copied(sample)
+
+
+def _looked_at(
+    artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None, device: Device | None
+) -> Report:
+    subject, dependence = Subject(artifact, module, tolerances, (given[0],), device), Dependence()
     kinds = [other_kind(module, given[0], sample) for sample in given[1:]]
     probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
     checks = [looked_at(probe, subject, dependence) for probe in probes]
-    accepted = [probe for probe, check in zip(probes, checks, strict=True) if not check.refused]
+    checks += _beyond(subject, [given[0], *(other for other, kind in zip(given[1:], kinds, strict=True) if not kind)])
+    accepted = [probe for probe, check in zip(probes, checks, strict=False) if not check.refused]
     reach = reached(module, given[0], accepted, subject.patience.seconds)
     checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
-    checks += [*dependence.checks(module), *reach.checks(), *_contract(artifact)]
+    checks += [*never_judged(checks), *dependence.checks(module), *reach.checks(), *_contract(artifact)]
     return Report(artifact.exporter, tuple(_frozen_only_if_right_before(checks)), _tolerance_of(subject.dtypes, tolerances))
+
+
+def _beyond(subject: Subject, samples: Sequence[Sample]) -> list[Check]:
+    """The checks on both sides of tests of sizes, for samples of one kind; sizes that eager refuses are left out."""
+    found = thresholds(subject.artifact, subject.module, samples)
+    checks = (looked_at(probe, subject) for probe in found.probes)
+    return [*(check for check in checks if not check.refused), *found.checks]
 
 
 def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:

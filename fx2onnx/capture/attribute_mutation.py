@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..blocks.equality import SIMPLE, attributes
+from ..copies import copied_whole, with_shared_parameters
 from ..errors import MutationError, first_sentence, shown_path
 
 NUMBERS = (int, float, bool, complex, str, bytes, type(None))
@@ -244,7 +245,7 @@ def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torc
 
 
 def _copied(module: nn.Module) -> nn.Module:
-    return copy.deepcopy(module, {id(p): p for p in module.parameters()})
+    return with_shared_parameters(module)
 
 
 def _called(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
@@ -254,7 +255,7 @@ def _called(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines
     with torch.no_grad(), torch.random.fork_rng(), _lines_noted(module, changed, lines):
         torch.manual_seed(0)
         for child, buffers in held.items():
-            child._buffers.update({name: copy.deepcopy(buffer) for name, buffer in buffers.items()})
+            child._buffers.update({name: copied_whole(buffer) for name, buffer in buffers.items()})
         try:
             return module(*args, **kwargs)
         finally:

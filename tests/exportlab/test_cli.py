@@ -109,14 +109,21 @@ def test_export_then_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert files(folder) == ["good.onnx"]
 
 
-def test_verify_says_where_it_ran_when_it_is_not_where_it_was_told(
+@pytest.mark.parametrize("command", [("verify", "good.onnx", "models.py:good"), ("profile", "good.onnx"), ("bench", "models.py:good")])
+def test_a_provider_that_no_onnx_runtime_knows_is_an_error_with_the_nearest_name(
+    command: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "good.onnx").touch()
+    assert run(monkeypatch, *command, "--providers", "TensorRT") == 2
+    assert "TensorRT is not a provider of ONNX Runtime: did you mean TensorrtExecutionProvider?" in capsys.readouterr().err
+
+
+def test_verify_refuses_a_provider_that_this_onnx_runtime_has_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx") == 0
-    assert run(monkeypatch, "verify", "good.onnx", "models.py:good", "--providers", "NoSuchProvider") == 0
-    said = capsys.readouterr().out
-    assert "ok at every size given, on CPUExecutionProvider" in said
-    assert "NoSuchProvider is not in this ONNX Runtime" in said
+    (folder / "good.onnx").touch()
+    assert run(monkeypatch, "verify", "good.onnx", "models.py:good", "--providers", "CoreMLExecutionProvider") == 2
+    assert "CoreMLExecutionProvider is not in this ONNX Runtime, which has " in capsys.readouterr().err
 
 
 def test_the_report_names_who_wrote_the_file_and_the_stated_tolerance(
@@ -488,11 +495,11 @@ def test_profile_says_where_the_time_goes_and_writes_it(
 ) -> None:
     assert run(monkeypatch, "export", "models.py:good", "-o", "good.onnx") == 0
     capsys.readouterr()
-    asked = ("profile", "good.onnx", "--runs", "2", "--sizes", "n=5", "--providers", "NoSuchProvider")
+    asked = ("profile", "good.onnx", "--runs", "2", "--sizes", "n=5", "--providers", "CoreMLExecutionProvider")
     assert run(monkeypatch, *asked, "-o", "it.csv", "-o", "it.json", "-o", "it.svg") == 0
     said = capsys.readouterr().out
     assert all(head in said for head in ("operator ", "line of the source ", "module ", "the model itself, Linear"))
-    assert said.count("NoSuchProvider is not in this ONNX Runtime") == 1
+    assert said.count("CoreMLExecutionProvider is not in this ONNX Runtime") == 1
     assert "wrote it.csv\nwrote it.json\nwrote it.svg\n" in said
     assert files(folder) == ["good.onnx", "it.csv", "it.json", "it.svg"]
     numpy.savez(folder / "given.npz", **{name: numpy.ones((4, 3), "float32") for name in given_names(folder / "good.onnx")})

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from exportlab import Sample
-from exportlab.verification.referee import in_float64, is_half, ruled
+from exportlab.verification.referee import half_in, in_float64, ruled
 
 
 class Half(nn.Module):
@@ -60,10 +60,11 @@ def test_what_cannot_be_computed_so_excuses_nothing() -> None:
 
 def test_half_precision_is_found_in_arguments_weights_and_outputs() -> None:
     x = torch.ones(3)
-    assert not is_half(MODULE, CALLS, EAGER)
-    assert is_half(MODULE, (Sample((x.half(),)),), EAGER)
-    assert is_half(MODULE, CALLS, {"y": x.bfloat16()})
-    assert is_half(nn.Linear(2, 2).half(), (), x)
+    assert half_in(MODULE, CALLS, EAGER) is None
+    assert half_in(MODULE, (Sample((x.half(),)),), EAGER) is torch.float16
+    assert half_in(MODULE, CALLS, {"y": x.bfloat16()}) is torch.bfloat16
+    assert half_in(nn.Linear(2, 2).half(), (), x) is torch.float16
+    assert half_in(nn.Linear(2, 2).half(), (Sample((x.bfloat16(),)),), x) is torch.bfloat16
 
 
 def test_a_module_with_buffers_is_computed_in_float64() -> None:
@@ -78,6 +79,6 @@ def test_in_float32_a_few_times_the_error_of_eager_is_rounding() -> None:
     off = [ruled(module, calls, eager, calls[0].args[0] + times * 1e-4).is_rounding for times in (-1.0, 2.5, 3.5)]
     assert off == [True, True, False]
     half = [
-        ruled(nn.Identity(), (Sample((calls[0].args[0].bfloat16(),)),), eager, calls[0].args[0] + t * 1e-4).is_rounding for t in (1.0, 2.5)
+        ruled(nn.Identity(), (Sample((calls[0].args[0].bfloat16(),)),), eager, calls[0].args[0] + t * 1e-4).is_rounding for t in (1.0, 5.0)
     ]
     assert half == [True, False]

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 from test_verify import Module, Pretender
-from torch import Tensor
+from torch import Tensor, nn
 
 from exportlab import Sample, to_onnx, verify
 from exportlab.outcomes import Outcome
-from exportlab.verification.ties import WORDS, InOrder, is_of_ties
+from exportlab.verification.ties import WORDS, InOrder, apart_in_order
 
 FEW_NUMBERS = torch.arange(200) % 3
 SORTS: dict[str, Callable[[Tensor], Any]] = {
@@ -58,5 +58,27 @@ def test_nothing_is_excused_where_nothing_is_sorted_or_eager_cannot_be_watched()
         return x
 
     calls = [Sample((FEW_NUMBERS,))]
-    assert not is_of_ties(Module(lambda x: x), calls, FEW_NUMBERS, None)
-    assert not is_of_ties(Module(unwatched), calls, FEW_NUMBERS, None)
+    assert apart_in_order(Module(lambda x: x), calls, FEW_NUMBERS, None) is None
+    assert apart_in_order(Module(unwatched), calls, FEW_NUMBERS, None) is None
+
+
+class Best(nn.Module):
+    """The places of the best ten scores that are above a threshold: which of equal scores are among them decides how many remain."""
+
+    def forward(self, scores: Tensor, sizes: Tensor) -> Tensor:
+        best = ((scores * 4).round() / 4).topk(10).indices
+        return best[sizes[best] > 0.5]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_shape_that_the_order_of_equals_decides_is_right(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    samples = [(torch.rand(n, generator=generator), torch.rand(n, generator=generator)) for n in (60, 90)]
+    program = to_onnx(Best(), samples[0], dynamic_shapes=({0: "n"}, {0: "n"}))
+    assert verify(program, Best(), samples).outcome is Outcome.OK
+
+
+def test_another_shape_than_either_is_wrong() -> None:
+    generator = torch.Generator().manual_seed(0)
+    samples = [(torch.rand(60, generator=generator), torch.rand(60, generator=generator))]
+    assert verify(Pretender(lambda scores, sizes: Best()(scores, sizes)[1:]), Best(), samples).outcome is Outcome.WRONG

@@ -1,0 +1,69 @@
+"""The dynamic axes of a file or a program, and the numbers that it compares sizes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import onnx_ir as ir
+import torch
+from torch.export.graph_signature import InputKind
+
+Axes = Mapping[tuple[int, int], str]  # the name of the size of an axis, by the number of the input and the axis
+COMPARE = ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal")
+OF_SIZES = ("Shape", "Size")
+PASS_ON = ("Add", "Cast", "Concat", "Div", "Gather", "Mul", "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze", "ReduceProd", "Identity")
+STEPS = 8  # between a size and what is compared
+UNBOUNDED = 2**31  # a larger bound than this is none
+
+
+def moving_axes(inputs: list[ir.Value]) -> Axes:
+    """Return the axes of these inputs of a file that are dynamic."""
+    dims = [(place, axis, dim) for place, value in enumerate(inputs) for axis, dim in enumerate(value.shape or ())]
+    return {(place, axis): str(getattr(dim, "value", None) or f"{place}.{axis}") for place, axis, dim in dims if not isinstance(dim, int)}
+
+
+def numbers_compared(model: ir.Model) -> set[int]:
+    """Return the whole numbers that a file compares sizes with."""
+    return {number for node in _nodes(model) if node.op_type in COMPARE for number in _compared(node)}
+
+
+def _nodes(model: ir.Model) -> Iterator[ir.Node]:
+    yield from ir.traversal.RecursiveGraphIterator(model.graph)
+    for function in model.functions.values():
+        yield from ir.traversal.RecursiveGraphIterator(function)
+
+
+def _compared(node: ir.Node) -> Iterator[int]:
+    for value, other in (node.inputs, reversed(node.inputs)):
+        number = _number(other)
+        if number is not None and value is not None and _is_of_sizes(value, STEPS):
+            yield number
+
+
+def _number(value: ir.Value | None) -> int | None:
+    found = ir.convenience.get_const_tensor(value) if value is not None else None
+    if found is None or found.size != 1 or not found.dtype.is_integer():
+        return None
+    return int(found.numpy().item())
+
+
+def _is_of_sizes(value: ir.Value, steps: int) -> bool:
+    node = value.producer()
+    if node is None or not steps:
+        return False
+    return node.op_type in OF_SIZES or (node.op_type in PASS_ON and any(_is_of_sizes(given, steps - 1) for given in node.inputs if given))
+
+
+def axes_of_program(program: torch.export.ExportedProgram) -> Axes:
+    """Return the axes of the arguments of a program whose sizes are symbols, by the number of the argument's leaf."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    given = [values.get(getattr(spec.arg, "name", "")) for spec in specs]
+    shapes = [(place, value.shape) for place, value in enumerate(given) if isinstance(value, torch.Tensor)]
+    return {(place, axis): str(size) for place, shape in shapes for axis, size in enumerate(shape) if isinstance(size, torch.SymInt)}
+
+
+def bounds_of_program(program: torch.export.ExportedProgram) -> set[int]:
+    """Return the upper bounds of the sizes that a program was captured for, if any."""
+    uppers = [found.upper for found in getattr(program, "range_constraints", {}).values()]
+    return {int(upper) for upper in uppers if upper.is_Integer and int(upper) < UNBOUNDED}
