@@ -19,6 +19,11 @@ RECORD_NODES = "session.record_ep_graph_assignment_info"  # whose nodes are whos
 _asked: ContextVar[tuple[tuple[str, ...], int]] = ContextVar("asked", default=((CPU,), 0))
 
 
+def can_fork(providers: Sequence[str], device: str = "cpu") -> bool:
+    """Return whether what runs on these works in a fork: what uses CUDA, or another accelerator, does not."""
+    return set(providers) <= {CPU} and device == "cpu"
+
+
 @contextmanager
 def running_on(providers: Sequence[str] = (CPU,), threads: int = 0) -> Iterator[None]:
     """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores."""

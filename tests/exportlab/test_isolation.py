@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,6 +21,15 @@ from tqdm import tqdm
 from exportlab.isolation import Abandoned, Failure, apart, events
 
 GiB = 2**30
+FAILS_IN_A_FORK = """
+import os
+BORN = os.getpid()
+
+def use():
+    if os.getpid() != BORN:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
+    return "used"
+"""
 
 
 def failure(call: Callable[[], Any], seconds: float = 60) -> Failure:
@@ -35,6 +47,15 @@ def test_a_call_brings_its_value_or_says_how_it_ended() -> None:
     assert failure(lambda: os.kill(os.getpid(), signal.SIGSEGV)).error == "ProcessDied: killed by SIGSEGV"
     assert failure(lambda: time.sleep(1000), seconds=0.2).kind == "timeout"
     assert failure(lambda: lambda: 3).kind == "raised"
+
+
+def test_a_child_that_is_started_anew_is_no_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gpu.py").write_text(FAILS_IN_A_FORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    use = importlib.import_module("gpu").use
+    assert apart(use, seconds=60, memory=8 * GiB).failure.error == "RuntimeError: Cannot re-initialize CUDA in forked subprocess"  # type: ignore[union-attr]
+    assert apart(use, seconds=60, memory=8 * GiB, anew=True).value == "used"
+    assert apart(partial(int, "x"), seconds=60, memory=8 * GiB, anew=True).failure.kind == "raised"  # type: ignore[union-attr]
 
 
 def test_a_call_ends_when_nobody_waits_for_it() -> None:
