@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -48,6 +49,11 @@ def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
     with torch.inference_mode():
         results = [callee(*s.args, **s.kwargs) for s in map(copied, calls)]
     return results[-1]
+
+
+def uncompiled() -> AbstractContextManager[Any]:
+    """Return a block in which what `torch.compile` wrapped runs as it was written: compiling each copy of a model would take minutes."""
+    return torch.compiler.set_stance("force_eager")
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:

@@ -49,6 +49,7 @@ class Failure:
         error: type and first line of what was raised, or what ended the child.
         message: the whole message, its first cause first. types: of the error and its causes, base classes included.
         frames: the traceback of the error and its causes, the first cause last and its innermost line at the very end.
+        notes: what was added to them on their way.
     """
 
     kind: Literal["raised", "timeout", "crash"]
@@ -56,6 +57,7 @@ class Failure:
     message: str = ""
     types: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -288,7 +290,8 @@ def failure_of(error: BaseException) -> Failure:
     message = "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(causes))
     types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
     frames = [Frame(f.filename, f.lineno or 0, f.name) for cause in causes for f in traceback.extract_tb(cause.__traceback__)]
-    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]))
+    notes = tuple(note for cause in causes for note in getattr(cause, "__notes__", ()))
+    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]), notes)
 
 
 def die_with_parent() -> None:

@@ -93,7 +93,7 @@ class Diagnosis:
             how_far = (f"{how} {'ok' if isinstance(found, Captured) else found.kind}" for how, found in self.facts.captures.items())
             yield from _labelled("capture", ", ".join(how_far))
         if self.facts.left_out:
-            yield from _labelled("left out", f"no time was left for: {', '.join(self.facts.left_out)}")
+            yield from _labelled("left out", ", ".join(self.facts.left_out))
 
 
 def _nothing_moves(samples: int) -> str:
