@@ -156,8 +156,12 @@ def test_a_batch_without_a_name_is_the_first_axis() -> None:
     found = measured(plain, Plan({"batch": (1,)}))
     assert [tuple(arg.shape) for arg in found.timed["batch 1"].args] == [(1, 3), (1, 4)]
     assert found.dynamic_shapes == ({0: "batch"}, {0: "batch"})
-    with pytest.raises(BadInput, match="which dimension is 'seq' cannot be told"):
-        measured(plain, Plan({"seq": (1,)}))
+    for sizes in ({"seq": (1,)}, {"batch": (1,), "seq": (1,)}):
+        with pytest.raises(BadInput, match=r"which dimension is 'seq' cannot be told: there is one sample, .*; return \[sample, sample\]"):
+            measured(plain, Plan(sizes))
+    two = Case("two", lambda: (nn.Linear(3, 2), [(torch.ones(4, 3),), (torch.ones(2, 3),)]))
+    with pytest.raises(BadInput, match="cannot be told: batch moves between the samples"):
+        measured(two, Plan({"seq": (1,)}))
 
 
 def test_a_module_at_hand_is_measured_and_leaves_a_folder(tmp_path: Path) -> None:
