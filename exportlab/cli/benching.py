@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..bench.compare import compared
@@ -96,6 +97,8 @@ def bench_model(target: str, output: Path | None, asked: Asked) -> None:
     Raises:
         BadInput: what was given cannot be used. NotRight: the model itself fails, or no exporter came out right. Interrupted: by the user.
     """
+    if find_spec("pyperf") is None:
+        raise BadInput("bench needs pyperf, which is not installed: pip install pyperf")
     path, name = target_of(target)
     ways, left_out = ways_of(asked.exporters, asked.runtimes)
     plan, absent = asked.plan()

@@ -117,7 +117,8 @@ def stage_of(outcome: Outcome, failure: Failure) -> str:
 def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
-    known = None if kept else _known(failure.message, place)
+    message = of_notes(failure)[0] or failure.message  # that of the line
+    known = None if kept else _known(message, place)
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
         code, fix = of_change(name, place, facts), _for_arguments(name, facts)
@@ -127,9 +128,9 @@ def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Fin
         exporters=(trial.label,),
         defect=sentence(failure),
         place=place,
-        fix=smallest_change(failure.message, known, _source(place)),
+        fix=smallest_change(message, known, _source(place)),
         known=known,
-        code=of_refusal(failure.message, place, facts),
+        code=of_refusal(message, place, facts),
         detail=failure.message,
     )
 

@@ -24,7 +24,7 @@ from exportlab.bench.plan import Plan, measured
 from exportlab.bench.result import CALL, EAGER, Bench, why
 from exportlab.bench.run import Work, measure
 from exportlab.cases import Case, case
-from exportlab.cli.benching import Asked, _looked_at, on_device, sizes_of
+from exportlab.cli.benching import Asked, _looked_at, bench_model, on_device, sizes_of
 from exportlab.exporters.session import CPU, present, running_on, session_options
 from exportlab.outcomes import Outcome
 from exportlab.specs import tensor
@@ -243,6 +243,12 @@ def test_an_absent_provider_is_said_in_one_line_and_a_present_one_is_not() -> No
     assert on_device("cpu") == ("cpu", "")
     if not torch.cuda.is_available():
         assert on_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
+
+
+def test_what_bench_needs_is_missed_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyperf", None)
+    with pytest.raises(BadInput, match="bench needs pyperf, which is not installed: pip install pyperf"):
+        bench_model(f"{models(tmp_path)}:plain", tmp_path / "out", Asked((), (), {}, 1, 1, 60.0, 2**33, (), "cpu"))
 
 
 @pytest.fixture

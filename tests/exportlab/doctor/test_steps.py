@@ -100,6 +100,7 @@ def test_the_line_is_that_of_the_first_refusal() -> None:
     assert finding.place == source_line(str(HERE), SECOND)
     assert finding.defect.startswith("CannotRun: a constant is changed at ")
     assert "A capture by torch.export is refused as well" in finding.defect
+    assert finding.fix == ""  # what is said of the other refusal is no advice for this line
     assert {place.line for place in suspects(facts)} >= {FIRST, SECOND}
 
 
