@@ -42,7 +42,9 @@ def _not_a_target(given: str) -> str:
     if Path(given).is_dir() or Path(given).suffix in WEIGHTS:
         load = f"AutoModel.from_pretrained({given!r})" if Path(given, "config.json").is_file() else "the model with these weights"
         sort = "a folder" if Path(given).is_dir() else "a file of weights"
-        return f"{given} is {sort}, and what is exported is a function of yours, FILE.py:name, that returns {load} and its arguments: {FORMS}"
+        return (
+            f"{given} is {sort}, and what is exported is a function of yours, FILE.py:name, that returns {load} and its arguments: {FORMS}"
+        )
     return f"{given!r} is not FILE.py:name, as in mymodel.py:build: a function of yours that returns {FORMS}"
 
 

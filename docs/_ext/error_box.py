@@ -164,7 +164,7 @@ def likeness(one: Weights, other: Weights) -> float:
 
 
 def judged(quote: Mapping[str, str], index: Mapping[str, Any]) -> str:
-    """Return what the box makes of a message: `certain`, `unsure` or `near` for a page that fits, else `wrong` for a certain one, or `missed`."""
+    """Return what the box makes of a message: `certain`, `unsure` or `near` for a page that fits, `wrong` for a certain one, `missed`."""
     certain = [error.name for error in recognise(quote["message"])]
     if certain:
         return "certain" if certain[0] in quote["page"].split() else "wrong"

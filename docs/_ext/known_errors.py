@@ -29,7 +29,7 @@ PAGES = GENERATED / "errors"
 SCORER = GENERATED / "scorer.js"
 FIXED_PAGE = "docs/errors.html#fixed-upstream"
 FIXED = {  # by a regular expression found in a message that the versions of this site no longer give: its row in docs/errors.md
-    r"call_function BuiltinVariable\(NotImplementedError\)": "call_function BuiltinVariable(NotImplementedError): the masks of transformers",
+    r"call_function BuiltinVariable\(NotImplementedError\)": "call_function BuiltinVariable(NotImplementedError): masks of transformers",
     r"Encountered autograd state manager op": "Encountered autograd state manager op: torch.no_grad inside of forward",
 }
 LINES, WIDTH = 12, 100  # of a message that are shown
@@ -268,7 +268,9 @@ def patterns(errors: Sequence[KnownError]) -> str:
         }
         for e in errors
     ]  # fmt: skip
-    fixed = [{"pattern": pattern, "title": title, "stage": "fixed upstream", "page": f"../{FIXED_PAGE}"} for pattern, title in FIXED.items()]
+    fixed = [
+        {"pattern": pattern, "title": title, "stage": "fixed upstream", "page": f"../{FIXED_PAGE}"} for pattern, title in FIXED.items()
+    ]
     told = {"errors": [*known, *fixed], "quoted": QUOTED.pattern, "numbers": ANY_NUMBERS.pattern}
     safe = json.dumps(told).replace("</", "<\\/")
     return f'<script type="application/json" id="error-patterns">{safe}</script>\n'

@@ -15,8 +15,9 @@ from ..plain import plain
 from ..sweep.records import CLOSED_ALONE
 from .events import Captured, Trial
 from .facts import Facts
+from .failures import sentence
 from .finding import Finding, told
-from .findings import findings_of, sentence
+from .findings import findings_of
 from .markdown import issue
 from .report import page
 from .verdict import Verdict, verdict_of

@@ -15,6 +15,7 @@ from .advice import CHANGED, of_change, of_refusal, of_test, returns
 from .changes import with_change
 from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
+from .failures import sentence, stage_of
 from .finding import Finding, listed, of_hidden_masks
 from .hang import hangs
 from .lines import SourceLine, of_failure, of_notes, own_frames, source_line
@@ -24,8 +25,6 @@ LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
-AS_WELL = "it is refused as well: "  # so `to_onnx` notes why it refused to capture the model by running it
-DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
 def findings_of(facts: Facts) -> list[Finding]:
@@ -102,18 +101,6 @@ def _of_end(trial: Trial, failure: Failure, facts: Facts) -> Finding:
     return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
-def stage_of(outcome: Outcome, failure: Failure) -> str:
-    """Return the stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
-    if outcome is not Outcome.CONVERT:
-        return str(outcome)
-    files = " ".join(frame.file for frame in failure.frames)
-    if any(part in files for part in ("onnxscript/optimizer", "onnxscript/rewriter", "onnx_passes", "version_converter", "onnx_ir/passes")):
-        return "optimiser"
-    functions = {frame.function for frame in failure.frames}
-    decomposes = "Failed to decompose the FX graph" in failure.message or functions & DECOMPOSE
-    return "decomposition" if decomposes else "translation"
-
-
 def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
@@ -175,15 +162,6 @@ def _in_place(facts: Facts) -> SourceLine | None:
 def _written(facts: Facts) -> SourceLine | None:
     """Where the captured graph writes into what it holds."""
     return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
-
-
-def sentence(failure: Failure) -> str:
-    """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
-    if "ToOnnxError" in failure.types:
-        own = failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
-        noted = of_notes(failure)[0].rpartition(AS_WELL)[2]
-        return f"{noted}. A capture by torch.export is refused as well: {own}" if noted else own
-    return failure.message.splitlines()[0] if failure.message else failure.error
 
 
 def _of_operator(message: str, facts: Facts) -> SourceLine | None:

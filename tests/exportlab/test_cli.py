@@ -145,8 +145,14 @@ def test_inputs_and_outputs_get_the_names_that_are_given(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("bert", "bert is a folder, and what is exported is a function of yours, FILE.py:name, that returns AutoModel.from_pretrained('bert')"),
-        ("empty", "empty is a folder, and what is exported is a function of yours, FILE.py:name, that returns the model with these weights"),
+        (
+            "bert",
+            "bert is a folder, and what is exported is a function of yours, FILE.py:name, that returns AutoModel.from_pretrained('bert')",
+        ),
+        (
+            "empty",
+            "empty is a folder, and what is exported is a function of yours, FILE.py:name, that returns the model with these weights",
+        ),
         ("model.safetensors", "model.safetensors is a file of weights, and what is exported is a function of yours"),
         ("models.py", "'models.py' is not FILE.py:name, as in mymodel.py:build: a function of yours that returns (module, args)"),
     ],

@@ -36,7 +36,7 @@ def by_cofactors() -> Claim:
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` translates most of the operators that the legacy exporter lacks; so does `torch.onnx.export(dynamo=True)`, but not this one."""
+    """`to_onnx` translates this operator. `torch.onnx.export(dynamo=True)` translates many that the legacy exporter lacks, not this one."""
     return export("to_onnx", Inverse(), SAMPLES[0], dynamic_shapes=ROWS), Inverse(), SAMPLES
 
 

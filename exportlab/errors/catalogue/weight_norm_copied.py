@@ -37,7 +37,7 @@ def breaks() -> Claim:
 
 
 def removed() -> Claim:
-    """For inference, compute the weight once: `remove_weight_norm` does, and leaves a plain parameter."""
+    """Compute the weight once, which is enough for inference: `remove_weight_norm` does that and leaves a plain parameter."""
     model = remove_weight_norm(normed())
     model(*SAMPLES[0])
     return export("to_onnx", copy.deepcopy(model), SAMPLES[0], dynamic_shapes=ROWS), convolution(), SAMPLES

@@ -1,8 +1,8 @@
 """Could not guard on data-dependent expression: a `while` on a value of a tensor, or on how many elements are left
 
-The capture runs your model with tensors that have a shape and no values, so it cannot decide whether there is another iteration. A loop
-that ends when a list of boxes is empty, or when a value is small enough, has no fixed number of iterations that a graph could hold. The
-loop has to become an operator, or its number of iterations a constant.
+The capture runs your model with tensors that have shapes but lack values, and whether there is another iteration depends on a value. The
+number of iterations of a loop that ends when a list of boxes is empty, or when a value is small enough, differs from call to call. The loop
+has to become an operator, or its number of iterations a constant.
 """
 
 import torch

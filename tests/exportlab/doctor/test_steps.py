@@ -14,7 +14,8 @@ from exportlab.cases import Sample
 from exportlab.doctor import run
 from exportlab.doctor.events import LeftOut, Trial
 from exportlab.doctor.facts import Facts
-from exportlab.doctor.findings import findings_of, sentence, suspects
+from exportlab.doctor.failures import sentence
+from exportlab.doctor.findings import findings_of, suspects
 from exportlab.doctor.lines import of_notes, source_line
 from exportlab.doctor.patient import patient_of, summary_of
 from exportlab.doctor.run import Examination, Options
@@ -84,7 +85,9 @@ FIRST, SECOND = 20, 30  # two lines of this file
 
 
 def refused(note: str = "") -> Failure:
-    error = FrozenDimension(f'"h" was asked to be dynamic but is the constant 6 after {HERE}:{FIRST} in forward. Accept it: accept_ranges=("h",).')
+    error = FrozenDimension(
+        f'"h" was asked to be dynamic but is the constant 6 after {HERE}:{FIRST} in forward. Accept it: accept_ranges=("h",).'
+    )
     if note:
         error.add_note(note)
     return failure_of(error)
@@ -152,5 +155,3 @@ def test_a_step_that_took_too_long_is_not_said_to_have_had_no_time(examination: 
     examination.facts.keep(event)
     assert examination.facts.left_out == ["changes of your lines (not done after 48 s)"]
     assert examination._not_mended(run.NO_TIME) == LeftOut("changes of your lines", "no time was left")
-
-
