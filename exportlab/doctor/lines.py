@@ -33,6 +33,8 @@ EXPORTERS = (
     "executorch",
     "multiprocessing",
 )
+AFTER = re.compile(r"is the constant \d+ after ")
+OTHER_SIZES = "of the other sizes that were tried"  # a note of `to_onnx` whose lines are right, and the sizes are not
 COMPILED = "/torchinductor_"  # where torch.compile writes the code that it makes
 QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
 COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
@@ -70,12 +72,13 @@ def of_failure(failure: Failure | None) -> SourceLine | None:
 
 
 def of_notes(failure: Failure) -> tuple[str, SourceLine | None]:
-    """Return the note of an error that names a line of the user's, and that line; nothing where none does.
+    """Return the note of an error that names a line of the user's where the error itself does not, and that line; else nothing.
 
     `to_onnx` runs the model first, and captures it by torch.export only where that is refused. The note holds the first refusal, the
-    error the second.
+    error the second, which knows only after which line a size is a constant.
     """
-    found = ((note, of_text(note)) for note in failure.notes)
+    notes = failure.notes if AFTER.search(failure.error) else ()
+    found = ((note, of_text(note)) for note in notes if OTHER_SIZES not in note)
     return next(((note, place) for note, place in found if place is not None), ("", None))
 
 

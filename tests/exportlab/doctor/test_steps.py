@@ -107,6 +107,16 @@ def test_the_line_is_that_of_the_first_refusal() -> None:
     assert {place.line for place in suspects(facts)} >= {FIRST, SECOND}
 
 
+def test_a_refusal_that_names_its_own_line_keeps_it() -> None:
+    error = FrozenDimension(
+        f'"h" was asked to be dynamic but only h > 6 is exported: the test at {HERE}:{FIRST} in forward chose one branch.'
+    )
+    error.add_note(NOTE)
+    assert of_notes(failure_of(error)) == ("", None)
+    tried = f"by running the model it is refused as well: CannotRun: it runs at 0 of the other sizes that were tried (at {HERE}:{SECOND})"
+    assert of_notes(refused(tried)) == ("", None)
+
+
 def test_a_note_that_names_no_line_is_left_alone() -> None:
     assert of_notes(refused("by running the model it is refused as well: an argument is a class")) == ("", None)
     assert sentence(refused()).startswith('"h" was asked to be dynamic')
