@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -16,9 +17,16 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
+from torch import nn
 from tqdm import tqdm
 
+import exportlab
+import fx2onnx
+from exportlab import to_onnx
+from exportlab.cases import case
 from exportlab.isolation import Abandoned, Failure, apart, events
+from exportlab.specs import tensor
 
 GiB = 2**30
 FAILS_IN_A_FORK = """
@@ -159,3 +167,22 @@ def test_a_lock_of_tqdm_that_a_thread_of_the_parent_holds_keeps_no_child_waiting
     finally:
         done.set()
         holder.join()
+
+
+def test_no_generator_of_a_gpu_is_asked_where_none_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking for its state would start CUDA, which then works in none of the forks of this process."""
+
+    def started(*args: Any) -> None:
+        raise AssertionError("CUDA was started")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", started)
+    assert case(dims={"n": (4, 7)})(lambda: (nn.Linear(3, 2), (tensor("n", 3),))).made().samples
+    to_onnx(nn.Linear(3, 2).eval(), (torch.ones(4, 3),), verify=True)
+
+
+def test_every_fork_of_a_generator_names_its_devices() -> None:
+    packages = (Path(exportlab.__file__).parent, Path(fx2onnx.__file__).parent)
+    calls = [call for package in packages for file in package.rglob("*.py") for call in re.findall(r"fork_rng\([^)]*", file.read_text())]
+    assert len(calls) > 5
+    assert [call for call in calls if "devices=" not in call] == []
