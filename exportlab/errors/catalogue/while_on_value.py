@@ -57,7 +57,7 @@ def to_onnx() -> Claim:
 
 ERROR = KnownError(
     stage="capture",
-    message=r"data-dependent expression",
+    message=r"data-dependent expression [^\n]* \(unhinted",
     op=r"\bwhile\b",
     breaks=breaks,
     fixes=(Fix("change the model", in_a_loop), Fix("change the model", at_most), Fix("another exporter", to_onnx)),
