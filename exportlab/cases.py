@@ -119,7 +119,7 @@ class Case:
         return maker.dynamic_shapes(bound(module, args, kwargs)) if kwargs else tuple(maker.dynamic_shapes(args))
 
     def _declared(self) -> tuple[nn.Module, list[Sample]]:
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()):
             torch.manual_seed(0)
             returned = self.factory()
         module, given = declared(returned, self.name)

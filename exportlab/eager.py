@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -57,6 +58,11 @@ def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
 
 def _without_graph(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() if tensor.requires_grad else tensor
+
+
+def uncompiled() -> AbstractContextManager[Any]:
+    """Return a block in which what `torch.compile` wrapped runs as it was written: compiling each copy of a model would take minutes."""
+    return torch.compiler.set_stance("force_eager")
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:

@@ -1,4 +1,4 @@
-"""A call in a child of this process, under limits of time and memory: what came of it."""
+"""A call in a child of this process, forked or started anew, under limits of time and memory: what came of it."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class Failure:
         error: type and first line of what was raised, or what ended the child.
         message: the whole message, its first cause first. types: of the error and its causes, base classes included.
         frames: the traceback of the error and its causes, the first cause last and its innermost line at the very end.
+        notes: what was added to them on their way.
     """
 
     kind: Literal["raised", "timeout", "crash"]
@@ -56,6 +57,7 @@ class Failure:
     message: str = ""
     types: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -75,33 +77,45 @@ class Abandoned(Exception):
     """Whoever waited for the call is gone; it was ended."""
 
 
-def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None) -> Ended:
-    """Call `call` in a forked child, and say how that ended. Arguments and errors are those of `events`."""
-    for ended in events(lambda tell: call(), seconds=seconds, memory=memory, until=until):
+def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None, anew: bool = False) -> Ended:
+    """Call `call` in a child, and say how that ended. Arguments and errors are those of `events`."""
+    for ended in events(partial(_untold, call), seconds=seconds, memory=memory, until=until, anew=anew):
         if isinstance(ended, Ended):
             return ended
     raise AssertionError("a call ends in one way or another")
 
 
-def events(
-    call: Callable[[Callable[[Any], None]], Any], *, seconds: float, memory: int, until: int | None = None, whole: bool = True
-) -> Iterator[Any]:
-    """Call `call` in a forked child; yield what it tells by the function that it is given, and last an `Ended`: how it ended.
+def _untold(call: Callable[[], Any], tell: Callable[[Any], None]) -> Any:
+    return call()
 
-    The child sees all that this process holds without a copy. What the call tells and returns comes back by pickle; whatever it prints
-    goes nowhere. All that it started ends with it.
+
+def events(
+    call: Callable[[Callable[[Any], None]], Any],
+    *,
+    seconds: float,
+    memory: int,
+    until: int | None = None,
+    whole: bool = True,
+    anew: bool = False,
+) -> Iterator[Any]:
+    """Call `call` in a child; yield what it tells by the function that it is given, and last an `Ended`: how it ended.
+
+    A forked child sees all that this process holds without a copy. What the call tells and returns comes back by pickle; whatever it
+    prints goes nowhere. All that it started ends with it.
 
     Args:
         memory: bytes that the child and what it starts may take.
         until: a file descriptor; when it can be read, or is closed, the child is ended.
         whole: whether what the child starts counts as its memory; not where it keeps a limit for these itself.
+        anew: start a new interpreter in place of a fork, which imports everything again; `call` goes there by pickle. CUDA needs it: it
+            does not work in a fork of a process that has used it.
 
     Raises:
         Abandoned: `until` could be read.
     """
-    forking = multiprocessing.get_context("fork")
-    ours, theirs = forking.Pipe(duplex=False)
-    child = forking.Process(target=_in_child, args=(call, theirs))
+    context = multiprocessing.get_context("spawn" if anew else "fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child: BaseProcess = context.Process(target=_in_child, args=(call, theirs))  # type: ignore[attr-defined]
     child.start()
     theirs.close()
     try:
@@ -276,7 +290,8 @@ def failure_of(error: BaseException) -> Failure:
     message = "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(causes))
     types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
     frames = [Frame(f.filename, f.lineno or 0, f.name) for cause in causes for f in traceback.extract_tb(cause.__traceback__)]
-    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]))
+    notes = tuple(note for cause in causes for note in getattr(cause, "__notes__", ()))
+    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]), notes)
 
 
 def die_with_parent() -> None:

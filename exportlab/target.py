@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 A_SAMPLE = "a tuple of arguments, a pair (args, kwargs), a dict of keyword arguments, one tensor, or a Sample"
+WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
 FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …])"
 
 
@@ -31,9 +32,20 @@ def target_of(given: str) -> Target:
     """
     path, colon, name = given.rpartition(":")
     if not colon or not name or not path.endswith(".py"):
-        raise BadInput(f"{given!r} is not FILE.py:name, as in mymodel.py:build")
+        raise BadInput(_not_a_target(given))
     check_is_file(Path(path))
     return Target(Path(path), name)
+
+
+def _not_a_target(given: str) -> str:
+    """Say what is wrong, and what to write where it is a folder or a file of weights."""
+    if Path(given).is_dir() or Path(given).suffix in WEIGHTS:
+        load = f"AutoModel.from_pretrained({given!r})" if Path(given, "config.json").is_file() else "the model with these weights"
+        sort = "a folder" if Path(given).is_dir() else "a file of weights"
+        return (
+            f"{given} is {sort}, and what is exported is a function of yours, FILE.py:name, that returns {load} and its arguments: {FORMS}"
+        )
+    return f"{given!r} is not FILE.py:name, as in mymodel.py:build: a function of yours that returns {FORMS}"
 
 
 def check_is_file(path: Path) -> None:

@@ -72,7 +72,7 @@ def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
 def _returned(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     module = with_shared_parameters(module)
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
-    with torch.no_grad(), torch.random.fork_rng():
+    with torch.no_grad(), torch.random.fork_rng(devices=()):
         return module(*args, **kwargs)
 
 

@@ -79,7 +79,7 @@ def wrong_guesses(page: Page, address: str) -> Iterator[str]:
             page.evaluate(PASTED.format(message=json.dumps(row["message"])))
             page.wait_for("document.getElementById('error-found').dataset.state")
             found = page.evaluate("(document.querySelector('#error-found a') ?? {}).href") or ""
-            if judged(row, index) in ("certain", "near") and not set(f"{row['page']} {row['near']}".split()) & {Path(found).stem}:
+            if judged(row, index) in ("certain", "unsure", "near") and not set(f"{row['page']} {row['near']}".split()) & {Path(found).stem}:
                 yield f"{row['source']}: the box finds {found}"
 
 

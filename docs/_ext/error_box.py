@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from site_files import ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 
 from exportlab.errors import KnownError, recognise, registered
+from exportlab.errors.known import candidates
 
 NAME = "error-box.json"
-NEAR = 0.2  # below it an error is not near: what is shown then are lessons and recipes
+WISHES = ROOT / "docs/data/wishes.csv"
+NEAR = 0.35  # below it an error is not near: what is shown then are lessons and recipes
+LISTED = 5  # errors that have the same message that are shown
 WORTH_READING = 0.12  # below it nothing is
 LETTERS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"  # the words of CamelCase and of snake_case
 AWAY = r"https?://\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+"  # says where, not what
@@ -56,8 +60,16 @@ def store_index(app: Sphinx) -> None:
 
 
 def entries() -> list[Entry]:
-    """Return all errors, lessons, recipes and benchmarks."""
-    return [*map(of_error, registered()), *lessons(), *scripts("gallery", "recipe"), *scripts("benchmarks", "benchmark")]
+    """Return all errors, lessons, recipes and benchmarks, each with what readers ask for that it answers."""
+    found = [*map(of_error, registered()), *lessons(), *scripts("gallery", "recipe"), *scripts("benchmarks", "benchmark")]
+    asked_for = wishes()
+    return [replace(page, text="\n".join([page.text, *asked_for.get(page.page.removesuffix(".html"), ()) * 3])) for page in found]
+
+
+def wishes() -> dict[str, tuple[str, ...]]:
+    """Return what readers type that a page answers though its title has other words, by page."""
+    with WISHES.open(encoding="utf-8", newline="") as file:
+        return {row["page"]: tuple(row["wishes"].split("; ")) for row in csv.DictReader(file)}
 
 
 def of_error(error: KnownError) -> Entry:
@@ -152,9 +164,12 @@ def likeness(one: Weights, other: Weights) -> float:
 
 
 def judged(quote: Mapping[str, str], index: Mapping[str, Any]) -> str:
-    """Return what the box makes of a message: `certain` or `near` for a page that fits, else `wrong` for a certain one, or `missed`."""
+    """Return what the box makes of a message: `certain`, `unsure` or `near` for a page that fits, `wrong` for a certain one, `missed`."""
     certain = [error.name for error in recognise(quote["message"])]
     if certain:
         return "certain" if certain[0] in quote["page"].split() else "wrong"
+    unsure = [error.name for error in candidates(quote["message"])][:LISTED]
+    if unsure:
+        return "unsure" if set(unsure) & set(f"{quote['page']} {quote['near']}".split()) else "missed"
     page, score = next(found for found in nearest(quote["message"], index) if "/errors/" in found[0])
     return "near" if score >= index["near"] and Path(page).stem in f"{quote['page']} {quote['near']}".split() else "missed"

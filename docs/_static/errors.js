@@ -1,4 +1,5 @@
-// The box for errors: the pages whose pattern is in what is pasted, else the nearest by their words, marked as a guess, else what to read.
+// The box for errors: the pages whose pattern is in what is pasted, else those that have the same message, else the nearest by their words,
+// marked as a guess, else what to read.
 // Not here: the patterns, which the page holds, and the weights of words (docs/_ext/error_box.py), which are loaded at the first guess.
 "use strict";
 
@@ -7,7 +8,7 @@
   if (!box) return;
   const files = document.currentScript.src;
   const found = document.getElementById("error-found");
-  const known = JSON.parse(document.getElementById("error-patterns").textContent);
+  const { errors: known, quoted, numbers } = JSON.parse(document.getElementById("error-patterns").textContent);
   const rows = [...document.querySelectorAll("table tr:has(a[href*='generated/errors/'])")];
   let loaded;
 
@@ -15,13 +16,26 @@
 
   const relaxed = (pattern) => pattern.replaceAll("[^\\n]", ".").replaceAll(/\\n(?![?*])/g, "\\s+"); // a browser makes one line of an address
 
-  const match = (pattern, text) => Math.max(...[pattern, relaxed(pattern)].map((p) => (new RegExp(p).exec(text) ?? [""])[0].length));
+  const match = (pattern, text) => [pattern, relaxed(pattern)].map((p) => (new RegExp(p).exec(text) ?? [""])[0])
+    .reduce((one, other) => other.length > one.length ? other : one);
 
-  const certain = (text) => known
-    .map((error) => ({ ...error, page: error.page.replace("../", ""), length: match(error.pattern, text) }))
-    .filter((error) => error.length)
-    .sort((one, other) => other.length - one.length)
-    .slice(0, 5);
+  // As in exportlab/errors/known.py: which errors it can only be, and which others have the same message.
+  const recognised = (text) => {
+    const code = [...text.matchAll(new RegExp(quoted, "g"))].map(([, line]) => line).join("\n");
+    const matched = known
+      .map((error) => ({ ...error, page: error.page.replace("../", ""), match: match(error.pattern, text) }))
+      .filter((error) => error.match);
+    const kin = known.filter((error) => error.kin && new RegExp(error.kin).test(text));
+    const isSure = (error) => (!error.wraps || (matched.length === 1 && !kin.length))
+      && (error.op ? new RegExp(error.op, "m").test(code) : !new RegExp(`^(?:${numbers})`).test(error.match));
+    const rank = (error) => [Number(error.wraps ?? false), Number(!(isSure(error) && error.op)), -error.match.length];
+    const ordered = matched.sort((one, other) => rank(one).map((number, i) => number - rank(other)[i]).find((number) => number) ?? 0);
+    const others = kin.filter(({ title }) => !matched.some((error) => error.title === title));
+    return {
+      certain: ordered.filter(isSure).slice(0, 5),
+      unsure: [...ordered.filter((error) => !isSure(error)), ...others.map((error) => ({ ...error, page: error.page.replace("../", "") }))].slice(0, 5),
+    };
+  };
 
   // As in docs/_ext/error_box.py.
   const AWAY = /https?:\/\/\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+/gm;
@@ -86,10 +100,12 @@
       filter("", []);
       return tell("", [], "");
     }
-    const errors = certain(text);
+    const { certain, unsure } = recognised(text);
+    const errors = certain.length ? certain : unsure;
     if (errors.length) {
       filter(text, errors.map(({ page }) => page));
-      return tell(errors.length > 1 ? "Known, the closest first:" : "Known:", errors, "certain");
+      if (certain.length) return tell(errors.length > 1 ? "Known, the closest first:" : "Known:", errors, "certain");
+      return tell("This message alone does not tell the cause. These known errors have it; compare them with the line of your code:", errors, "unsure");
     }
     const data = await index();
     if (text !== box.value.trim()) return undefined;

@@ -8,13 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..cases import Case
 from ..checks import must_be, must_be_names, must_be_positive, must_be_whole
 from ..defaults import BENCH_SECONDS, BENCHED, TASK_BYTES
-from ..exporters.session import CPU, check_known, present
+from ..exporters.session import CPU, can_fork, check_known, present
 from ..samples import check_module, samples_of
+from ..target import BadInput
 from .output import write_all
 from .plan import Measured, Plan, measured
 from .result import Bench
@@ -66,6 +68,7 @@ def bench(
     case = Case(type(model).__name__, lambda: (model, given))
     names, notes = ways_of(tuple(exporters), tuple(runtimes))
     plan = Plan({name: tuple(values) for name, values in (sizes or {}).items()}, threads=threads, providers=tuple(providers))
+    _check_forks(model, plan.providers)
     work = Work(case.name, names, rounds, plan, seconds=seconds)
     with TemporaryDirectory() as draft:
         folder = Path(output) if output is not None else Path(draft)
@@ -74,3 +77,17 @@ def bench(
         if output is not None:
             write_all(found, folder)
     return found
+
+
+def _check_forks(model: nn.Module, providers: Sequence[str]) -> None:
+    """Every round of a model at hand runs in a fork of this process.
+
+    Raises:
+        BadInput: what it runs on does not work there.
+    """
+    on_gpu = not can_fork(providers) or any(tensor.is_cuda for tensor in (*model.parameters(), *model.buffers()))
+    if on_gpu and torch.cuda.is_initialized():
+        raise BadInput(
+            "bench runs each round of a model at hand in a fork of this process, and this process uses CUDA, which does not work in a fork:"
+            " write the model to a file, and run `exportlab bench FILE.py:NAME --device cuda`"
+        )

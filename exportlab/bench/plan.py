@@ -91,19 +91,26 @@ def _by_dims(case: Case, plan: Plan) -> Measured:
 
 def _by_samples(made: Built, plan: Plan) -> Measured:
     moving = list(sizes_of(made.module, made.samples).moving)
-    if BATCH in plan.sizes and BATCH not in [size.name for size in moving]:
+    seen = [size.name for size in moving]
+    if BATCH in plan.sizes and BATCH not in seen:
         moving.append(_assumed(made))
     known = {size.name: size.seen[0] for size in moving}
     if unknown := [name for name in plan.sizes if name not in known]:
-        raise BadInput(
-            f"which dimension is {unknown[0]!r} cannot be told: {', '.join(known) or 'nothing'} moves between the samples;"
-            " return [sample, sample] of two sizes, or declare it by @case(dims=…)"
-        )
+        raise BadInput(_untold(unknown[0], seen, len(made.samples)))
     first = {size.name: size.seen for size in moving}
     given = {label({name: seen[i] for name, seen in first.items() if i < len(seen)}): s for i, s in enumerate(made.samples)}
     timed = {label(row): resized(made.module, made.samples, moving, {**known, **row}) for row in plan.rows()} or given
     samples = [*made.samples, *(s for s in timed.values() if not any(s is other for other in made.samples))]
     return Measured(made.module, samples, timed, dynamic_shapes_of(made.module, made.samples[0], moving))
+
+
+def _untold(name: str, moving: Sequence[str], samples: int) -> str:
+    """Say why it cannot be told which dimension a name is of."""
+    if samples == 1:
+        why = "there is one sample, which shows no size that moves"
+    else:
+        why = f"{', '.join(moving)} moves between the samples" if moving else "nothing moves between the samples"
+    return f"which dimension is {name!r} cannot be told: {why}; return [sample, sample] of two sizes, or declare it by @case(dims=…)"
 
 
 def _assumed(made: Built) -> Moving:

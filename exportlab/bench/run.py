@@ -62,7 +62,8 @@ def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = No
         BadInput: the folder holds a bench of other settings. What `sweep` raises.
     """
     begin(work, folder)
-    limits = Limits(seconds=work.seconds, bytes=work.memory, threads=work.plan.threads, providers=work.plan.providers)
+    plan = work.plan
+    limits = Limits(seconds=work.seconds, bytes=work.memory, threads=plan.threads, providers=plan.providers, device=plan.device)
     path = folder / RECORDS
 
     def done(tasks: list[Task]) -> list[Record]:

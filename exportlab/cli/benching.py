@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..bench.compare import compared
@@ -16,7 +17,7 @@ from ..bench.result import Bench
 from ..bench.run import RECORDS, Work, measure
 from ..bench.ways import ways_of
 from ..cases import Case
-from ..exporters.session import CPU, present
+from ..exporters.session import CPU, can_fork, present
 from ..isolation import apart
 from ..sweep import SweepError
 from ..sweep.records import RecordsError, read
@@ -96,6 +97,8 @@ def bench_model(target: str, output: Path | None, asked: Asked) -> None:
     Raises:
         BadInput: what was given cannot be used. NotRight: the model itself fails, or no exporter came out right. Interrupted: by the user.
     """
+    if find_spec("pyperf") is None:
+        raise BadInput("bench needs pyperf, which is not installed: pip install pyperf")
     path, name = target_of(target)
     ways, left_out = ways_of(asked.exporters, asked.runtimes)
     plan, absent = asked.plan()
@@ -114,16 +117,23 @@ def bench_model(target: str, output: Path | None, asked: Asked) -> None:
 
 def _looked_at(case: Case, path: Path, plan: Plan, asked: Asked) -> list[str]:
     """Build the model once, apart, so that what cannot be measured is refused at once; return what is assumed of its sizes."""
-
-    def look() -> str:
-        made = built(case, path, case.made)
-        measured(case, plan)
-        return "" if case.dims else assumed_batch(made, list(plan.sizes))
-
-    ended = apart(look, seconds=asked.seconds, memory=asked.memory)
+    anew = not can_fork(plan.providers, plan.device)
+    look = partial(_look_anew, path, case.name, plan) if anew else partial(_look, case, path, plan)
+    ended = apart(look, seconds=asked.seconds, memory=asked.memory, anew=anew)
     if ended.failure is not None:
         raise BadInput(f"{path}:{case.name}: {ended.failure.error.removeprefix('BadInput: ')}")
     return [ended.value] if ended.value else []
+
+
+def _look(case: Case, path: Path, plan: Plan) -> str:
+    made = built(case, path, case.made)
+    measured(case, plan)
+    return "" if case.dims else assumed_batch(made, list(plan.sizes))
+
+
+def _look_anew(path: Path, name: str, plan: Plan) -> str:
+    """Look in a process that was started anew, to which a case of the user's file cannot be sent."""
+    return _look(named_case(str(path), name), path, plan)
 
 
 def _measured(work: Work, folder: Path, notes: list[str]) -> Bench:

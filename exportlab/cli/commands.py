@@ -66,6 +66,12 @@ Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
 Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX opset to ask for; the exporter's own by default.")]
 Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is, even where a @case names dimensions.")]
 Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
+MaskedRows = Annotated[
+    bool,
+    typer.Option("--accept-masked-rows", help="Write a file that differs from eager only where a mask hides everything, as padding alone."),
+]
+Inputs = Annotated[str, typer.Option("--input-names", metavar="NAMES", help="Of the inputs, in order, separated by commas.")]
+Outputs = Annotated[str, typer.Option("--output-names", metavar="NAMES", help="Of the outputs, in order, separated by commas.")]
 Train = Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")]
 Providers = Annotated[
     str,
@@ -86,13 +92,18 @@ def export(
     opset_version: Opset = None,
     static: Static = False,
     force: Force = False,
+    accept_masked_rows: MaskedRows = False,
+    input_names: Inputs = "",
+    output_names: Outputs = "",
     train: Train = False,
 ) -> None:
-    """Export a model, verify it against eager, and write it when it is right."""
+    """Export a model, verify it against eager, and write it when it is right. The names of its inputs and outputs are printed."""
     target_of(target)
-    from .exporting import write_export
+    from .exporting import Accepted, write_export
 
-    write_export(target, output, exporter, {} if opset_version is None else {"opset_version": opset_version}, static, force, train)
+    named = {"input_names": listed(input_names), "output_names": listed(output_names), "opset_version": opset_version}
+    options = {name: value for name, value in named.items() if value}
+    write_export(target, output, exporter, options, static, Accepted(force, accept_masked_rows), train)
 
 
 @app.command("verify")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import onnx_ir as ir
+
 from ..cases import Built
 from ..eager import called_once
-from ..exporters import Artifact, from_file, get
+from ..exporters import Artifact, OnnxArtifact, from_file, get
 from ..exporters.to_onnx import SAID, in_training
 from ..messages import first_line
 from ..outcomes import Outcome
+from ..sweep.records import CLOSED_ALONE, only_closed
 from ..target import target_of
 from ..userfile import built, guarded, named_case, user_line
 from ..verification.comparison import Attempt, attempt, reason
@@ -26,7 +29,35 @@ VERIFIED = "the model was in training mode; verified as eval()"
 LOAD_REFUSED = "ONNX Runtime refuses the file"
 
 
-def write_export(target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, force: bool, train: bool) -> None:
+@dataclass(frozen=True)
+class Accepted:
+    """What is written though it is not right: all, or what is wrong only where a mask hides everything."""
+
+    everything: bool = False
+    masked_rows: bool = False
+
+    def takes(self, report: Report) -> bool:
+        """Return whether a file with this report is written."""
+        return report.outcome == Outcome.OK or self.everything or (self.masked_rows and _only_closed(report))
+
+    def instead(self, report: Report) -> str:
+        """Return which option would write it."""
+        forced = "--force writes it all the same"
+        return f"--accept-masked-rows writes it, if no call of yours hides everything; {forced}" if _only_closed(report) else forced
+
+
+def _only_closed(report: Report) -> bool:
+    return only_closed(report.outcome, (check.values for check in report.failed))
+
+
+def told(report: Report) -> str:
+    """Return the outcome, and that it is wrong only where a mask hides everything."""
+    return f"{report.outcome}{f' {CLOSED_ALONE}' if _only_closed(report) else ''}"
+
+
+def write_export(
+    target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, accepted: Accepted, train: bool
+) -> None:
     """Export, print the report, and write the file when it is right. What is in training mode is exported as `eval()`, unless `train`.
 
     Raises:
@@ -42,10 +73,16 @@ def write_export(target: str, output: Path, exporter: str, options: Mapping[str,
         print(f"{exporter} said: {line}")
     artifact, report = _succeeded(tried, target)
     print(report)
-    if report.outcome != Outcome.OK and not force:
-        raise NotRight(f"the outcome is {report.outcome}, so {output} was not written (--force writes it all the same)")
+    if not accepted.takes(report):
+        raise NotRight(f"the outcome is {told(report)}, so {output} was not written ({accepted.instead(report)})")
     written(lambda: artifact.save(output), output)
-    print(f"wrote {output} ({output.stat().st_size:,} bytes)")
+    print(f"wrote {output} ({output.stat().st_size:,} bytes){'' if report.outcome == Outcome.OK else f'; it is {told(report)}'}")
+    if isinstance(artifact, OnnxArtifact):
+        print(f"inputs: {_names(artifact.model.graph.inputs)}; outputs: {_names(artifact.model.graph.outputs)}")
+
+
+def _names(values: Iterable[ir.Value]) -> str:
+    return ", ".join(str(value.name) for value in values) or "none"
 
 
 def verify_export(
@@ -69,7 +106,7 @@ def verify_export(
     )
     print(report)
     if report.outcome != Outcome.OK:
-        raise NotRight(f"{file} is not right: {report.outcome}")
+        raise NotRight(f"{file} is not right: {told(report)}")
 
 
 def _in_its_mode(target: str, train: bool, said: str) -> Built:

@@ -15,8 +15,9 @@ from ..plain import plain
 from ..sweep.records import CLOSED_ALONE
 from .events import Captured, Trial
 from .facts import Facts
+from .failures import sentence
 from .finding import Finding, told
-from .findings import findings_of, sentence
+from .findings import findings_of
 from .markdown import issue
 from .report import page
 from .verdict import Verdict, verdict_of
@@ -93,7 +94,7 @@ class Diagnosis:
             how_far = (f"{how} {'ok' if isinstance(found, Captured) else found.kind}" for how, found in self.facts.captures.items())
             yield from _labelled("capture", ", ".join(how_far))
         if self.facts.left_out:
-            yield from _labelled("left out", f"no time was left for: {', '.join(self.facts.left_out)}")
+            yield from _labelled("left out", ", ".join(self.facts.left_out))
 
 
 def _nothing_moves(samples: int) -> str:

@@ -26,9 +26,10 @@ class Started:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """There was no time for a step, or, of the last ones, it failed."""
+    """There was no time for a step, or, of the last ones, it failed or took too long: why says which."""
 
     step: str
+    why: str = "no time was left"
 
 
 @dataclass(frozen=True)

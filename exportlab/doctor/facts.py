@@ -40,7 +40,7 @@ class Facts:
         captures: by how it was captured. refusal: of the program of torch.export, by `to_onnx`. diverged: by label of the export.
         parted: where the lines that run part from those of eager's first call, by what it was held against.
         kept: what is changed in attributes. mended: the change that was seen to be right. searched: whether all were tried.
-        left_out: steps that there was no time for.
+        left_out: steps that were not done, and why.
     """
 
     target: str
@@ -65,7 +65,7 @@ class Facts:
             case Started():
                 return
             case LeftOut():
-                self.left_out.append(event.step)
+                self.left_out.append(f"{event.step} ({event.why})")
             case Summary():
                 self.summary = event
             case Unusable():

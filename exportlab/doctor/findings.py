@@ -15,16 +15,16 @@ from .advice import CHANGED, of_change, of_refusal, of_test, returns
 from .changes import with_change
 from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
+from .failures import sentence, stage_of
 from .finding import Finding, listed, of_hidden_masks
 from .hang import hangs
-from .lines import SourceLine, of_failure, own_frames, source_line
+from .lines import SourceLine, of_failure, of_notes, own_frames, source_line
 
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
-DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
 def findings_of(facts: Facts) -> list[Finding]:
@@ -101,22 +101,11 @@ def _of_end(trial: Trial, failure: Failure, facts: Facts) -> Finding:
     return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
-def stage_of(outcome: Outcome, failure: Failure) -> str:
-    """Return the stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
-    if outcome is not Outcome.CONVERT:
-        return str(outcome)
-    files = " ".join(frame.file for frame in failure.frames)
-    if any(part in files for part in ("onnxscript/optimizer", "onnxscript/rewriter", "onnx_passes", "version_converter", "onnx_ir/passes")):
-        return "optimiser"
-    functions = {frame.function for frame in failure.frames}
-    decomposes = "Failed to decompose the FX graph" in failure.message or functions & DECOMPOSE
-    return "decomposition" if decomposes else "translation"
-
-
 def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
-    known = None if kept else _known(failure.message, place)
+    message = of_notes(failure)[0] or failure.message  # that of the line
+    known = None if kept else _known(message, place)
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
         code, fix = of_change(name, place, facts), _for_arguments(name, facts)
@@ -126,9 +115,9 @@ def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Fin
         exporters=(trial.label,),
         defect=sentence(failure),
         place=place,
-        fix=smallest_change(failure.message, known),
+        fix=smallest_change(message, known, _source(place)),
         known=known,
-        code=of_refusal(failure.message, place, facts),
+        code=of_refusal(message, place, facts),
         detail=failure.message,
     )
 
@@ -143,6 +132,8 @@ def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
         return trial.at or _in_place(facts)
     if (record := RECORD.search(failure.message)) is not None:
         return _made_at(record[1], facts) or _begin(facts)
+    if (noted := of_notes(failure)[1]) is not None:
+        return noted
     operator = _of_operator(failure.message, facts) or _narrowed(failure.message, facts)
     return (operator if "UnsupportedOps" in failure.types else None) or of_failure(failure) or operator or trial.at or _of_others(facts)
 
@@ -173,13 +164,6 @@ def _written(facts: Facts) -> SourceLine | None:
     return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
 
 
-def sentence(failure: Failure) -> str:
-    """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
-    if "ToOnnxError" in failure.types:
-        return failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
-    return failure.message.splitlines()[0] if failure.message else failure.error
-
-
 def _of_operator(message: str, facts: Facts) -> SourceLine | None:
     """Where the operator is called that a message names; a strict capture knows it within the functions that `forward` calls, too."""
     captured = [found for how in ("strict", *facts.captures) if isinstance(found := facts.captures.get(how), Captured)]
@@ -195,14 +179,16 @@ def _of_others(facts: Facts) -> SourceLine | None:
 
 def _known(text: str, place: SourceLine | None) -> KnownError | None:
     """The known error that a message is recognised as, and the line where it has to be. Numbers that differ are no message."""
-    source = place.source if place else ""
-    found = (known for known in recognise(text) if known.stage != "silent")
-    return next((known for known in found if not known.op or re.search(known.op, source)), None)
+    return next((known for known in recognise(text, _source(place)) if known.stage != "silent"), None)
+
+
+def _source(place: SourceLine | None) -> str:
+    return place.source if place else ""
 
 
 def _known_by_operator(failed: Sequence[Check], op: str) -> KnownError | None:
     """The silent error of the operator that adds the most to what differs, where the numbers look like it as well."""
-    return next((k for k in recognise(_text(failed)) if k.stage == "silent" and k.op and re.search(k.op, op)), None)
+    return next((known for known in recognise(_text(failed), op) if known.stage == "silent" and known.op), None)
 
 
 def _refused_run(trial: Trial) -> Finding:
@@ -291,8 +277,8 @@ def _of_sizes(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at or facts.parted.get("sample")
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
-    fix = "" if refusal is None else get("branch_on_a_size").advice
     known = _known(refusal.message, place) if refusal else _known_by_operator([check], divergence.op) if divergence else None
+    fix = "" if refusal is None else smallest_change(refusal.message, known if known and known.stage != "silent" else None)
     finding = _made(trial, [check], why + defect, place, fix, known, of_test(place))
     return replace(finding, silent=trial.exporter != FLOOR)  # whose program checks its sizes
 

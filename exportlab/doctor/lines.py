@@ -33,6 +33,9 @@ EXPORTERS = (
     "executorch",
     "multiprocessing",
 )
+AFTER = re.compile(r"is the constant \d+ after ")
+OTHER_SIZES = "of the other sizes that were tried"  # a note of `to_onnx` whose lines are right, and the sizes are not
+COMPILED = "/torchinductor_"  # where torch.compile writes the code that it makes
 QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
 COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
 
@@ -68,10 +71,22 @@ def of_failure(failure: Failure | None) -> SourceLine | None:
     return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
 
 
+def of_notes(failure: Failure) -> tuple[str, SourceLine | None]:
+    """Return the note of an error that names a line of the user's where the error itself does not, and that line; else nothing.
+
+    `to_onnx` runs the model first, and captures it by torch.export only where that is refused. The note holds the first refusal, the
+    error the second, which knows only after which line a size is a constant.
+    """
+    notes = failure.notes if AFTER.search(failure.error) else ()
+    found = ((note, of_text(note)) for note in notes if OTHER_SIZES not in note)
+    return next(((note, place) for note, place in found if place is not None), ("", None))
+
+
 def own_frames(failure: Failure) -> list[tuple[str, int]]:
     """Return file and line of each frame in the user's own code, and of what the message names there; the innermost first."""
     named = [(file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(failure.message)]
     found = [*named, *((frame.file, frame.line) for frame in failure.frames)]
+    found += [(file, int(line)) for note in failure.notes for file, line in COLON.findall(note)]
     return [(_absolute(file), line) for file, line in reversed(found) if is_own(file)]
 
 
@@ -114,7 +129,7 @@ def _absolute(file: str) -> str:
 
 
 def _of_exporters(file: str) -> bool:
-    if file.startswith(OURS) and "/zoo/" not in file:
+    if COMPILED in file or (file.startswith(OURS) and "/zoo/" not in file):
         return True
     package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""
     return not Path(file).is_file() or package in EXPORTERS or (not package and file.startswith(STANDARD))

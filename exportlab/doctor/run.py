@@ -31,7 +31,7 @@ from .watch import carry, watch
 from .workarounds import WORKAROUNDS, Workaround
 
 CAPTURES = ("non-strict", "strict", "draft")
-SHARE, LEAST = 5, 20.0  # a step may take this part of the whole time, and this many seconds where they are left
+SHARE, LEAST = 5, 20.0  # a step but the last may take this part of the whole time, and this many seconds where they are left
 STUCK = (Outcome.CAPTURE, Outcome.FROZEN, Outcome.NARROW)
 COPIES = ("torchscript",)  # exporters that copy the weights several times
 NO_TIME = Failure("timeout", "TimeLimit: no time was left")
@@ -86,20 +86,25 @@ class Examination:
             yield from self._mending()
             yield from self._save()
 
-    def _step(self, name: str, call: Callable[[Tell], None], failed: Failed) -> Iterator[Event]:
-        """Events that the call tells in a child; where that fails, or there is no time for it, what `failed` makes of the failure."""
+    def _step(self, name: str, call: Callable[[Tell], None], failed: Failed, last: bool = False) -> Iterator[Event]:
+        """Events that the call tells in a child; where that fails, or there is no time for it, what `failed` makes of the failure.
+
+        The last step that looks for something may take all the time that is left, but for what saving may take.
+        """
         yield Started(name)
-        for said in self._in_child(call):
+        for said in self._in_child(call, last):
             event = said if not isinstance(said, Ended) else failed(said.failure) if said.failure else None
             if event is not None:
                 yield event
 
-    def _in_child(self, call: Callable[[Tell], None]) -> Iterator[Event | Ended]:
+    def _in_child(self, call: Callable[[Tell], None], last: bool) -> Iterator[Event | Ended]:
         left = self.deadline - time.monotonic()
         if left <= 0:
             yield Ended(failure=NO_TIME)
             return
-        seconds = min(left, max(self.options.seconds / SHARE, LEAST))
+        share = self.options.seconds / SHARE
+        seconds = left - share * (self.options.save is not None) if last else share
+        seconds = min(left, max(seconds, LEAST))
         watch = Watch(seconds)
         for said in events(watch.over(partial(_alone, call)), seconds=seconds, memory=int(self.options.memory * GiB)):
             yield watch.told(said)
@@ -136,7 +141,7 @@ class Examination:
         if failure is NO_TIME:
             return LeftOut(trial.label)
         if any(tried.label == trial.label for tried in self.facts.tried):
-            return LeftOut(diverges(trial)) if failure.kind == "timeout" else None
+            return LeftOut(diverges(trial), _why(failure)) if failure.kind == "timeout" else None
         return replace(trial, outcome=failure.outcome, failure=failure)
 
     def _captures(self) -> Iterator[Event]:
@@ -167,7 +172,7 @@ class Examination:
                 search = partial(try_draws, self.patient, exporters, drawn(self.facts), folder)
             else:
                 search = partial(mend, self.patient, exporters, suspects(self.facts), folder)
-            yield from self._step("change", search, self._not_mended)
+            yield from self._step("change", search, self._not_mended, last=True)
 
     def _to_be_mended(self) -> list[str]:
         """All, where none that was asked for is right; where `to_onnx` alone is, which may run the model, those that had to trace it."""
@@ -180,10 +185,9 @@ class Examination:
 
     def _not_mended(self, failure: Failure) -> Event | None:
         """Say that changes were left out, if none was found until then."""
-        timeless = failure is NO_TIME or failure.kind == "timeout"
-        if self.facts.mended is not None and timeless:
+        if self.facts.mended is not None and failure.kind == "timeout":
             return None
-        return LeftOut("changes of your lines" if timeless else f"changes of your lines ({failure.error})")
+        return LeftOut("changes of your lines", _why(failure))
 
     def _is_done(self, workaround: Workaround) -> bool:
         """Whether one is right; what differs from it in the exporter alone is still tried."""
@@ -235,7 +239,12 @@ def _no_help(trial: Trial, failure: Failure) -> Event | None:
 
 
 def _not_saved(failure: Failure) -> Event:
-    return LeftOut("save" if failure is NO_TIME else f"save ({failure.error})")
+    return LeftOut("save", _why(failure))
+
+
+def _why(failure: Failure) -> str:
+    """Say why a step was not done, without the type of a limit: `not done after 48 s`."""
+    return failure.error.removeprefix("TimeLimit: ")
 
 
 @cache

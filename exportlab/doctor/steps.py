@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import io
 from contextlib import redirect_stdout, suppress
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from .. import show
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import copied, fresh, last_returned, uncompiled
 from ..exporters.capture import dims_from_names
 from ..exporters.to_onnx import in_training, op_title
 from ..messages import heard
@@ -34,25 +34,32 @@ def run_eagerly(patient: Patient) -> Eager:
     Raises:
         whatever the module raises for a sample that was given.
     """
-    for sample in patient.samples:
-        last_returned(fresh(patient.module), (sample,))
-    valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
-    random = _draws(patient.module, patient.samples[0])
-    changes = _written_into(patient.module, patient.samples[0])
+    with uncompiled():
+        for sample in patient.samples:
+            last_returned(fresh(patient.module), (sample,))
+        valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
+        random = _draws(patient.module, patient.samples[0])
+        changes = _written_into(patient.module, patient.samples[0])
     return Eager(valid, random, in_training(patient.module), weights_bytes(patient.module), changes)
 
 
 def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:
-    """The arguments with a tensor in them whose values are others after a call."""
-    given = copy.deepcopy(sample)
-    with torch.no_grad():
-        fresh(module)(*given.args, **given.kwargs)
+    """The arguments with a tensor in them whose values are others after a call, and not among its results: a cache that is returned is."""
+    given = copied(sample)
+    with torch.no_grad():  # inference mode would keep a model from computing gradients
+        returned = _tensors(fresh(module)(*given.args, **given.kwargs))
     before, after = (arguments_of(module, each) for each in (sample, given))
-    return tuple(name for name, value in before.items() if _differ(_tensors(value), _tensors(after[name])))
+    return tuple(name for name, value in before.items() if _forgotten(_tensors(value), _tensors(after[name]), returned))
 
 
-def _differ(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
-    return any(difference_of(one, other).problem for one, other in zip(some, others, strict=False))
+def _forgotten(some: list[torch.Tensor], others: list[torch.Tensor], returned: list[torch.Tensor]) -> bool:
+    changed = [new for old, new in zip(some, others, strict=False) if difference_of(old, new).problem]
+    return not all(any(map(partial(_is_same, new), returned)) for new in changed)
+
+
+def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether they are one tensor, or a view of all of it in the same order."""
+    return one.shape == other.shape and one.stride() == other.stride() and one.data_ptr() == other.data_ptr()
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -47,7 +47,7 @@ def _of_end(facts: Facts, ended: Ended) -> Event | None:
         return None
     if facts.eager is None:
         return Unusable(_told(ended.failure, "the model" if facts.summary else "the factory"))
-    return LeftOut(f"what came after ({ended.failure.error})")
+    return LeftOut("what came after", ended.failure.error)
 
 
 def _told(failure: Failure, who: str) -> Failure:

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh
+from ..eager import fresh, uncompiled
 from ..exporters import Artifact, Exporter, OnnxArtifact, get
 from ..exporters.onnx_artifact import write
 from ..exporters.session import session, session_options
@@ -54,7 +54,8 @@ def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped
         tell(replace(trial, failure=_failure(attempt.error), at=of_locals(attempt.error)))
         return
     trial = _written(trial, attempt.artifact, folder, weights_bytes(patient.module) > EXTERNAL_DATA_ABOVE)
-    trial = _observed(trial, verified(loaded(attempt), patient.module, patient.all), patient)
+    with uncompiled():
+        trial = _observed(trial, verified(loaded(attempt), patient.module, patient.all), patient)
     tell(trial)
     if trial.plain:
         _look_for_divergence(trial, attempt.artifact, patient, tell)

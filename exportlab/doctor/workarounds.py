@@ -99,9 +99,7 @@ def _was_refused_for_values(patient: Patient, tried: Sequence[Trial]) -> bool:
 
 
 def _refused_capture(patient: Patient, tried: Sequence[Trial]) -> bool:
-    return not _failed_by("FrozenDimension", "to_onnx", tried) and any(
-        t.exporter == "to_onnx" and t.outcome is Outcome.CAPTURE for t in tried
-    )
+    return any(t.exporter == "to_onnx" and t.outcome is Outcome.CAPTURE for t in tried)
 
 
 def _has_rare_floats(patient: Patient, tried: Sequence[Trial]) -> bool:

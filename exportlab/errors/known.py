@@ -34,6 +34,8 @@ STAGES = {
     "load": "the runtime reads the file",
     "run": "the runtime runs it",
 }
+ANY_NUMBERS = re.compile(r"(?:export inputs|unseen size|other values|called twice): output")  # many defects make the same numbers
+QUOTED = re.compile(r'File "(?!(?:[^"\n]*/)?(?:site-packages|torch)/)[^"\n]+", line \d+[^\n]*\n[ \t]*([^\n]+)')
 WAYS = ("change the model", "change the call", "patch", "another exporter")
 Claim = tuple[Exported, nn.Module, Sequence[Inputs]]
 """What was exported, the module it has to agree with, and samples: that of the export first, then sizes it never saw."""
@@ -69,9 +71,10 @@ class KnownError:
         threads: where it is discussed, as `owner/repository#number`.
         check: of a silent one, the check of `verify` that finds it.
         op: a regular expression found in the name of the captured operator that does it, or in the line that calls it, where that tells it
-            from others that look the same. A silent one without it is recognised in no other model: many things make the same numbers.
-        kin: a regular expression found in messages that mean the same for the code, though they are not this error's.
+            from others that have the same message.
+        kin: a regular expression found in messages that this error may be the cause of, though others are as likely.
         advice: the smallest change of the code that gets past these, in one line.
+        wraps: whether the message is put around another one, which is what has to be known.
     """
 
     stage: str
@@ -83,6 +86,7 @@ class KnownError:
     kin: str = ""
     advice: str = ""
     op: str = ""
+    wraps: bool = False
 
     @property
     def name(self) -> str:
@@ -140,18 +144,52 @@ def get(name: str) -> KnownError:
     return {error.name: error for error in registered()}[name]
 
 
-def recognise(message: BaseException | str) -> list[KnownError]:
-    """Return the known errors whose pattern is found in a message, or in that of an error or its causes; the longest match first."""
+def recognise(message: BaseException | str, code: str | None = None) -> list[KnownError]:
+    """Return the known errors that a message, or that of an error or its causes, can only be of; the longest match first.
+
+    Args:
+        code: the line of the user's or the operator that the message is about; else the lines that the message quotes.
+    """
     said = message if isinstance(message, str) else text_of(message)
-    found = [(match, error) for error in registered() if (match := re.search(error.message, said))]
-    return [error for match, error in sorted(found, key=lambda pair: -len(pair[0][0]))]
+    return [error for error, is_sure in _found(said, quoted(said) if code is None else code) if is_sure]
 
 
-def smallest_change(message: str, known: KnownError | None = None) -> str:
+def candidates(message: str, code: str | None = None) -> list[KnownError]:
+    """Return the known errors that a message may be of, where others have the same message: nothing in it tells which one it is."""
+    found = _found(message, quoted(message) if code is None else code)
+    sure = [error for error, is_sure in found if is_sure]
+    return [error for error in dict.fromkeys([*(error for error, _ in found), *_kin(message)]) if error not in sure]
+
+
+def _kin(message: str) -> list[KnownError]:
+    return [error for error in registered() if error.kin and re.search(error.kin, message)]
+
+
+def quoted(message: str) -> str:
+    """Return the lines of code that a message or a traceback quotes, those of installed packages left out."""
+    return "\n".join(QUOTED.findall(message))
+
+
+def _found(said: str, code: str) -> list[tuple[KnownError, bool]]:
+    """The errors whose pattern is found, the longest match first, and whether it can be no other; what only wraps another comes last."""
+    found = [(match[0], error) for error in registered() if (match := re.search(error.message, said))]
+    alone = len(found) == 1 and not _kin(said)
+    judged = [(match, error, (alone or not error.wraps) and _is_sure(match, error, code)) for match, error in found]
+    judged.sort(key=lambda one: (one[1].wraps, not (one[2] and one[1].op), -len(one[0])))  # what the line confirms comes first
+    return [(error, is_sure) for _, error, is_sure in judged]
+
+
+def _is_sure(match: str, error: KnownError, code: str) -> bool:
+    return bool(re.search(error.op, code, re.MULTILINE)) if error.op else not ANY_NUMBERS.match(match)
+
+
+def smallest_change(message: str, known: KnownError | None = None, code: str = "") -> str:
     """Return what to change in one line: the first fix of the error that a message was recognised as, else the advice of its kin."""
     if known and known.fixes:
         return known.fixes[0].line
-    return next((error.advice for error in registered() if error.kin and re.search(error.kin, message)), "")
+    kin = [error for error in _kin(message) if error.advice]
+    at_this_line = [error for error in kin if error.op and re.search(error.op, code)]
+    return next((error.advice for error in (*at_this_line, *kin)), "")
 
 
 def text_of(error: BaseException) -> str:

@@ -28,6 +28,11 @@ class ProviderError(ValueError):
     """A provider of ONNX Runtime cannot be used; the message is one line that lists those that can."""
 
 
+def can_fork(providers: Sequence[str], device: str = "cpu") -> bool:
+    """Return whether what runs on these works in a fork: what uses CUDA, or another accelerator, does not."""
+    return set(providers) <= {CPU} and device == "cpu"
+
+
 @contextmanager
 def running_on(providers: Sequence[str] = (CPU,), threads: int = 0, options: Options | None = None) -> Iterator[None]:
     """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores.

@@ -43,7 +43,7 @@ class Limits:
 
     Attributes:
         grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
-        providers: of ONNX Runtime, that run it.
+        providers: of ONNX Runtime, that run it. device: where the model itself is run.
     """
 
     seconds: float = TASK_SECONDS
@@ -51,6 +51,7 @@ class Limits:
     threads: int = TASK_THREADS
     grace: float = 30.0
     providers: tuple[str, ...] = (CPU,)
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         must_be_positive(seconds=self.seconds, grace=self.grace)

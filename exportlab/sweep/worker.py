@@ -1,6 +1,7 @@
 """The process that does tasks: `python -P -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
 
-It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child.
+It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child. A task for a
+GPU cannot run in a fork: its child is started anew, and warms up itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from multiprocessing import resource_tracker
 from pkgutil import resolve_name
 from typing import Any, TextIO
 
@@ -28,10 +30,20 @@ def main() -> None:
     os.dup2(STDERR, STDOUT)
     die_with_parent()
     adopt_orphans()
-    warm_up(setup["exporters"], setup["transformers"])
+    if forks(setup):
+        warm_up(setup["exporters"], setup["transformers"])
+    else:
+        resource_tracker.ensure_running()  # one for all children, so that it is none of those that end with a task
     say(answers, {"ready": os.getpid()})
     while line := read_line():
-        say(answers, done_apart(json.loads(line), setup["limits"], answers))
+        say(answers, done_apart(json.loads(line), setup, answers))
+
+
+def forks(setup: Answer) -> bool:
+    """Return whether the tasks run in forks."""
+    from ..exporters.session import can_fork
+
+    return can_fork(setup["limits"]["providers"], setup["limits"]["device"])
 
 
 def say(answers: TextIO, answer: Answer) -> None:
@@ -64,13 +76,12 @@ def warm_up(exporters: Sequence[str], transformers: bool) -> None:
     warmed_up(exporters, transformers)
 
 
-def done_apart(task: Answer, limits: Answer, answers: TextIO) -> Answer:
+def done_apart(task: Answer, setup: Answer, answers: TextIO) -> Answer:
     """Do a task in a child under limits, say when its case ran in eager, and return its record, or how it ended."""
-    kept = descendants()
+    kept, limits, anew = descendants(), setup["limits"], not forks(setup)
+    call = partial(answered_anew, task, setup) if anew else partial(answered_in_fork, task, limits["providers"], answers)
     try:
-        for said in events(
-            partial(answered, task, limits["providers"], answers), seconds=limits["seconds"], memory=limits["bytes"], until=STDIN
-        ):
+        for said in events(call, seconds=limits["seconds"], memory=limits["bytes"], until=STDIN, anew=anew):
             if isinstance(said, Ended):
                 return said.value if said.failure is None else {"outcome": said.failure.outcome, "error": said.failure.error}
             say(answers, said)
@@ -81,9 +92,20 @@ def done_apart(task: Answer, limits: Answer, answers: TextIO) -> Answer:
     raise AssertionError("a call ends in one way or another")
 
 
-def answered(task: Answer, providers: Sequence[str], answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
-    """Return the record as a dictionary, or the error of the case. What the task itself writes must not become an answer."""
+def answered_in_fork(task: Answer, providers: Sequence[str], answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
+    """Return what `answered` returns. What the task itself writes must not become an answer."""
     answers.close()
+    return answered(task, providers, tell)
+
+
+def answered_anew(task: Answer, setup: Answer, tell: Callable[[Answer], None]) -> Answer:
+    """Return what `answered` returns, once this process is warmed up."""
+    warm_up([task["exporter"]], setup["transformers"])
+    return answered(task, setup["limits"]["providers"], tell)
+
+
+def answered(task: Answer, providers: Sequence[str], tell: Callable[[Answer], None]) -> Answer:
+    """Return the record as a dictionary, or the error of the case."""
     from ..exporters.session import running_on
     from ..messages import first_line
     from .task import Task

@@ -252,8 +252,8 @@ def _called(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines
     """Return what a call returns; buffers are put back, since those are looked at elsewhere."""
     held = {child: dict(child._buffers) for child in module.modules()}
     args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
-    with torch.no_grad(), torch.random.fork_rng(), _lines_noted(module, changed, lines):
-        torch.manual_seed(0)
+    with torch.no_grad(), torch.random.fork_rng(devices=()), _lines_noted(module, changed, lines):
+        torch.default_generator.manual_seed(0)
         for child, buffers in held.items():
             child._buffers.update({name: copied_whole(buffer) for name, buffer in buffers.items()})
         try:

@@ -42,6 +42,13 @@ def frozen():
 def plain():
     return nn.Linear(3, 2), (torch.ones(4, 3),)
 
+class Attends(nn.Module):
+    def forward(self, x, mask):
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+def masked():
+    return Attends(), (torch.randn(2, 1, 3, 4), torch.ones(2, 1, 1, 3, dtype=torch.bool))
+
 class OnValue(nn.Module):
     def forward(self, x):
         return x if x.sum() > 0 else x + 1  # here
@@ -116,6 +123,57 @@ def test_a_provider_that_no_onnx_runtime_knows_is_an_error_with_the_nearest_name
     (folder / "good.onnx").touch()
     assert run(monkeypatch, *command, "--providers", "TensorRT") == 2
     assert "TensorRT is not a provider of ONNX Runtime: did you mean TensorrtExecutionProvider?" in capsys.readouterr().err
+
+
+def test_a_file_that_is_wrong_only_where_a_mask_hides_everything_is_written_where_that_is_accepted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "export", "models.py:masked", "-o", "masked.onnx") == 1
+    said = capsys.readouterr().err
+    assert "the outcome is wrong only where a mask hides everything, so masked.onnx was not written" in said
+    assert "--accept-masked-rows writes it, if no call of yours hides everything" in said
+    assert run(monkeypatch, "export", "models.py:masked", "-o", "masked.onnx", "--accept-masked-rows") == 0
+    assert "bytes); it is wrong only where a mask hides everything\ninputs: x, mask; outputs: " in capsys.readouterr().out
+    assert run(monkeypatch, "verify", "masked.onnx", "models.py:masked") == 1
+    assert "masked.onnx is not right: wrong only where a mask hides everything" in capsys.readouterr().err
+    assert run(monkeypatch, "export", "models.py:frozen", "-o", "frozen.onnx", "--accept-masked-rows") == 1
+    assert "--accept-masked-rows" not in capsys.readouterr().err
+    assert files(folder) == ["masked.onnx"]
+
+
+@pytest.mark.parametrize("exporter", ["dynamo", "to_onnx", "torchscript"])
+def test_inputs_and_outputs_get_the_names_that_are_given(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], exporter: str
+) -> None:
+    named = ["--input-names", "tokens", "--output-names", "logits"]
+    assert run(monkeypatch, "export", "models.py:plain", "-o", "named.onnx", "--exporter", exporter, *named) == 0
+    assert "inputs: tokens; outputs: logits" in capsys.readouterr().out
+    assert [value.name for value in onnx.load("named.onnx").graph.output] == ["logits"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "bert",
+            "bert is a folder, and what is exported is a function of yours, FILE.py:name, that returns AutoModel.from_pretrained('bert')",
+        ),
+        (
+            "empty",
+            "empty is a folder, and what is exported is a function of yours, FILE.py:name, that returns the model with these weights",
+        ),
+        ("model.safetensors", "model.safetensors is a file of weights, and what is exported is a function of yours"),
+        ("models.py", "'models.py' is not FILE.py:name, as in mymodel.py:build: a function of yours that returns (module, args)"),
+    ],
+)
+def test_what_is_no_function_is_told_what_to_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    for made in ("bert", "empty"):
+        (folder / made).mkdir()
+    (folder / "bert" / "config.json").write_text("{}")
+    assert run(monkeypatch, "export", name, "-o", "model.onnx") == 2
+    assert said in capsys.readouterr().err
 
 
 def test_verify_refuses_a_provider_that_this_onnx_runtime_has_not(

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import torch
+from torch import nn
 from tqdm import tqdm
 
+import exportlab
+import fx2onnx
+from exportlab import to_onnx
+from exportlab.cases import case
 from exportlab.isolation import Abandoned, Failure, apart, events
+from exportlab.specs import tensor
 
 GiB = 2**30
+FAILS_IN_A_FORK = """
+import os
+BORN = os.getpid()
+
+def use():
+    if os.getpid() != BORN:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
+    return "used"
+"""
 
 
 def failure(call: Callable[[], Any], seconds: float = 60) -> Failure:
@@ -35,6 +55,15 @@ def test_a_call_brings_its_value_or_says_how_it_ended() -> None:
     assert failure(lambda: os.kill(os.getpid(), signal.SIGSEGV)).error == "ProcessDied: killed by SIGSEGV"
     assert failure(lambda: time.sleep(1000), seconds=0.2).kind == "timeout"
     assert failure(lambda: lambda: 3).kind == "raised"
+
+
+def test_a_child_that_is_started_anew_is_no_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gpu.py").write_text(FAILS_IN_A_FORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    use = importlib.import_module("gpu").use
+    assert apart(use, seconds=60, memory=8 * GiB).failure.error == "RuntimeError: Cannot re-initialize CUDA in forked subprocess"  # type: ignore[union-attr]
+    assert apart(use, seconds=60, memory=8 * GiB, anew=True).value == "used"
+    assert apart(partial(int, "x"), seconds=60, memory=8 * GiB, anew=True).failure.kind == "raised"  # type: ignore[union-attr]
 
 
 def test_a_call_ends_when_nobody_waits_for_it() -> None:
@@ -138,3 +167,22 @@ def test_a_lock_of_tqdm_that_a_thread_of_the_parent_holds_keeps_no_child_waiting
     finally:
         done.set()
         holder.join()
+
+
+def test_no_generator_of_a_gpu_is_asked_where_none_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking for its state would start CUDA, which then works in none of the forks of this process."""
+
+    def started(*args: Any) -> None:
+        raise AssertionError("CUDA was started")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", started)
+    assert case(dims={"n": (4, 7)})(lambda: (nn.Linear(3, 2), (tensor("n", 3),))).made().samples
+    to_onnx(nn.Linear(3, 2).eval(), (torch.ones(4, 3),), verify=True)
+
+
+def test_every_fork_of_a_generator_names_its_devices() -> None:
+    packages = (Path(exportlab.__file__).parent, Path(fx2onnx.__file__).parent)
+    calls = [call for package in packages for file in package.rglob("*.py") for call in re.findall(r"fork_rng\([^)]*", file.read_text())]
+    assert len(calls) > 5
+    assert [call for call in calls if "devices=" not in call] == []

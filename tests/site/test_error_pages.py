@@ -33,6 +33,7 @@ def test_the_script_of_the_index_understands_the_pattern(error: KnownError) -> N
     assert not re.search(r"\(\?P|\(\?<|\(\?[aimsux]|\\A|\\Z", error.message), (
         "no named groups, lookbehinds or flags: JavaScript reads it too"
     )
+    assert not re.search(r"\(\?P|\(\?<|\(\?[aimsux]|\\A|\\Z", f"{error.op} {error.kin}")
 
 
 def test_messages_name_no_folder_and_no_address() -> None:
@@ -63,7 +64,7 @@ def test_the_index_has_every_error_by_stage() -> None:
 
 def test_the_page_carries_every_pattern() -> None:
     held = known_errors.patterns([get("branch_on_value")])
-    assert json.loads(re.search(r">(.*)</script>", held)[1])[0]["pattern"] == get("branch_on_value").message
+    assert json.loads(re.search(r">(.*)</script>", held)[1])["errors"][0]["pattern"] == get("branch_on_value").message
 
 
 def test_a_page_shows_message_code_reason_and_ways() -> None:

@@ -36,6 +36,7 @@ FINDERS = {
     (ZOO / "__init__.py", "FAMILIES"): Finder(ZOO),
     (ROOT / "exportlab/errors/known.py", "registered"): Finder(CATALOGUE),
     (ROOT / "exportlab/errors/known.py", "recognise"): Finder(CATALOGUE),
+    (ROOT / "exportlab/errors/known.py", "candidates"): Finder(CATALOGUE),
     (ROOT / "exportlab/errors/known.py", "get"): Finder(CATALOGUE, names_one=True),
     (CATALOGUE / "__init__.py", "known_errors"): Finder(CATALOGUE),
     (OPS / "__init__.py", "own_translations"): Finder(OPS),

@@ -56,6 +56,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", cond), Fix("change the call", by_running), Fix("change the call", accepted)),
     threads=("pytorch/pytorch#136216", "pytorch/pytorch#151582"),
-    kin=r"conflicts between user-specified ranges|Constraints violated|only .* is exported",
+    kin=r"conflicts between user-specified ranges(?![\s\S]*static shape of)|only .* is exported",
     advice="write the branch with torch.cond, or export one file for each case",
 )

@@ -55,7 +55,7 @@ def to_onnx() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"Could not guard on data-dependent expression [^\n]*?zuf\d+[^\n]*? \(unhinted",
-    op=r"\bif\b|(?<![.\w])(min|max)\(",
+    op=r"\bif\b|(?:^|[^.\w])(?:min|max)\(",
     breaks=breaks,
     fixes=(Fix("change the model", clamp), Fix("change the model", where), Fix("another exporter", to_onnx)),
     threads=("pytorch/pytorch#153411",),

@@ -46,4 +46,5 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the call", what_it_can_keep), Fix("change the call", dim_dynamic), Fix("another exporter", torch_onnx)),
     threads=("pytorch/pytorch#126607", "pytorch/executorch#8543", "pytorch/pytorch#146315"),
+    kin=r"Constraints violated \(",
 )

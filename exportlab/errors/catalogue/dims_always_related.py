@@ -42,4 +42,5 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the call", one_dim), Fix("change the call", dim_dynamic)),
     threads=("pytorch/pytorch#126607",),
+    kin=r"Constraints violated \(",
 )

@@ -49,7 +49,8 @@ def dynamo() -> Claim:
 
 ERROR = KnownError(
     stage="translation",
-    message=r"Exporting the operator 'aten::\w+' to ONNX opset version \d+ is not supported",
+    message=r"Exporting the operator '?(?:aten::)?(?:fft_|stft|istft|view_as_complex|view_as_real|complex|polar)\w*'? to ONNX opset"
+    r" version \d+ is not supported",
     breaks=breaks,
     fixes=(Fix("change the model", by_waves), Fix("another exporter", dynamo)),
     threads=("pytorch/pytorch#98833", "pytorch/pytorch#153823", "pytorch/pytorch#107588", "onnx/onnx#4843"),

@@ -55,5 +55,7 @@ ERROR = KnownError(
     r"|was inferred to be a constant)|Not all values of [^\n]* was inferred to be a constant",
     breaks=breaks,
     fixes=(Fix("change the model", made_for_the_input), Fix("change the model", cut_from_the_longest)),
+    kin=r"Constraints violated \(|is (?:exported as )?the constant \d+|inferred a static shape of \d+",
+    advice="make what has a fixed size for the size of the input: x.shape[0] in place of the number",
     threads=("pytorch/pytorch#140011", "pytorch/pytorch#121038", "pytorch/pytorch#118289"),
 )

@@ -47,7 +47,7 @@ ERROR = KnownError(
     stage="capture",
     message=r"user-specified ranges and inferred ranges [^\n]*\n[^\n]* static shape of \d+ for dimension [^\n]*\.shape\[1\]",
     breaks=breaks,
-    op="(?i)lstm|gru|rnn",
+    op="lstm|gru|rnn|LSTM|GRU|RNN",
     fixes=(Fix("change the call", cleared), Fix("another exporter", torchscript)),
     threads=("pytorch/pytorch#193192", "pytorch/pytorch#191855"),
 )

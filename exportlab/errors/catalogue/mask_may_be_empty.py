@@ -66,5 +66,7 @@ ERROR = KnownError(
     op=r"numel\(|\.shape|\.size\(|\blen\(|\bany\(|^for ",
     breaks=breaks,
     fixes=(Fix("change the model", weights), Fix("change the model", harmless_when_empty), Fix("change the model", cond)),
+    kin=r"the size of what [\w.]+ returns depends on values",
+    advice="keep all rows, and mark those that count in a mask: then no size depends on a value",
     threads=("pytorch/pytorch#135618", "pytorch/pytorch#128906", "huggingface/transformers#38518"),
 )

@@ -50,4 +50,5 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", left_out),),
     threads=("pytorch/pytorch#144382",),
+    wraps=True,
 )

@@ -67,7 +67,7 @@ ERROR = KnownError(
     stage="capture",
     message=r"FrozenDimension: [^\n]* was asked to be dynamic but is the constant \d+ after [^\n]*accept_ranges=",
     breaks=breaks,
-    op="(?i)lstm|gru|rnn",
+    op="lstm|gru|rnn|LSTM|GRU|RNN",
     fixes=(Fix("change the model", scanned), Fix("another exporter", to_onnx), Fix("another exporter", torchscript)),
     threads=("pytorch/pytorch#126339", "pytorch/executorch#5176", "pytorch/pytorch#191855"),
 )

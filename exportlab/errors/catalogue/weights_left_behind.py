@@ -56,7 +56,7 @@ def both() -> Claim:
 
 ERROR = KnownError(
     stage="load",
-    message=r"External data path does not exist: ",
+    message=r"External data path does not exist: |should be stored in [^\n]+ but it doesn't exist or is not accessible",
     breaks=breaks,
     fixes=(Fix("change the call", in_one_file), Fix("change the call", both)),
     threads=("microsoft/onnxruntime#6696", "onnx/onnx#3157", "huggingface/sentence-transformers#3913"),

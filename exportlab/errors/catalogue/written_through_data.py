@@ -53,6 +53,7 @@ def without_writing() -> Claim:
 ERROR = KnownError(
     stage="capture",
     message=r"We found a fake tensor in the exported program constant's list",
+    op=r"\.data\b",
     breaks=breaks,
     fixes=(Fix("change the model", no_grad), Fix("change the model", without_writing)),
     threads=("pytorch/pytorch#167007", "pytorch/pytorch#161589"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyperf
@@ -23,12 +24,13 @@ from exportlab.bench.plan import Plan, measured
 from exportlab.bench.result import CALL, EAGER, Bench, why
 from exportlab.bench.run import Work, measure
 from exportlab.cases import Case, case
-from exportlab.cli.benching import on_device, sizes_of
+from exportlab.cli.benching import Asked, _looked_at, bench_model, on_device, sizes_of
 from exportlab.exporters.session import CPU, present, running_on, session_options
 from exportlab.outcomes import Outcome
 from exportlab.specs import tensor
 from exportlab.sweep.records import Record, read
 from exportlab.target import BadInput
+from exportlab.userfile import named_case
 
 MODELS = """
 import time
@@ -55,6 +57,23 @@ def hangs():
     return Hangs(), (tensor("batch", 8),)
 
 def plain():
+    return nn.Linear(3, 2), (torch.ones(4, 3),)
+"""
+DEVICE = """
+import os
+BORN = os.getpid()
+
+def use():
+    if os.getpid() != BORN:
+        raise RuntimeError("Cannot re-initialize CUDA in forked subprocess")
+"""
+ON_DEVICE = """
+import torch
+from sitecustomize import use
+from torch import nn
+
+def mlp():
+    use()
     return nn.Linear(3, 2), (torch.ones(4, 3),)
 """
 
@@ -137,8 +156,12 @@ def test_a_batch_without_a_name_is_the_first_axis() -> None:
     found = measured(plain, Plan({"batch": (1,)}))
     assert [tuple(arg.shape) for arg in found.timed["batch 1"].args] == [(1, 3), (1, 4)]
     assert found.dynamic_shapes == ({0: "batch"}, {0: "batch"})
-    with pytest.raises(BadInput, match="which dimension is 'seq' cannot be told"):
-        measured(plain, Plan({"seq": (1,)}))
+    for sizes in ({"seq": (1,)}, {"batch": (1,), "seq": (1,)}):
+        with pytest.raises(BadInput, match=r"which dimension is 'seq' cannot be told: there is one sample, .*; return \[sample, sample\]"):
+            measured(plain, Plan(sizes))
+    two = Case("two", lambda: (nn.Linear(3, 2), [(torch.ones(4, 3),), (torch.ones(2, 3),)]))
+    with pytest.raises(BadInput, match="cannot be told: batch moves between the samples"):
+        measured(two, Plan({"seq": (1,)}))
 
 
 def test_a_module_at_hand_is_measured_and_leaves_a_folder(tmp_path: Path) -> None:
@@ -220,6 +243,44 @@ def test_an_absent_provider_is_said_in_one_line_and_a_present_one_is_not() -> No
     assert on_device("cpu") == ("cpu", "")
     if not torch.cuda.is_available():
         assert on_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
+
+
+def test_what_bench_needs_is_missed_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyperf", None)
+    with pytest.raises(BadInput, match="bench needs pyperf, which is not installed: pip install pyperf"):
+        bench_model(f"{models(tmp_path)}:plain", tmp_path / "out", Asked((), (), {}, 1, 1, 60.0, 2**33, (), "cpu"))
+
+
+@pytest.fixture
+def on_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that uses a device which every process opens when it starts, and which does not work in a fork of one that has opened it."""
+    (tmp_path / "sitecustomize.py").write_text(DEVICE)
+    (tmp_path / "models.py").write_text(ON_DEVICE)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sitecustomize", raising=False)
+    return tmp_path / "models.py"
+
+
+def test_what_is_measured_on_a_gpu_runs_in_no_fork(on_a_device: Path, tmp_path: Path) -> None:
+    work = Work("mlp", ("to_onnx",), 1, Plan(device="cuda"), str(on_a_device))
+    (found,) = measure(work, tmp_path / "bench", print)
+    assert found.outcome is Outcome.OK, found.error
+    assert found.exporter == "to_onnx"
+
+
+def test_a_model_on_a_gpu_is_looked_at_in_no_fork(on_a_device: Path) -> None:
+    look = partial(_looked_at, named_case(str(on_a_device), "mlp"), on_a_device)
+    asked = Asked((), (), {}, 1, 1, 60.0, 2**33, (), "cuda")
+    assert look(Plan(device="cuda"), asked) == look(Plan(providers=("CUDAExecutionProvider",)), asked) == []
+    with pytest.raises(BadInput, match="Cannot re-initialize CUDA"):
+        look(Plan(), asked)
+
+
+def test_a_model_at_hand_that_is_on_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    with pytest.raises(BadInput, match=r"this process uses CUDA.*exportlab bench FILE.py:NAME"):
+        bench(nn.Linear(3, 2), torch.ones(4, 3), providers=["CUDAExecutionProvider"])
 
 
 def test_sessions_of_a_block_take_its_threads() -> None:
