@@ -157,7 +157,7 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())
     assert words.pop("tables") == [{"title": "A run", "html": table._repr_html_()}]
-    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]]}
+    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]], "badge": ""}
     assert 'aria-label="fast It is fast, by 2x"' in picture.read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.svg"}
     benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw, [table])
