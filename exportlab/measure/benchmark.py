@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -216,7 +217,8 @@ def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Tab
 def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:
     """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; a notebook is quick.
 
-    From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
+    From here on, torch computes on one thread, several of which would wait for each other on a busy machine. Python prints no warnings:
+    they are about models that the reader did not write, and name paths of the machine that built the page.
 
     Args:
         question: what the benchmark answers. quick: what its quick run leaves out.
@@ -235,6 +237,7 @@ def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Pa
         parser.error(f"unknown: {' '.join(unknown)}")
     torch.set_num_threads(1)
     quiet()
+    warnings.simplefilter("ignore")
     only = tuple(given.only) if models else ()
     return Page(name, given.quick or notebook, given.json, given.plot, given.finding, only)
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -259,3 +260,13 @@ def card(lesson: Path) -> tuple[str, ...]:
     text = lesson.read_text(encoding="utf-8")
     number, title = re.search(r"^# (\d+) · (.+)$", text, re.MULTILINE).groups()
     return title, lesson.stem, number, re.search(r"\*\*Time\*\*\s(\d+) minutes", text)[1]
+
+
+def test_what_a_benchmark_hides_is_shown_by_the_next_page() -> None:
+    with warnings.catch_warnings():
+        gallery_pages.fresh_page({}, "benchmarks/a.py")
+        before = list(warnings.filters)
+        warnings.simplefilter("ignore")
+        gallery_pages.fresh_page({}, "gallery/b.py")
+        assert list(warnings.filters) == before
+        gallery_pages._filters.close()
