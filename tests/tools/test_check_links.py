@@ -17,7 +17,7 @@ HERE = check_links.ROOT
         ("index.html", '<a href="#b">up</a>', "index.html: #b: no such anchor"),
         ("index.html", '<a href="gone.html">up</a>', "index.html: gone.html: no such file"),
         ("index.html", "<p>.venv/bin/exportlab doctor model.py</p>", ""),
-        ("index.html", "<pre>/home/a/.venv/lib/python3.13/site-packages/torch/x.py:3: lost</pre>", "a path of the machine"),
+        ("index.html", "<pre>/opt/a/.venv/lib/python3.13/site-packages/torch/x.py:3: lost</pre>", "a path of the machine"),
         ("index.html", f"<pre>{HERE}/exportlab/cases.py</pre>", f"index.html: {HERE}/exportlab/cases.py: a path of the machine"),
         ("index.html", "<pre>TracerWarning: shown on purpose</pre>", ""),
         ("generated/benchmarks/a.html", "<pre>model.py:3: TracerWarning: Converting a tensor</pre>", "a.html: TracerWarning: Converting"),
