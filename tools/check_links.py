@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
 OF_THE_MACHINE = re.compile(rf"[^\s\"'<>]*(?:site-packages/|\.venv/lib|ipykernel_\d|{re.escape(str(ROOT))}(?![\w-]))[^\s\"'<>]*")
-WARNING = re.compile(r"\b\w*Warning: .*")  # as Python prints one
+WARNING = re.compile(r"\S+\.py:\d+: \w*Warning: .*")  # as Python prints one; a table may quote what an exporter warned of
 BENCHMARKS = "generated/benchmarks/"  # whose pages show no warnings: these are about models that the reader did not write
 
 

@@ -20,7 +20,8 @@ HERE = check_links.ROOT
         ("index.html", "<pre>/opt/a/.venv/lib/python3.13/site-packages/torch/x.py:3: lost</pre>", "a path of the machine"),
         ("index.html", f"<pre>{HERE}/exportlab/cases.py</pre>", f"index.html: {HERE}/exportlab/cases.py: a path of the machine"),
         ("index.html", "<pre>TracerWarning: shown on purpose</pre>", ""),
-        ("generated/benchmarks/a.html", "<pre>model.py:3: TracerWarning: Converting a tensor</pre>", "a.html: TracerWarning: Converting"),
+        ("generated/benchmarks/a.html", "<pre>model.py:3: TracerWarning: Converting a tensor</pre>", "a.html: model.py:3: TracerWarning"),
+        ("generated/benchmarks/a.html", "<td>TracerWarning: Converting a tensor</td>", ""),
     ],
 )
 def test_what_is_named(page: str, text: str, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
