@@ -28,6 +28,7 @@ extensions = [
     "across_time",
     "old_runtimes",
     "operators_table",
+    "wrong_exports",
     "export_options",
     "pictures",
     "outcome_colors",

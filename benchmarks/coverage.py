@@ -20,7 +20,7 @@ from exportlab import show, zoo
 from exportlab.files import written_whole
 from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled
-from exportlab.outcomes import Outcome
+from exportlab.outcomes import Mark, Outcome
 from exportlab.sweep import Limits, grid, records, sweep
 from exportlab.sweep.changes import worst
 from exportlab.sweep.records import Record
@@ -31,20 +31,21 @@ page = benchmark.page(
     quick="also runs 8 cases again by 2 exporters",
 )
 STORED = benchmark.DATA.parent.parent / "docs" / "data" / "matrix.jsonl"
-KINDS = {
-    "silent": [Outcome.WRONG, Outcome.FROZEN],
-    "warned": [],  # of these, the ones that something was said about
-    "failed": [Outcome.RUN, Outcome.LOAD, Outcome.TIMEOUT, Outcome.CRASH],
-    "narrow": [Outcome.NARROW],
-    "refused": [Outcome.CAPTURE, Outcome.CONVERT],
-    "right": [Outcome.OK],
+COLORS = {  # by what a run is counted as
+    "silent": Outcome.WRONG.color,
+    "warned": figures.lightened(Outcome.WRONG.color, 2),
+    "failed": Outcome.RUN.color,
+    "narrow": Outcome.NARROW.color,
+    "refused": Outcome.CAPTURE.color,
+    "masked": figures.lightened(Outcome.OK.color, 2),
+    "right": Outcome.OK.color,
 }
-COLORS = {
-    kind: outcomes[0].color if outcomes else figures.lightened(Outcome.WRONG.color, 2)
-    for kind, outcomes in KINDS.items()
+KINDS = tuple(COLORS)
+SAID = {  # in a sentence
+    "silent": "silently wrong",
+    "warned": "wrong, but warned",
+    "masked": Mark.MASKED.meaning,
 }
-KIND = {outcome: kind for kind, outcomes in KINDS.items() for outcome in outcomes}
-SAID = {"silent": "silently wrong", "warned": "wrong, but warned"}  # in a sentence
 ENOUGH = 50  # runs of which a share is made; fewer are counted
 HARD = 8  # families that are shown
 
@@ -54,7 +55,7 @@ Totals = dict[Name, Counter[str]]
 
 def kind_of(record: Record) -> str:
     """What a run is counted as."""
-    return "warned" if record.warned else KIND[record.outcome]
+    return "right" if record.mark is Mark.OK else str(record.mark)
 
 
 def totals(found: Iterable[Record], by: Callable[[Record], Name]) -> Totals:

@@ -1,4 +1,8 @@
-"""One word for what became of an export: its order of seriousness, whether it is silent, its colour, sign, grade and meaning."""
+"""One word for what became of an export, and the mark that pages count it by.
+
+An `Outcome` has its order of seriousness, whether it is silent, its colour, sign, grade and meaning. Of several outcomes a page makes one
+`Mark`, by `mark` alone, so that every page counts the same export alike.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +66,74 @@ class Outcome(StrEnum):
         """
         seen = {cls(outcome) for outcome in outcomes}
         return next((outcome for outcome in cls if outcome in seen), cls.OK)
+
+
+CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
+CLOSED_ALONE = "only where a mask hides everything"
+
+
+def only_closed(outcome: Outcome, values: Iterable[str]) -> bool:
+    """Whether an outcome is wrong, and all that failed were answers to values at which a mask hides everything.
+
+    Args:
+        values: of each check that failed, the name of the values; empty where it was no check of other values.
+    """
+    failed = set(values)
+    return outcome.silent and bool(failed) and failed <= set(CLOSED)
+
+
+class Mark(StrEnum):
+    """What pages count an export as. `MASKED` is neither right nor wrong: no text is hidden as a whole, and eager does answer there."""
+
+    OK = "ok"
+    MASKED = "masked"
+    NARROW = "narrow"
+    REFUSED = "refused"
+    FAILED = "failed"
+    WARNED = "warned"
+    SILENT = "silent"
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be timed, and compared with what others took: its answers are eager's wherever a mask leaves something."""
+        return self in (Mark.OK, Mark.MASKED)
+
+    @property
+    def meaning(self) -> str:
+        """What it says, in a few words."""
+        return _MARKS[self]
+
+    @property
+    def sign(self) -> str:
+        """One character, for what is counted by its mark and not by its outcome."""
+        return "◐" if self is Mark.MASKED else Outcome.OK.sign if self is Mark.OK else self[0].upper()
+
+
+_MARKS = {
+    Mark.OK: "right",
+    Mark.MASKED: "right except where a mask hides everything",
+    Mark.NARROW: "right, and refuses a size",
+    Mark.REFUSED: "refused by the exporter",
+    Mark.FAILED: "failed with an error",
+    Mark.WARNED: "wrong, with a warning",
+    Mark.SILENT: "wrong without a word",
+}
+
+
+def mark(outcome: Outcome, values: Iterable[str] = (), warned: bool = False) -> Mark:
+    """Return what an export counts as.
+
+    Args:
+        values: of each check that failed, the name of the values; empty where it was no check of other values.
+        warned: whether a message names the cause.
+    """
+    if only_closed(outcome, values):
+        return Mark.MASKED
+    if outcome.silent:
+        return Mark.WARNED if warned else Mark.SILENT
+    if outcome in (Outcome.OK, Outcome.NARROW):
+        return Mark(str(outcome))
+    return Mark.REFUSED if outcome.refused else Mark.FAILED
 
 
 _COLORS = {

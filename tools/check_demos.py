@@ -44,6 +44,7 @@ CORNER = """(() => {
   const [outer, inner] = [frame, frame.contentDocument.getElementById("board")].map((e) => e.getBoundingClientRect());
   return [outer.left + inner.left, outer.top + inner.top];
 })()"""
+FETCHED = "performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/ort/')).length"
 VISIBLE_LINKS = "[...document.querySelectorAll('a[href]')].filter((a) => a.checkVisibility() && !a.classList.contains('headerlink')).length"
 
 
@@ -63,6 +64,8 @@ def problems(page: Page, runs_here: bool) -> Iterator[str]:
             page.wait_for(f"document.querySelector('.instrument').dataset.computed == '{rows}'")
         if (seen := page.evaluate(STATE)) != expected(rows):
             yield f"at a batch of {rows} the landing page shows {json.dumps(seen)}"
+    if not runs_here and page.evaluate(FETCHED):
+        yield "the landing page loads ONNX Runtime, which this site does not have"
     if (links := page.evaluate(VISIBLE_LINKS)) > LINKS:
         yield f"the landing page has {links} links, more than {LINKS}"
 

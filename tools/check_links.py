@@ -1,25 +1,36 @@
-"""Finds links inside the rendered site that lead nowhere.
+"""Finds links inside the rendered site that lead nowhere, and what pages show of the machine that built them: its paths, its warnings.
 
 usage: check_links.py FOLDER
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+ROOT = Path(__file__).parents[1]
+OF_THE_MACHINE = re.compile(rf"[^\s\"'<>]*(?:site-packages/|\.venv/lib|ipykernel_\d|{re.escape(str(ROOT))}(?![\w-]))[^\s\"'<>]*")
+WARNING = re.compile(r"\S+\.py:\d+: \w*Warning: .*")  # as Python prints one; a table may quote what an exporter warned of
+BENCHMARKS = "generated/benchmarks/"  # whose pages show no warnings: these are about models that the reader did not write
+
 
 class Page(HTMLParser):
-    """The links of one page, and the names that others may point at."""
+    """The links of one page, the names that others may point at, and the text in it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.names: set[str] = set()
+        self.text: list[str] = []
         self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        """Collects text, scripts and data that stand in the page included."""
+        self.text.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collects `href`, `src`, `id` and `name`."""
@@ -28,9 +39,23 @@ class Page(HTMLParser):
         self.links += [values[key] for key in ("href", "src") if key in values]
 
 
-def broken(site: Path) -> Iterator[str]:
+def read(site: Path) -> dict[Path, Page]:
+    """The pages of a site by their paths."""
+    return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if "_static" not in path.parts}
+
+
+def of_the_machine(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
+    """One line for each path of the machine that a page shows, and for each warning that a benchmark's page shows."""
+    for path, page in pages.items():
+        name, text = path.relative_to(site.resolve()).as_posix(), "".join(page.text)
+        for found in OF_THE_MACHINE.findall(text):
+            yield f"{name}: {found[:120]}: a path of the machine that built the site"
+        for found in WARNING.findall(text) if name.startswith(BENCHMARKS) else ():
+            yield f"{name}: {found[:120]}: a warning"
+
+
+def broken(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     """One line for each link to a file or an anchor that the site does not have."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if "_static" not in path.parts}
     for path, page in pages.items():
         for link in page.links:
             problem = _problem(path, link, pages)
@@ -52,12 +77,13 @@ def _problem(path: Path, link: str, pages: dict[Path, Page]) -> str:
 
 
 def main(site: Path) -> int:
-    """Prints the broken links; 1 when there are any."""
+    """Prints what it finds; 1 when there is anything."""
     if not (site / "index.html").is_file():
         print(f"there is no site in {site}: run make site first")
         return 2
-    found = sorted(set(broken(site)))
-    print("\n".join(found) or "no broken link")
+    pages = read(site)
+    found = sorted({*broken(site, pages), *of_the_machine(site, pages)})
+    print("\n".join(found) or "no broken link, and no path of the machine that built the site")
     return 1 if found else 0
 
 

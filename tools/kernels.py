@@ -26,5 +26,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def through_files(folder: Path, **options: Any) -> KernelManager:
-    """Return a kernel manager whose sockets are files in `folder`."""
-    return KernelManager(transport="ipc", connection_file=str(folder / f"{uuid.uuid4().hex}.json"), **options)
+    """Return a kernel manager whose sockets are files in `folder`, and whose kernels start processes that write plain text.
+
+    A kernel sets FORCE_COLOR for the processes it starts. Since Python 3.13, Python then colours tracebacks even when they go to a pipe.
+    """
+    manager = KernelManager(transport="ipc", connection_file=str(folder / f"{uuid.uuid4().hex}.json"), **options)
+    manager.kernel_spec.env["PYTHON_COLORS"] = "0"
+    return manager

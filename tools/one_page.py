@@ -27,6 +27,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "across_time": ("docs/across_time",),
     "old_runtimes": ("docs/old_runtimes",),
     "operators_table": ("docs/converter",),
+    "wrong_exports": ("docs/wrong",),
     "export_options": ("docs/options",),
     "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),

@@ -156,7 +156,7 @@ def run_matrix(items: Sequence[str], stamps: Stamps, options: Options) -> int:
 
 STAGES = {
     "lessons": Stage("lessons", lessons, run_lessons),
-    "recipes": Stage("recipes and benchmarks", recipes, run_recipes),
+    "recipes": Stage("recipes", recipes, run_recipes),
     "errors": Stage("known errors", errors, run_errors),
     "pytest": Stage("files of tests", tests, run_tests),
     "matrix": Stage("cases of the matrix", matrix, run_matrix),
@@ -189,7 +189,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stages", nargs="+", choices=STAGES)
     parser.add_argument("--jobs", default="auto", help="processes that run tests")
-    parser.add_argument("--notebooks", default="gallery benchmarks", type=str.split, help="folders whose scripts are recipes")
+    parser.add_argument("--notebooks", default="gallery", type=str.split, help="folders whose scripts are recipes")
     parser.add_argument("--exporters", default="to_onnx", type=lambda names: names.split(","), help="of the matrix, separated by commas")
     asked = parser.parse_args()
     options = Options(asked.jobs, asked.notebooks, asked.exporters)

@@ -16,7 +16,7 @@ from support_matrix import SCRIPT, STYLE, WHOSE, beside
 
 from exportlab.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
 from exportlab.cases import Case
-from exportlab.outcomes import Outcome
+from exportlab.outcomes import Mark
 from exportlab.sweep import page as swept
 from exportlab.sweep.page import environment_of
 from exportlab.sweep.page.cells import packed, texts
@@ -113,11 +113,12 @@ def parts(sweep: Sweep) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one exporter did in a family, and what its exports took where all that write the same kind of thing came out right."""
+    """What one exporter did in a family, and what its exports took where all that write the same kind of thing work."""
 
     family: str
     exporter: str
     right: int
+    masked: int
     asked: int
     listed: int
     compared: int
@@ -142,14 +143,15 @@ def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Itera
     """Yield what each exporter did, its medians over the models that all exporters of the family got right."""
     by_exporter = {name: {r.case: r for r in records if r.exporter == name} for name in names}
     asked = {name: seen for name, seen in by_exporter.items() if seen}
-    right = {name: {case for case, r in seen.items() if serves(r)} for name, seen in asked.items()}
-    common = set.intersection(*right.values()) if right else set()
+    works = {name: {case for case, r in seen.items() if r.mark.works} for name, seen in asked.items()}
+    common = set.intersection(*works.values()) if works else set()
     for name, seen in asked.items():
         chosen = [seen[case] for case in sorted(common)]
         yield Cost(
             family,
             name,
-            len(right[name]),
+            sum(r.mark is Mark.OK for r in seen.values()),
+            sum(r.mark is Mark.MASKED for r in seen.values()),
             len(seen),
             len(LISTED[family]),
             len(common),
@@ -157,11 +159,6 @@ def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Itera
             middle([r.nodes for r in chosen if r.nodes is not None]),
             middle([r.peak_bytes / MB for r in chosen if r.peak_bytes is not None]),
         )
-
-
-def serves(record: Record) -> bool:
-    """Whether a file is right, or differs from eager at nothing but a mask that hides everything."""
-    return record.outcome is Outcome.OK or record.only_closed
 
 
 def middle(values: Sequence[float]) -> float | None:

@@ -58,8 +58,13 @@ def card(page: Path) -> str:
     question = page.read_text(encoding="utf-8").partition("\n=====")[0].rpartition("\n")[2]
     written = finding_of(page)
     found = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
-    said = f'<span class="finding">{with_strong_numbers(found["first"])}.</span>{shape(found)}' if found else ""
+    said = f'<span class="finding">{with_strong_numbers(found["first"])}.</span>{badge(found)}{shape(found)}' if found else ""
     return f'<li><a href="{page.stem}.html"><strong>{marked(question)}</strong>{said}</a></li>'
+
+
+def badge(found: dict[str, Any]) -> str:
+    """Return what stands on a card whose stored run is older than the code that it measured."""
+    return f'<span class="stale-run">{html.escape(found["badge"])}.</span>' if found.get("badge") else ""
 
 
 def with_strong_numbers(text: str) -> str:

@@ -25,7 +25,8 @@ FRAME = """<div class="demo">
 <button type="button" class="sd-btn sd-btn-success" data-frame="../_static/ort/index.html">Draw a digit here</button>
 <p class="sd-mt-2">The model that this lesson exports runs in the page. Pressing the button loads ONNX Runtime, 14 MB.</p>
 </div>"""
-ABSENT = '<div class="demo"><p>With <code>make web</code> before <code>make site</code>, you can draw a digit here.</p></div>'
+ABSENT = """<div class="demo"><p>This site was built without ONNX Runtime for browsers, so no digit can be drawn here.
+With <code>make web</code> before <code>make site</code>, the demo is in this place.</p></div>"""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -89,8 +89,10 @@ def fold(block: nodes.literal_block) -> None:
 def words(finding: dict[str, Any]) -> list[nodes.Node]:
     """Return what was found, what else was, and where it was seen."""
     points = (nodes.list_item("", nodes.paragraph("", line)) for line in finding["others"])
+    badge = [nodes.paragraph("", f"{finding['badge']}.", classes=["stale-run"])] if finding.get("badge") else []
     return [
         nodes.paragraph("", f"{finding['first']}.", classes=["finding"]),
+        *badge,
         nodes.bullet_list("", *points, bullet="-"),
         nodes.paragraph("", f"{finding['origin']}."),
     ]

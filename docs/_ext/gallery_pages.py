@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -77,12 +79,20 @@ def remove_page(page: Path) -> None:
         made.unlink()
 
 
+_filters = ExitStack()  # those of warnings, as they were before the page that runs
+
+
 def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
-    """Let a page start as a new process would: with a seed, and no warnings that the reader cannot act on."""
+    """Let a page start as a new process would: with a seed, and no warnings that the reader cannot act on.
+
+    A benchmark hides all warnings, and a recipe may show one: what a page hides ends with it.
+    """
     import torch
 
     import exportlab
 
+    _filters.close()
+    _filters.enter_context(warnings.catch_warnings())
     exportlab.quiet()
     torch.manual_seed(0)
     torch._dynamo.reset()

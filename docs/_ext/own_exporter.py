@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 OURS = "to_onnx"
 SAID = (
     " is this site's own exporter. Every exporter gets the same models and inputs, and is held against eager by the same checks. "
-    "What is not right is not timed; times are taken by turns on one machine; a test computes each headline a second time. "
+    "What is wrong is not timed; times are taken by turns on one machine; a test computes each headline a second time. "
     "One advantage remains: ours was mended where this site showed it wrong or slow, and the others were not. "
     "torchscript is torch.onnx.export with dynamo=False; in commands and records, dynamo is torch.onnx.export."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from site_files import ROOT, STATIC, publish_static
+from site_files import ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
@@ -22,15 +22,23 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def publish(app: Sphinx) -> None:
-    """Copy its files, or say in a line what is missing: the pages keep what was stored, and say so."""
+    """Copy its files, or print a line about what is missing; runtime.js tells the pages which of both it was."""
     publish_static(app)
     folder = STATIC / "ort"
-    if not all((DIST / name).exists() for name in FILES):
+    there = all((DIST / name).exists() for name in FILES)
+    write(STATIC / "runtime.js", f"window.runtimePublished = {str(there).lower()};\n")
+    if not there:
         shutil.rmtree(folder, ignore_errors=True)
         getLogger(__name__).info(ABSENT)
         return
     for name in FILES:
         copy(DIST / name, folder / name)
+
+
+def add_runtime(app: Sphinx) -> None:
+    """Give a page the script that starts the runtime, after the one that tells whether the site has it."""
+    for script in ("runtime.js", "runs_here.js"):
+        app.add_js_file(script, loading_method="defer")
 
 
 def copy(source: Path, target: Path) -> None:

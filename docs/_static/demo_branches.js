@@ -50,6 +50,7 @@
     const place = Number(slider.value);
     const number = ++asked;
     show(place, data.files.map(({ answers }) => answers[place]));
+    if (!runsHere.published) return;
     const source = demo.querySelector(".demo-source");
     try {
       const answers = await run(data.values[place]);
@@ -58,7 +59,7 @@
       source.textContent = "Computed just now, in this page, by ONNX Runtime. The file says which branch it took: its test is an output here. PyTorch's answers were stored.";
       demo.dataset.computed = place;
     } catch (error) {
-      source.textContent = runsHere.absent(error);
+      source.textContent = runsHere.failed(error);
     }
   }
 

@@ -54,6 +54,7 @@
     const number = ++asked;
     ["computed", "stored"].forEach((how) => delete demo.dataset[how]);
     if ((source.textContent = refusal(start) ?? "Loading ONNX Runtime …") !== "Loading ONNX Runtime …") return;
+    if (!runsHere.published) return showStored(start, runsHere.absent);
     show(start, "");
     let [rest, read] = ["", 0];
     try {
@@ -65,10 +66,14 @@
       });
       if (number === asked) finished(start, rest);
     } catch (error) {
-      show(start, data.answers[start] ?? "");
-      demo.dataset.stored = start;
-      source.textContent = runsHere.absent(error);
+      showStored(start, runsHere.failed(error));
     }
+  }
+
+  function showStored(start, why) {
+    show(start, data.answers[start] ?? "");
+    demo.dataset.stored = start;
+    source.textContent = start in data.answers ? why : `${why} No answer is stored for this beginning.`;
   }
 
   function finished(start, rest) {

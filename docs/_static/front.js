@@ -7,25 +7,14 @@
   const data = JSON.parse(document.getElementById("instrument-data").textContent);
   const source = document.getElementById("instrument-source");
   const board = slider.closest(".instrument");
-  const runtime = new URL("ort/ort.wasm.min.mjs", document.currentScript.src).href;
   let sessions = null;
   let asked = 0;
 
-  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
-  async function load() {
-    const ort = await import(runtime);
-    ort.env.wasm.numThreads = 1; // more than one needs headers that most servers do not send
-    const made = await Promise.all(data.files.map(({ file }) => ort.InferenceSession.create(bytes(file))));
-    return { ort, made };
-  }
-
   /** What each file answers, run here: an array of numbers a file, one after the other. */
   async function run(rows) {
-    sessions ??= load();
-    const { ort, made } = await sessions;
+    sessions ??= Promise.all(data.files.map(({ file }) => runsHere.session({ file })));
     const answers = [];
-    for (const session of made) {
+    for (const { ort, session } of await sessions) {
       const x = new ort.Tensor("float32", new Float32Array(rows * data.width).fill(1), [rows, data.width]);
       const found = await session.run({ [session.inputNames[0]]: x });
       answers.push([...found[session.outputNames[0]].data]);
@@ -58,6 +47,7 @@
     const rows = Number(slider.value);
     const number = ++asked;
     show(rows, stored(rows));
+    if (!runsHere.published) return;
     try {
       const answers = await run(rows);
       if (number !== asked) return;
@@ -65,7 +55,7 @@
       source.textContent = "Computed just now, in this page, by ONNX Runtime.";
       board.dataset.computed = rows;
     } catch (error) {
-      source.textContent = `Answers as ONNX Runtime gave them when this site was built; it could not be started here (${error.message}).`;
+      source.textContent = runsHere.failed(error);
     }
   }
 

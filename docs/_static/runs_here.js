@@ -1,8 +1,12 @@
-// Starts ONNX Runtime in a page, once, when it is first asked for. Not here: the demos.
+// Starts ONNX Runtime in a page, once, when a demo first uses it; where the site has none, the page shows what was stored. Not here: the demos.
 "use strict";
 
 const runsHere = (() => {
   const beside = new URL(".", document.currentScript.src);
+  const published = window.runtimePublished === true && location.protocol !== "file:"; // runtime.js, which the build writes
+  const absent = location.protocol === "file:"
+    ? "A browser cannot run a model in a page that was opened from a file, so this page shows stored answers."
+    : "This site was built without ONNX Runtime for browsers, so this page shows stored answers.";
   let runtime = null;
 
   async function load() {
@@ -11,14 +15,22 @@ const runsHere = (() => {
     return ort;
   }
 
+  document.querySelectorAll("[data-loads-runtime]").forEach((note) => { note.textContent = published ? note.dataset.loadsRuntime : absent; });
+
   return {
+    published,
+    /** What a page shows beside stored answers: why no model runs here. */
+    absent,
+    /** The same, where the runtime is there and did not start; the error is for the console, not for the reader. */
+    failed(error) {
+      console.warn(error);
+      return "ONNX Runtime could not be started in this browser. What you see was stored when this site was built.";
+    },
     /** A runtime, and the session of a file: its bytes in base64, or its place beside this script. */
     async session({ file, address }) {
       const ort = await (runtime ??= load());
       const model = file ? Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0)) : new URL(address, beside).href;
       return { ort, session: await ort.InferenceSession.create(model) };
     },
-    /** What a page says when there is none: what it shows instead, and why. */
-    absent: (error) => `ONNX Runtime could not be started here (${error.message}). What you see was stored when this site was built.`,
   };
 })();

@@ -12,10 +12,10 @@ from .. import show
 from ..exporters.session import CPU
 from ..measure.timing import Ratio, rounded
 from ..measure.words import listed, spoken
-from ..outcomes import Outcome
+from ..outcomes import Mark, Outcome
 from ..sweep.changes import worst
 from ..sweep.places import places
-from ..sweep.records import CLOSED_ALONE, Record
+from ..sweep.records import Record
 from .plan import AS_GIVEN, BATCH
 
 CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
@@ -51,12 +51,12 @@ class Way:
     @property
     def ranked(self) -> bool:
         """Whether its times may be held against others'."""
-        return all(record.outcome in RANKED or record.only_closed for record in self.records)
+        return all(record.outcome in RANKED or record.mark.works for record in self.records)
 
     @property
     def verdict(self) -> str:
-        """Its outcome, and that it is so for empty masks alone, where it is."""
-        return f"{self.outcome}{f' {CLOSED_ALONE}' if self.worst.only_closed else ''}"
+        """Its outcome, or that it is right except where a mask hides everything."""
+        return Mark.MASKED.meaning if self.worst.mark is Mark.MASKED else str(self.outcome)
 
     def sizes(self) -> list[str]:
         """Return the sizes that it answers at."""

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +27,7 @@ from ..files import check_replaceable, written_whole
 from ..messages import quiet
 from ..show.table import Table
 from ..show.themed import themed, title_of
+from . import sources
 from .figures import entitle
 from .sketch import sketch
 from .timing import Make, Timings, chance
@@ -114,11 +116,21 @@ class Page:
         """Print and draw a finding; with `--finding`, write it for the site instead, whose page begins with it."""
         if self.finding:
             draw()
-            write_finding(self.finding, origin, lines, tables)
+            write_finding(self.finding, origin, lines, tables, self.badge())
         else:
             print(told(origin, lines), *tables, sep="\n\n")
             draw()
             entitle(lines[0])
+
+    @property
+    def script(self) -> Path:
+        """Where it stands, in the repository."""
+        return DATA.parent / f"{self.name}.py"
+
+    def badge(self) -> str:
+        """Return what the page shows where the stored run is older than the code that it measured; nothing where it is not."""
+        path = DATA / f"{self.name}.json"
+        return sources.badge(load(path).metadata, self.script) if path.exists() else ""
 
     def tell(self, line: str) -> None:
         """Print the progress of a full run, for the terminal alone."""
@@ -158,7 +170,9 @@ class Page:
             unit: what was counted, for all titles or by title: `second`, `byte` or `integer`, as pyperf calls it; all above 0.
             machine: what is said of it instead of what this one says, where times of several are kept.
         """
-        metadata = {**environment(packages), **(machine or {}), "kind": "quick" if self.quick else "full"}
+        before = sources.stored(load(self.json).metadata) if self.only and self.json and self.json.exists() else {}
+        measured = json.dumps({**before, **sources.measured(self.script, self.only)})
+        metadata = {**environment(packages), **(machine or {}), "kind": "quick" if self.quick else "full", sources.KEY: measured}
         with tempfile.TemporaryDirectory() as folder:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
 
@@ -185,8 +199,8 @@ def told(origin: str, lines: Lines) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = ()) -> None:
-    """Write the current figure to a .svg file that is to stand in a page, and words, tables and shape as JSON."""
+def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = (), badge: str = "") -> None:
+    """Write the current figure to a .svg file that is to stand in a page, and words, tables, shape and a badge as JSON."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
@@ -196,14 +210,15 @@ def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Tab
     pyplot.close(figure)
     first, *others = lines
     drawn = [{"title": one.title, "html": one._repr_html_()} for one in tables]
-    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape, "tables": drawn}
+    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape, "tables": drawn, "badge": badge}
     picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
 def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:
     """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; a notebook is quick.
 
-    From here on, torch computes on one thread, several of which would wait for each other on a busy machine, and says less.
+    From here on, torch computes on one thread, several of which would wait for each other on a busy machine. Python prints no warnings:
+    they are about models that the reader did not write, and name paths of the machine that built the page.
 
     Args:
         question: what the benchmark answers. quick: what its quick run leaves out.
@@ -222,6 +237,7 @@ def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Pa
         parser.error(f"unknown: {' '.join(unknown)}")
     torch.set_num_threads(1)
     quiet()
+    warnings.simplefilter("ignore")
     only = tuple(given.only) if models else ()
     return Page(name, given.quick or notebook, given.json, given.plot, given.finding, only)
 

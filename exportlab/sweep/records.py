@@ -21,7 +21,8 @@ from ..exporters.session import CPU
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
-from ..outcomes import Outcome
+from ..outcomes import CLOSED_ALONE as CLOSED_ALONE
+from ..outcomes import Mark, Outcome, mark, only_closed
 from ..plain import one_line
 from ..said import Heard
 from ..verification.report import VALUES
@@ -31,20 +32,8 @@ SCHEMA = 1
 PACKAGES = ("torch", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "transformers", "numpy")
 VARYING = ("date", "id")  # of an environment, what may differ between two runs in the same one
 FIGURES = ("export", "save", "load", "call")
-CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
-CLOSED_ALONE = "only where a mask hides everything"
 EAGER = "eager itself: "  # begins the error of a run that ended before any exporter was asked
 FROM_OUTSIDE = re.compile(rf"({EAGER})?ProcessDied: (the worker: )?killed by SIG(KILL|TERM|INT|HUP|QUIT)")  # not what a process does itself
-
-
-def only_closed(outcome: Outcome, values: Iterable[str]) -> bool:
-    """Whether an outcome is wrong, and all that failed were answers to values at which a mask hides everything.
-
-    Args:
-        values: of each check that failed, the name of the values; empty where it was no check of other values.
-    """
-    failed = set(values)
-    return outcome.silent and bool(failed) and failed <= set(CLOSED)
 
 
 class Key(NamedTuple):
@@ -134,8 +123,15 @@ class Record(Heard):
     @property
     def only_closed(self) -> bool:
         """Whether it is wrong, whatever was said, at nothing else than values at which a mask hides everything."""
-        values = (check["inputs"].partition(": ")[0] if check["check"] == VALUES else "" for check in self.failed)
-        return only_closed(self.outcome, values)
+        return only_closed(self.outcome, self._values())
+
+    @property
+    def mark(self) -> Mark:
+        """What pages count it as."""
+        return mark(self.outcome, self._values(), self.warned)
+
+    def _values(self) -> list[str]:
+        return [check["inputs"].partition(": ")[0] if check["check"] == VALUES else "" for check in self.failed]
 
     def line(self) -> str:
         """Return itself as one line of JSON."""

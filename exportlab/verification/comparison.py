@@ -18,7 +18,7 @@ from ..eager import copied, fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
-from ..outcomes import Outcome
+from ..outcomes import Mark, Outcome, mark
 from ..said import Heard, names_cause, shortened
 from ..samples import Samples, check_module, samples_of
 from .report import Report
@@ -41,6 +41,11 @@ class Attempt(Heard):
     error: Exception | None = None
     said: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> Mark:
+        """What pages count it as."""
+        return mark(self.outcome, (check.values for check in self.report.failed) if self.report else (), self.warned)
 
     def row(self) -> dict[str, Any]:
         """Return its line in the table."""

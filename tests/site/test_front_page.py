@@ -18,6 +18,7 @@ from front_page import fingerprint, instrument
 from matplotlib import image
 from swept import RECORDS, sweep_of
 
+from exportlab.outcomes import Mark
 from exportlab.sweep.page.counts import Sweep
 
 ROOT = Path(__file__).parents[2]
@@ -46,8 +47,10 @@ def test_the_strips_say_what_the_stored_records_say() -> None:
         cells = {kind: sum(map(int, re.findall(r"h(\d+)v", path))) for kind, path in row["paths"].items()}
         assert sum(cells.values()) == seen[row["score"].name].total()
         assert cells["ok"] == row["score"].right
-        assert cells[fingerprint.SILENT] == row["score"].silent
-        assert cells[fingerprint.SILENT] + cells[fingerprint.WARNED] == sum(seen[row["score"].name][o] for o in ("wrong", "frozen"))
+        assert cells[Mark.SILENT] == row["score"].silent
+        assert cells[Mark.MASKED] == row["score"].masked
+        wrong = cells[Mark.SILENT] + cells[Mark.WARNED] + cells[Mark.MASKED]
+        assert wrong == sum(seen[row["score"].name][o] for o in ("wrong", "frozen"))
 
 
 def test_a_case_has_the_same_place_in_each_strip() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from page_demos import branches, sentence
 from exportlab import to_onnx
 
 ROOT = Path(__file__).parents[2]
+STORED = {"letters": "ab", "answers": {"ab": "ba"}, "layers": 2, "heads": 1, "head": 1, "length": 1}
 
 
 class Gate(torch.nn.Module):
@@ -81,3 +83,41 @@ def test_a_page_holds_the_stored_answers(tmp_path: Path, monkeypatch: pytest.Mon
     page = page_demos.rendered("sentence")
     assert "b&lt;/script&gt;" in page
     assert page.count("</script>") == 1, "an answer does not end the element that holds it"
+
+
+@pytest.mark.parametrize(
+    ("published", "shown"), [("false", "was built without ONNX Runtime"), ("true", "could not be started in this browser")]
+)
+def test_a_page_without_the_runtime_shows_what_is_stored_in_plain_words(
+    published: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("chromium") is None:
+        pytest.skip("needs Chromium")
+    monkeypatch.syspath_prepend(ROOT / "tutorials")
+    from browser.chromium import opened
+    from browser.hosting import served
+
+    monkeypatch.setattr(page_demos, "STORED", tmp_path)
+    (tmp_path / "sentence.json").write_text(json.dumps(STORED))
+    (tmp_path / "runtime.js").write_text(f"window.runtimePublished = {published};")
+    scripts = ("runtime.js", "runs_here.js", "demo_sentence.js")
+    for name in scripts[1:]:
+        shutil.copy(ROOT / "docs/_static" / name, tmp_path)
+    tags = "".join(f'<script defer src="{name}"></script>' for name in scripts)
+    (tmp_path / "index.html").write_text(f"<!doctype html>{tags}{page_demos.rendered('sentence')}")
+    with served(tmp_path) as root, opened(f"{root}index.html") as page:
+        page.wait_for("document.readyState == 'complete' && document.querySelector('[data-start]') != null")
+        assert ("14 MB" in page.evaluate("document.querySelector('.demo-source').textContent")) is (published == "true")
+        page.evaluate("document.querySelector('[data-start]').click()")
+        page.wait_for("document.getElementById('demo-sentence').dataset.stored")
+        text = page.evaluate("document.querySelector('.demo-source').textContent")
+        asked = page.evaluate("performance.getEntriesByType('resource').filter((entry) => entry.name.includes('/ort/')).length")
+    assert shown in text
+    assert "import" not in text
+    assert bool(asked) is (published == "true")
+
+
+def test_no_script_shows_the_message_of_an_error() -> None:
+    scripts = [*(ROOT / "docs/_static").glob("*.js"), *(ROOT / "tutorials/browser").glob("*.js")]
+    assert len(scripts) > 5
+    assert not [script.name for script in scripts if "error.message" in script.read_text(encoding="utf-8")]

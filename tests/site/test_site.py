@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -157,7 +158,7 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())
     assert words.pop("tables") == [{"title": "A run", "html": table._repr_html_()}]
-    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]]}
+    assert words == {"first": "fast", "others": ["by 2x"], "origin": "Full run", "title": "It is fast, by 2x", "shape": [[]], "badge": ""}
     assert 'aria-label="fast It is fast, by 2x"' in picture.read_text()
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "a.svg"}
     benchmark.Page("a", quick=True).begin("Full run", ("fast", "by 2x"), draw, [table])
@@ -259,3 +260,13 @@ def card(lesson: Path) -> tuple[str, ...]:
     text = lesson.read_text(encoding="utf-8")
     number, title = re.search(r"^# (\d+) · (.+)$", text, re.MULTILINE).groups()
     return title, lesson.stem, number, re.search(r"\*\*Time\*\*\s(\d+) minutes", text)[1]
+
+
+def test_what_a_benchmark_hides_is_shown_by_the_next_page() -> None:
+    with warnings.catch_warnings():
+        gallery_pages.fresh_page({}, "benchmarks/a.py")
+        before = list(warnings.filters)
+        warnings.simplefilter("ignore")
+        gallery_pages.fresh_page({}, "gallery/b.py")
+        assert list(warnings.filters) == before
+        gallery_pages._filters.close()

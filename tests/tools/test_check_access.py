@@ -60,3 +60,13 @@ def test_violations_are_named_in_each_view(
     lines = capsys.readouterr().out.splitlines()[1:-1]
     rules = Counter(line.split(": ")[1] for line in lines)
     assert rules == {"image-alt": 4, "color-contrast": 4}, lines
+
+
+def test_text_in_the_colour_of_its_ground_is_named(
+    check_access: object, needs_axe: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invisible = '<div style="background: #d5d5d5; color: #d5d5d5">to_onnx, ok</div>'
+    (tmp_path / "index.html").write_text(GOOD + invisible)
+    assert check_access.main(tmp_path) == 1
+    lines = capsys.readouterr().out.splitlines()[:-1]
+    assert Counter(line.split(": ")[1] for line in lines) == {"color-contrast": 4}, lines

@@ -10,6 +10,7 @@ from freshness import is_fresh, made_of, mark_fresh
 from get_it import wheel_name
 from site_files import PARTS, ROOT, STATIC, write
 from sphinx.application import Sphinx
+from web_runtime import add_runtime
 
 from exportlab.exporters.spoken import spoken
 from exportlab.show.templates import environment
@@ -74,6 +75,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
     """Give the landing page its style and its script, which no other page needs."""
     if page == "index":
         app.add_css_file("front.css")
+        add_runtime(app)
         app.add_js_file("front.js", loading_method="defer")
 
 

@@ -7,30 +7,23 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from exportlab.outcomes import Outcome
+from exportlab.outcomes import Mark, Outcome
 from exportlab.sweep.changes import worst
-from exportlab.sweep.page.counts import WARNED, Runs, Score, Sweep, kind_of, scores
+from exportlab.sweep.page.counts import Runs, Score, Sweep, scores
 
 MODE = "dynamic"
-SILENT = "silent"
-COLORS = {  # the kinds of the strips, the most serious last
-    "ok": Outcome.OK,
-    "narrow": Outcome.NARROW,
-    "refused": Outcome.CAPTURE,
-    "failed": Outcome.CRASH,
-    WARNED: Outcome.FROZEN,
-    SILENT: Outcome.WRONG,
+COLORS = {  # the marks of the strips, the most serious last
+    Mark.OK: Outcome.OK,
+    Mark.MASKED: Outcome.CONVERT,
+    Mark.NARROW: Outcome.NARROW,
+    Mark.REFUSED: Outcome.CAPTURE,
+    Mark.FAILED: Outcome.CRASH,
+    Mark.WARNED: Outcome.FROZEN,
+    Mark.SILENT: Outcome.WRONG,
 }
-TITLES = {
-    "ok": "right at every size",
-    "narrow": "right, and refuses a size",
-    "refused": "refused by the exporter",
-    "failed": "failed aloud",
-    WARNED: "wrong, with a warning",
-    SILENT: "wrong without a word",
-}
+TITLES = {kind: "right at every size" if kind is Mark.OK else kind.meaning for kind in COLORS}
 
-Kinds = dict[str, dict[str, str]]  # by exporter and case
+Kinds = dict[str, dict[str, Mark]]  # by exporter and case
 
 
 def kinds(runs: Runs) -> Kinds:
@@ -38,8 +31,7 @@ def kinds(runs: Runs) -> Kinds:
     found: Kinds = {}
     for (case, exporter, mode), rounds in runs.items():
         if mode == MODE:
-            kind = kind_of(worst(rounds))
-            found.setdefault(exporter, {})[case] = SILENT if kind in (Outcome.WRONG, Outcome.FROZEN) else kind
+            found.setdefault(exporter, {})[case] = worst(rounds).mark
     return found
 
 
@@ -72,7 +64,7 @@ def drawn(runs: Runs) -> dict[str, Any]:
         {"score": score, "paths": {kind: path_of(span[1:] for span in spans if span[0] == kind) for kind in COLORS}}
         for score, spans in strips(runs)
     ]
-    sums = {what: sum(getattr(row["score"], what) for row in rows) for what in ("total", "silent", "closed")}
+    sums = {what: sum(getattr(row["score"], what) for row in rows) for what in ("total", "silent", "masked")}
     colors = {kind: str(outcome) for kind, outcome in COLORS.items()}
     return {"rows": rows, "width": len(order(kinds(runs))), "colors": colors, "titles": TITLES, **sums}
 

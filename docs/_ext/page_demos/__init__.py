@@ -13,6 +13,7 @@ from freshness import is_fresh, made_of, mark_fresh
 from site_files import GENERATED, STATIC, write
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from web_runtime import add_runtime
 
 from exportlab.show.templates import environment
 
@@ -58,7 +59,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
     """Give a page with a demo its style and its scripts."""
     if name := DEMOS.get(page.rpartition("/")[2]):
         app.add_css_file("page_demos.css")
-        app.add_js_file("runs_here.js", loading_method="defer")
+        add_runtime(app)
         app.add_js_file(f"demo_{name}.js", loading_method="defer")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...cases import Case, registered
 from ...exporters.spoken import spoken
-from ...outcomes import Outcome
+from ...outcomes import Mark, Outcome
 from ...show.templates import environment
 from ..changes import worst
 from ..records import Record
@@ -92,6 +92,8 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB)
         modes=modes,
         outcomes=counts.OUTCOMES,
         choices=counts.choices(),
+        masked=Mark.MASKED,
+        beside=counts.BESIDE,
         topics=sorted({topic for case in cases for topic in case.topics}),
         families={family: [(case, row_of(case, names, modes, runs)) for case in cases if case.family == family] for family in families},
         own=OWN if OWN in names else "",

@@ -14,6 +14,7 @@ from typing import Any
 
 from ... import errors, site
 from ...cases import Case
+from ...outcomes import Mark
 from ...plain import one_line, plain
 from ...said import names_cause
 from ..changes import worst
@@ -95,6 +96,7 @@ def seen(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any
         **{name: plain(getattr(record, name) or "") for name in TEXTS},
         "said": [[one_line(line), int(names_cause(line))] for line in record.said],
         "warned": record.warned or None,
+        "masked": record.mark is Mark.MASKED or None,
         "was_training": record.was_training or None,
         "failed": [_shown(check) for check in record.failed],
         "known": known(record, linked),

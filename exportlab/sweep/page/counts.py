@@ -11,13 +11,14 @@ from typing import Any
 
 from ... import exporters
 from ...defaults import MODES
-from ...outcomes import Outcome
+from ...outcomes import Mark, Outcome, mark
 from .. import records
 from ..changes import worst
 from ..places import places
 from ..records import Record
 
-WARNED = "warned"  # wrong or frozen, and something that was said names the cause
+WARNED = str(Mark.WARNED)  # wrong or frozen, and something that was said names the cause
+BESIDE = (WARNED, str(Mark.MASKED))  # of what is wrong or frozen, what does not count as silent
 OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
 
 Cell = tuple[str, str, str]  # case, exporter, mode
@@ -53,23 +54,17 @@ class Sweep:
 
 
 def kind_of(record: Record) -> str:
-    """Return the column of the totals that a record is counted in; a silent one has its own."""
-    return WARNED if record.warned else _unwarned(record.outcome)
-
-
-def _unwarned(outcome: Outcome) -> str:
-    if outcome.silent or outcome in (Outcome.OK, Outcome.NARROW):
-        return str(outcome)
-    return "refused" if outcome.refused else "failed"
+    """Return the column of the totals that a record is counted in: its mark, and of a silent one its outcome."""
+    return str(record.outcome if record.mark is Mark.SILENT else record.mark)
 
 
 def kinds() -> dict[str, list[Outcome]]:
     """Return the columns of the totals, each with its outcomes, the most serious first."""
     silent: list[Outcome] = [outcome for outcome in OUTCOMES if outcome.silent]
-    found: dict[str, list[Outcome]] = {**{str(outcome): [outcome] for outcome in silent}, WARNED: silent}
+    found: dict[str, list[Outcome]] = {**{str(outcome): [outcome] for outcome in silent}, **dict.fromkeys(BESIDE, silent)}
     for outcome in OUTCOMES:
         if not outcome.silent:
-            found.setdefault(_unwarned(outcome), []).append(outcome)
+            found.setdefault(str(mark(outcome)), []).append(outcome)
     return found
 
 
@@ -81,6 +76,8 @@ def titles() -> dict[str, str]:
 def _title(kind: str, outcome: Outcome) -> str:
     if kind == WARNED:
         return "wrong or frozen, but warned"
+    if kind == Mark.MASKED:
+        return Mark.MASKED.meaning
     return f"{kind}, silently" if outcome.silent else kind
 
 
@@ -88,16 +85,16 @@ def choices() -> dict[str, tuple[str, str]]:
     """Return what the filter by outcome offers: a title, and the selector of the cells that it keeps."""
     silent = [outcome for outcome in OUTCOMES if outcome.silent]
     not_ok = [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]
-    found = {"silent": (f"silent: {' or '.join(silent)}, and nothing said names the cause", _cells(silent, warned=False))}
+    found = {"silent": (f"silent: {' or '.join(silent)}, and nothing said names the cause", _cells(silent, ""))}
     for kind, outcomes in kinds().items():
-        more = f": {', '.join(outcomes)}" if len(outcomes) > 1 and kind != WARNED else ""
-        found[kind] = (titles()[kind] + more, _cells(outcomes, warned=kind == WARNED))
+        more = f": {', '.join(outcomes)}" if len(outcomes) > 1 and kind not in BESIDE else ""
+        found[kind] = (titles()[kind] + more, _cells(outcomes, kind if kind in BESIDE else ""))
     return {**found, "not ok": ("anything but ok", ",".join(f".{outcome}" for outcome in not_ok))}
 
 
-def _cells(outcomes: Iterable[Outcome], warned: bool) -> str:
-    ends = {outcome: "" if not outcome.silent else f".{WARNED}" if warned else f":not(.{WARNED})" for outcome in outcomes}
-    return ",".join(f".{outcome}{end}" for outcome, end in ends.items())
+def _cells(outcomes: Iterable[Outcome], beside: str) -> str:
+    end = f".{beside}" if beside else "".join(f":not(.{kind})" for kind in BESIDE)
+    return ",".join(f".{outcome}{end if outcome.silent else ''}" for outcome in outcomes)
 
 
 def exporters_of(runs: Runs) -> list[str]:
@@ -125,13 +122,13 @@ def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
 class Score:
     """How often an exporter was right when axes move, how often wrong or frozen without a word and with one, of how many cases.
 
-    `closed` of the silent ones are wrong at nothing but `CLOSED`.
+    What is right except where a mask hides everything is `masked`: it counts as neither right nor silent.
     """
 
     name: str
     right: int
+    masked: int
     silent: int
-    closed: int
     warned: int
     total: int
 
@@ -139,10 +136,8 @@ class Score:
 def scores(runs: Runs) -> list[Score]:
     """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
-    worsts = ((exporter, worst(rounds)) for (_, exporter, mode), rounds in runs.items() if mode == "dynamic")
-    closed = Counter(exporter for exporter, record in worsts if record.silent and record.only_closed)
     found = [
-        Score(name, seen["ok"], sum(seen[outcome] for outcome in OUTCOMES if outcome.silent), closed[name], seen[WARNED], seen.total())
+        Score(name, seen["ok"], seen[Mark.MASKED], sum(seen[o] for o in OUTCOMES if o.silent), seen[WARNED], seen.total())
         for name, seen in dynamic.items()
     ]
     return sorted(found, key=lambda score: (score.silent / score.total, -score.right))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.export.graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument, TensorArgument
@@ -70,6 +70,14 @@ class RunProgram:
     def graph(self) -> torch.fx.Graph:
         """The graph of the module."""
         return self.graph_module.graph
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(torch.export.ExportedProgram, name):
+            raise AttributeError(
+                f"a program that was captured by running has no {name!r}: "
+                'pass capture="torch.export" to to_onnx, and its exported_program is a torch.export.ExportedProgram'
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
         return f"{self.graph}"

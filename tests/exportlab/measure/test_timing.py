@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy
 import pyperf
 import pytest
 import scipy.stats
+import torch
 from matplotlib import pyplot
 
 from exportlab.measure import benchmark
@@ -194,6 +196,14 @@ def page(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> benc
     monkeypatch.setattr(sys, "argv", ["a.py", *arguments])
     monkeypatch.setattr(benchmark, "DATA", folder)
     return benchmark.page("a", "fast?", quick="less")
+
+
+def test_a_page_prints_no_warnings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        page(monkeypatch, tmp_path, "--quick")
+        warnings.warn("a shape became a constant", torch.jit.TracerWarning, stacklevel=1)
+    assert caught == []
 
 
 def draw(run: benchmark.Run) -> None:

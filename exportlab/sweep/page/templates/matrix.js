@@ -190,7 +190,7 @@
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
     panel.innerHTML = `${CLOSE}<h3>${escaped(test)}: ${escaped(spoken)}, ${mode}</h3>
-      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
+      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.masked ? "only where a mask hides everything" : run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
 
