@@ -126,13 +126,8 @@ class Concat(nn.Module):
         return torch.cat([x, y])
 
 
-concat, pair, uneven, x, y = (
-    Concat().eval(),
-    (six, six + 1),
-    (six, six[:5]),
-    {0: Dim("x")},
-    {0: Dim("y")},
-)
+concat, pair, uneven = Concat().eval(), (six, six + 1), (six, six[:5])
+x, y = {0: Dim("x")}, {0: Dim("y")}
 shared = torch.export.export(concat, pair, dynamic_shapes=(x, x))
 with expect_failure(AssertionError, match=r"Guard failed: y.size\(\)\[0\] == x.size\(\)\[0\]"):
     shared.module()(*uneven)
