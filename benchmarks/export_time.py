@@ -56,7 +56,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
             f"{last // first} times the layers take {words.spoken(name)} {end.growth(name, start)} as long"
             for name in end.rounds[0]
         ),
-        f"the capture is {words.listed(most)}, medians",
+        f"the capture, by torch.export, is {words.listed(most)}, medians",
     )
 
 
@@ -177,7 +177,8 @@ with muffled():
 # %%
 # Where the time goes
 # -------------------
-# The same steps that ``torch.onnx.export`` and ``to_onnx`` take, one after the other, each with the result of the one before.
+# The steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``, one after the other, each with the result of the one
+# before. By default, ``to_onnx`` runs the model instead: the exports above do that, and these steps do not.
 
 Step = Callable[[Any], Any]
 
@@ -255,7 +256,7 @@ run = page.keep({**times, **titled})
 page.close(run, finding, draw, table)
 
 # %%
-# The steps of one export of the transformer, medians:
+# The steps of one export of the transformer, both captured by ``torch.export``, medians:
 
 draw_parts(run)
 

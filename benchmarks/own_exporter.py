@@ -243,11 +243,11 @@ times |= {title: seen.each(RUNS) for title, seen in ran.items()}
 # %%
 # The conversion alone
 # --------------------
-# ``to_onnx`` captures, then converts. The second half by itself is timed on Llamas of several depths that were captured before.
+# ``to_onnx`` captures, then converts. The second half by itself is timed on Llamas of several depths that ``torch.export`` captured before.
 
 
 def capture(layers: int) -> Capture:
-    """A Llama, captured as `to_onnx` captures it."""
+    """A Llama, captured as `to_onnx(capture="torch.export")` captures it."""
     made = llama(layers)
     return capture_by_export(
         made.module, made.samples[0].args, {}, dynamic_shapes=made.dynamic_shapes
@@ -276,7 +276,7 @@ times |= measured(halves, rounds=6, discard=1)
 # %%
 # Equal layers once
 # -----------------
-# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of one function, and captures it once. The outputs are held against those of
+# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of one function, and captures it once, by ``torch.export``. The outputs are held against those of
 # the plain export.
 
 once = {"functions": (LlamaDecoderLayer,)}
@@ -318,5 +318,5 @@ print(f"{apart.worst:.1e}")
 # Models that one of the two exporters refuses or gets wrong take no part: :doc:`coverage` counts those. The exporter of this site was mended where
 # its own pages showed it slow, and the other one was not.
 #
-# Most of what ``to_onnx`` takes is ``torch.export``; to pay less, capture less: name the class of the equal layers in ``functions=``.
-# Next: :doc:`what an export needs of memory <memory>`.
+# Most of the time of ``to_onnx`` goes into its capture: by default it runs the model, and ``functions=``, which captures equal layers once, calls
+# ``torch.export``. Next: :doc:`what an export needs of memory <memory>`.

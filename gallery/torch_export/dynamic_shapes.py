@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 from torch.export import Dim
+from torch.fx.experimental import _config
 
 from exportlab import compare, expect_failure, show, to_onnx
 from fx2onnx.errors import FrozenDimension
@@ -105,10 +106,14 @@ for model, lower in ((relu, 2), (branch, 5)):
     assert [r.lower for r in program.range_constraints.values()] == [lower]
 
 # %%
-# An example of one row is a trap of its own, since torch.export takes sizes 0 and 1 for constants:
+# An example of one row is a trap of its own. torch.export makes an axis constant where the example has size 0 or 1, unless
+# ``torch.fx.experimental._config.backed_size_oblivious`` is set, as ``torch.onnx.export`` does:
 
 with expect_failure(ValueError, match="export 0/1 specialized due to hint of 1", lines=2):
     torch.export.export(relu, (six[:1],), dynamic_shapes=({0: Dim.DYNAMIC},))
+with _config.patch(backed_size_oblivious=True):
+    program = torch.export.export(relu, (six[:1],), dynamic_shapes=({0: Dim.DYNAMIC},))
+assert len(program.module()(six)) == 6
 
 # %%
 # One name for two axes
@@ -121,13 +126,8 @@ class Concat(nn.Module):
         return torch.cat([x, y])
 
 
-concat, pair, uneven, x, y = (
-    Concat().eval(),
-    (six, six + 1),
-    (six, six[:5]),
-    {0: Dim("x")},
-    {0: Dim("y")},
-)
+concat, pair, uneven = Concat().eval(), (six, six + 1), (six, six[:5])
+x, y = {0: Dim("x")}, {0: Dim("y")}
 shared = torch.export.export(concat, pair, dynamic_shapes=(x, x))
 with expect_failure(AssertionError, match=r"Guard failed: y.size\(\)\[0\] == x.size\(\)\[0\]"):
     shared.module()(*uneven)

@@ -107,7 +107,8 @@ assert (by_name.pooler_output - by_position.pooler_output).abs().max() > 0.1
 # Where the two exporters differ
 # ------------------------------
 # The official file is right at every size above, and ``verify`` calls it wrong for a mask of zeros, which it tries by itself. That is a row
-# of nothing but padding, as some servers add to fill a batch. Eager looks at all its tokens alike:
+# of nothing but padding, as some servers add to fill a batch. For such a row, attention returns zeros in eager, and the mean of all tokens in
+# the official file:
 
 nothing = texts(6, 0)
 reports = {
@@ -118,6 +119,12 @@ assert {name: report.outcome for name, report in reports.items()} == {
     "to_onnx": "ok",
 }
 assert [check.outcome for check in reports["dynamo"].checks[:2]] == ["ok", "frozen"]
+attended = []
+attention = model.encoder.layer[0].attention.self
+with attention.register_forward_hook(lambda *call: attended.append(call[-1][0])):
+    model(**nothing)
+assert attended[0][0].any()
+assert not attended[0][1].any()
 reports["dynamo"]
 
 # %%

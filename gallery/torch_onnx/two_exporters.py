@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from exportlab import compare, export, show, verify
+from exportlab import compare, export, show, to_onnx, verify
 from exportlab.measure.timing import Ratio, interleaved
 
 # %%
@@ -50,10 +50,12 @@ moving = ({0: "batch", 1: "time"},)
 # Are both right?
 # ---------------
 # First of all: exported at four rows of five, run at the other sizes, an empty batch and an empty sequence among them. ``dynamo`` is the
-# official exporter. Both stand on ``torch.export``.
+# official exporter, which captures with ``torch.export``. ``to_onnx`` runs this model at a few sizes instead, and calls ``torch.export`` only
+# when that does not show enough.
 
 exporters = ("torch.export", "dynamo", "to_onnx")
 compared = compare(model, samples, dynamic_shapes=moving, exporters=exporters)
+assert to_onnx(model, samples[0], dynamic_shapes=moving).report.capture == "run"
 assert compared.outcomes() == {"torch.export": "ok", "dynamo": "narrow", "to_onnx": "ok"}
 compared
 

@@ -37,7 +37,7 @@ def test_export_time(headline: Callable[[str], Lines]) -> None:
                 f"{depths[-1] // depths[0]} times the layers take {named(name)} {verdict(over(last[name], first[name]))} as long"
                 for name in last
             ),
-            f"the capture is {' and '.join(shares)}, medians",
+            f"the capture, by torch.export, is {' and '.join(shares)}, medians",
         ],
     )
 

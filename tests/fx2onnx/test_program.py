@@ -37,6 +37,27 @@ def test_a_save_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_program_captured_by_running_is_not_one_of_torch_export(tmp_path: Path) -> None:
+    program = to_onnx(nn.Linear(3, 5), (X,))
+    assert isinstance(program, torch.onnx.ONNXProgram)
+    captured = program.exported_program
+    assert captured is not None
+    assert not isinstance(captured, torch.export.ExportedProgram)
+    for use in (lambda: captured.module(), lambda: captured.run_decompositions()):
+        with pytest.raises(AttributeError, match=r'by running has no .*: pass capture="torch\.export" to to_onnx'):
+            use()
+    with pytest.raises(TypeError, match="must be an instance of 'ExportedProgram'"):
+        torch.export.save(captured, tmp_path / "program.pt2")
+
+
+def test_a_program_captured_by_torch_export_is_one_of_it(tmp_path: Path) -> None:
+    captured = to_onnx(nn.Linear(3, 5), (X,), capture="torch.export").exported_program
+    assert captured is not None
+    assert captured.module()(X).shape == (4, 5)
+    captured.run_decompositions()
+    torch.export.save(captured, tmp_path / "program.pt2")
+
+
 class TableOfMoreThanOneFile(nn.Module):
     """Looks rows up in a table of more than 2 GiB, of which one row is in memory."""
 

@@ -61,6 +61,11 @@ def test_a_case_has_the_same_place_in_each_strip() -> None:
         assert places == fingerprint.kinds(runs)[score.name]
 
 
+def test_torch_export_refuses_the_model_where_every_batch_is_promised() -> None:
+    with pytest.raises(RuntimeError, match=r"Suggested fixes:\n  batch = Dim\('batch', min=5\)"):
+        torch.export.export(instrument.ByBatch(), (torch.ones(6, 3),), dynamic_shapes=({0: torch.export.Dim("batch")},))
+
+
 def test_the_instrument_holds_only_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = dict(zip(instrument.EXPORTERS, MEASURED, strict=True))
     monkeypatch.setattr(instrument, "of_exporter", waiting.__getitem__)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import support_matrix as page
+from expected import EXPECTED, from_csv
 from support_matrix import links
 from swept import RECORDS, Rows, cases, sweep_of
 
@@ -52,6 +53,21 @@ def test_the_page_includes_every_part() -> None:
         assert Rows(parts[name]).open == [], "every element is closed"
     loaded = re.search(r'data-texts="\.\./_static/(.*?)\?', parts["parts/matrix-table.html"]).group(1)
     assert f"static/{loaded}" in parts
+
+
+def test_the_exporters_of_torch_and_ours_ran_every_case() -> None:
+    text = (ROOT / "docs/support.md").read_text(encoding="utf-8")
+    assert "exported twice by `torch.export`, `to_onnx`, `torch.onnx.export` and its legacy exporter" in text
+    every = {(case.name, mode) for case in zoo.cases() for mode in ("static", "dynamic") if case.moves or mode == "static"}
+    for name in ("torch.export", "to_onnx", "dynamo", "torchscript"):
+        assert ran_by(name) == every
+    for name in ("openvino", "executorch", "aoti", "transformers"):
+        assert ran_by(name) < every
+
+
+def ran_by(exporter: str) -> set[tuple[str, str]]:
+    """The cases that an exporter has an expected outcome of, with the mode."""
+    return {(case, mode) for case, name, mode in from_csv(EXPECTED.read_text()) if name == exporter}
 
 
 def test_a_case_links_to_the_pages_about_it() -> None:

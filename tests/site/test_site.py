@@ -31,6 +31,8 @@ TABLE = {"title": "A run, <b>", "html": "<table></table>"}
 FINDING["tables"] = [TABLE]
 PAGE = "Which is faster?\n================\n\nTwo are timed.\n\nMore\n----\n\nWords.\n"
 CODE = "\n.. code-block:: Python\n\n    a = 1\n    b = 2\n\n.. code-block:: none\n\n    printed\n"
+WORDS_A_MINUTE, LINES_A_MINUTE = 150, 10
+PLACES = {"304_cpp_with_aotinductor", "305_the_edge_with_executorch", "306_in_the_browser", "310_text_in_text_out"}  # besides lesson 308
 
 
 @pytest.fixture
@@ -247,13 +249,35 @@ def test_the_index_of_lessons_has_each_with_its_title_and_minutes() -> None:
     assert said == [card(path) for path in sorted((ROOT / "tutorials").glob("[0-9]*.md"))]
 
 
+@pytest.mark.parametrize("page", ["tutorials/index.md", "CONTRIBUTING.md"])
+def test_a_page_states_the_rule_of_the_minutes(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert re.search(rf"\b{WORDS_A_MINUTE} words\b[^.]*\b{LINES_A_MINUTE} lines\b", text)
+
+
 @pytest.mark.parametrize("lesson", sorted((ROOT / "tutorials").glob("[0-9]*.md")), ids=lambda path: path.stem)
 def test_a_lesson_can_be_read_in_its_minutes(lesson: Path) -> None:
-    """Read aloud by a program, no lesson took longer than at 150 words a minute by more than a tenth; the longest took 11.3 minutes."""
-    text = lesson.read_text(encoding="utf-8")
-    parts = re.split(r"^```.*\n", text.split("---", 2)[2], flags=re.MULTILINE)  # prose, code, prose
-    words, lines = len(" ".join(parts[::2]).split()), "".join(parts[1::2]).count("\n")
-    assert 0 <= int(card(lesson)[-1]) - words / 150 - lines / 30 < 20
+    minutes = int(card(lesson)[-1])
+    assert minutes % 5 == 0
+    assert abs(minutes - minutes_to_read(lesson.read_text(encoding="utf-8"))) <= 5
+
+
+def minutes_to_read(text: str) -> float:
+    """The rule of tutorials/index.md: prose and code up to the exercises."""
+    parts = re.split(r"^```.*\n", text.split("---", 2)[2].partition("## Exercises")[0], flags=re.MULTILINE)  # prose, code, prose
+    return len(" ".join(parts[::2]).split()) / WORDS_A_MINUTE + "".join(parts[1::2]).count("\n") / LINES_A_MINUTE
+
+
+@pytest.mark.parametrize(("path", "alternatives"), [("transformer", 4), ("understand", 0)])
+def test_the_front_page_says_how_long_a_path_is(path: str, alternatives: int) -> None:
+    """Its lessons, of the places to run a model only the first."""
+    front = (ROOT / "index.md").read_text(encoding="utf-8")
+    said = re.search(rf":link: docs/paths/{path}\n(?:.*\n)*?About (\w+) hours of lessons", front)[1]
+    lessons = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", (ROOT / f"docs/paths/{path}.md").read_text(encoding="utf-8"))
+    elsewhere = [int(minutes) for name, minutes in lessons if name in PLACES]
+    hours = (sum(int(minutes) for _, minutes in lessons) - sum(elsewhere)) / 60
+    assert len(elsewhere) == alternatives
+    assert abs(["none", "one", "two", "three", "four", "five"].index(said) - hours) <= 0.5
 
 
 def card(lesson: Path) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def widened() -> Claim:
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` asks ONNX Runtime which kernels it has, and casts round those it has not. The weights stay bfloat16."""
+    """On a CPU, use `to_onnx`: it writes a cast to float32 where ONNX Runtime has no CPU kernel. The weights stay bfloat16."""
     return export("to_onnx", Product(torch.bfloat16), HALF[0], dynamic_shapes=ROWS), Product(torch.bfloat16), HALF
 
 

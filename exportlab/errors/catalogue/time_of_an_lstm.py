@@ -1,8 +1,9 @@
 """FrozenDimension: "time" was asked to be dynamic but is the constant 6: the length of a sequence for an LSTM or GRU
 
-The capture takes an LSTM apart, in Python: one step after the other, as many as the example has. What it records is these steps, so
-the length of the sequence is no longer free. `to_onnx` says so in these words where it captures by torch.export; other exporters say that
-your code specialised the axis, or that they found a conflict between ranges.
+torch.export takes an LSTM apart, in Python: one step after the other, as many as the example has. It records these steps, so
+the length of the sequence is fixed. `to_onnx(capture="torch.export")` reports that in these words; torch.export itself reports
+that your code specialised the axis. `torch.onnx.export` replaces this decomposition by one that loops in the graph, and keeps
+the length dynamic.
 """
 
 import torch
@@ -53,13 +54,19 @@ def scanned() -> Claim:
     return export("to_onnx", Scanned(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
+def torch_onnx() -> Claim:
+    """`torch.onnx.export` writes an `LSTM` for any length. If something captured one before in this process, clear torch's cache first."""
+    torch.ops.aten.lstm.input._dispatch_cache.clear()
+    return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
 def to_onnx() -> Claim:
-    """`to_onnx`, as it captures by default, runs the LSTM whole and writes the operator of that name."""
+    """`to_onnx` with its default capture runs the LSTM whole and writes the operator of that name."""
     return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter keeps the LSTM whole, as the operator of that name, which runtimes do fast."""
+    """The legacy exporter, `dynamo=False`, keeps the LSTM whole too."""
     return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
@@ -68,6 +75,11 @@ ERROR = KnownError(
     message=r"FrozenDimension: [^\n]* was asked to be dynamic but is the constant \d+ after [^\n]*accept_ranges=",
     breaks=breaks,
     op="lstm|gru|rnn|LSTM|GRU|RNN",
-    fixes=(Fix("change the model", scanned), Fix("another exporter", to_onnx), Fix("another exporter", torchscript)),
+    fixes=(
+        Fix("change the model", scanned),
+        Fix("another exporter", torch_onnx),
+        Fix("another exporter", to_onnx),
+        Fix("another exporter", torchscript),
+    ),
     threads=("pytorch/pytorch#126339", "pytorch/executorch#5176", "pytorch/pytorch#191855"),
 )

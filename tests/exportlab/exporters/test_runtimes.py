@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnxruntime
 import pytest
 import torch
 from torch import nn
 
 from exportlab import Sample, exporters, verify
-from exportlab.exporters.openvino_model import told_by_openvino
+from exportlab.exporters.openvino_model import openvino, told_by_openvino
 from exportlab.verification import comparison
 
 PACKAGES = {"openvino": "openvino", "executorch": "executorch", "transformers": "transformers"}
@@ -75,6 +77,32 @@ def test_executorch_keeps_its_state_until_it_is_fresh() -> None:
     artifact = exported("executorch", Count(), Sample((x,)))
     assert [artifact(x)[0].item() for _ in range(2)] == [1, 2]
     assert artifact.fresh()(x)[0].item() == 1
+
+
+def compiled_by_openvino(source: Any) -> Any:
+    """What OpenVINO makes of a file or a program, in float32."""
+    pytest.importorskip("openvino")
+    converted = openvino().convert_model(source)
+    return openvino().Core().compile_model(converted, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+
+def test_openvino_converts_a_program_of_torch_export_too() -> None:
+    model = nn.Sequential(nn.Linear(3, 5), nn.GELU()).eval()
+    program = torch.export.export(model, (torch.randn(4, 3),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    compiled = compiled_by_openvino(program)
+    for rows in (4, 7, 1):
+        x = torch.randn(rows, 3)
+        torch.testing.assert_close(torch.from_numpy(compiled(x.numpy())[0]), model(x).detach())
+
+
+def test_openvino_runs_an_operator_of_onnxruntime(tmp_path: Path) -> None:
+    path = tmp_path / "bias_gelu.onnx"
+    domains = (onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("com.microsoft", 1))
+    graph = onnx.parser.parse_graph("g (float[2, 8] x, float[8] b) => (float[2, 8] y) { y = com.microsoft.BiasGelu(x, b) }")
+    onnx.save(onnx.helper.make_model(graph, opset_imports=domains, ir_version=10), path)
+    given = {"x": torch.randn(2, 8).numpy(), "b": torch.randn(8).numpy()}
+    (expected,) = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, given)
+    torch.testing.assert_close(compiled_by_openvino(path)(given)[0], expected)
 
 
 def test_openvino_refuses_what_it_would_forget() -> None:
