@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import torch
 from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import FLOAT, FLOATS, HALVES, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .index import numel
 from .shape import END
 from .windows import KERNELS, Geometry, product, spread_out
-
-aten = torch.ops.aten
-
 
 Ints: TypeAlias = Size | Sequence[Size]  # one for all spatial axes, or one for each
 

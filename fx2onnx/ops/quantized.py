@@ -11,10 +11,10 @@ from ..build.dtypes import DOUBLE, FLOAT, INT8, INT16, INT32, UINT8, UINT16, onn
 from ..build.graph import Graph, Tensor
 from ..build.quantized import STORED, Quantized
 from ..build.tensor import Operand
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import takes_quantized, translates
 
-aten = torch.ops.aten
 NARROW = (INT8, UINT8)
 SHORT = (INT16, UINT16)
 SHORT_SINCE = 21

@@ -13,10 +13,10 @@ from torch.utils._sympy.functions import FloorDiv
 from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
 from ..build.values import Number, Size
+from ..compat import aten
 from ..translate.registry import translates
 from .cumulative import products, without
 
-aten = torch.ops.aten
 Dims = int | Sequence[int] | None
 NARROW = (BOOL, UINT8, INT8, INT16, INT32)
 SAME_FOR_ONE = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")

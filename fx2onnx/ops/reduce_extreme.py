@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .reduce import Dims, axes_of, half_rounded_up, in_rows, left_over, reduced, truth, without_nan
 
-aten = torch.ops.aten
 COMPARED_AS_INT64 = (INT64, UINT32)
 
 

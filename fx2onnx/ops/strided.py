@@ -10,13 +10,12 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted
 from .index import numel
 from .scatter import written
-
-aten = torch.ops.aten
 
 
 @translates(aten.as_strided.default, aten.as_strided_copy.default)
