@@ -14,6 +14,7 @@ from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .index import numel
+from .reduce import reduced
 from .shape import END
 from .windows import KERNELS, Geometry, product, spread_out
 
@@ -216,5 +217,5 @@ def weight_norm_interface(g: Graph, v: Tensor, magnitude: Tensor, dim: int = 0) 
 
 def _weight_norm(g: Graph, v: Tensor, magnitude: Tensor, dim: int) -> list[Tensor]:
     others = [axis for axis in range(v.rank) if dim == -1 or axis != dim % v.rank]
-    norm = g.ReduceL2(v, others, keepdims=dim != -1)
+    norm = reduced(g, "ReduceL2", v, others, dim != -1)
     return [g.Mul(v, g.Div(magnitude, norm)), norm]
