@@ -185,6 +185,8 @@ class Recorder(ProxyTorchDispatchMode):
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if func is aten.contiguous.default:
             return self._contiguous(args[0])
+        if func is aten.lift_fresh.default:  # of torch.tensor: the model may write into the copy, and the constant stays as it was
+            func = aten.lift_fresh_copy.default
         if (func is TEST or func in READS_ONE) and self.is_settled(args[0]):
             return self.settled.answer(len(self.rows), func(*args))
         if is_test(func, args):
