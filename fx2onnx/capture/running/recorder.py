@@ -180,13 +180,11 @@ class Recorder(ProxyTorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Note the call, and make it."""
         with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
-            return self._noted(func, args, kwargs or {})
+            return self._noted(effects.with_memory_of_its_own(func), args, kwargs or {})
 
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if func is aten.contiguous.default:
             return self._contiguous(args[0])
-        if func is aten.lift_fresh.default:  # of torch.tensor: the model may write into the copy, and the constant stays as it was
-            func = aten.lift_fresh_copy.default
         if (func is TEST or func in READS_ONE) and self.is_settled(args[0]):
             return self.settled.answer(len(self.rows), func(*args))
         if is_test(func, args):
