@@ -22,6 +22,7 @@ from .capture import CAPTURES, Way, captured
 from .capture.by_export import Capture
 from .capture.dynamic_axes import asked_shapes
 from .check import check_numbers
+from .compat import check_torch
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
 from .mode import as_eval
 from .one_at_a_time import ONE_AT_A_TIME
@@ -70,8 +71,10 @@ def to_onnx(
 
     Raises:
         UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too. OSError: `f` cannot be written.
+        UnsupportedTorch: the installed torch is too old.
         ToOnnxError: what the model does cannot be a file; of its kinds each says where in the model, and what to do.
     """
+    check_torch()
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, verbose=verbose, report=report, optimize=optimize, verify=verify,

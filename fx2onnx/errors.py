@@ -67,6 +67,12 @@ class UnsupportedArgument(ToOnnxError, ValueError):
     """An argument asks for something that `to_onnx` does not do; the text says what to do instead."""
 
 
+class UnsupportedTorch(ToOnnxError):
+    """The installed torch is older than those that `to_onnx` supports; the text says which it does."""
+
+    stage = "capture"
+
+
 class WrongNumbers(ToOnnxError):
     """`verify=True` found the file to compute something other than the model."""
 

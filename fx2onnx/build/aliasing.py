@@ -13,6 +13,7 @@ from .captured_node import overload_of
 
 Node = torch.fx.Node
 RESIZED = torch.ops.aten.resize_.default
+COPY_OF_CONSTANT = torch.ops.aten.lift_fresh_copy.default
 
 
 @dataclass
@@ -28,9 +29,9 @@ class Slot:
 class Memory:
     """The values of nodes. A node that shares memory with an earlier one is a view of it, and is made again after a write.
 
-    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators; but for a
-    dropout that drops nothing, which returns its input in eager, and a copy in the capture. Where the graph writes nothing (`tracks`
-    is false) a node is just its value.
+    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators. There are
+    two exceptions: a dropout that drops nothing returns its input in eager and a copy in the capture, and what `torch.tensor` makes
+    shows a constant in the capture and is a copy in eager. Where the graph writes nothing (`tracks` is false) a node is just its value.
     """
 
     def __init__(self, tracks: bool, remake: Callable[[Node], Any], put_back: Callable[[Node, Node, Any], Any]) -> None:
@@ -41,6 +42,7 @@ class Memory:
         self._links: dict[Node, Any] = {}
         self._by_storage: dict[int, Node] = {}
         self._same_storage: dict[int | None, int | None] = {}
+        self._copied: dict[Node, int] = {}  # the memory of copies of constants, which no tensor has
         self._versions: dict[Node, int] = {}
         self._left: set[Node] = set()  # owners of memory that was made larger, and is another's
 
@@ -61,6 +63,8 @@ class Memory:
         """Let the node hold this value; its storage tells whether it is a view."""
         if self.tracks and drops_nothing(node):
             self._same_storage[_storage(node)] = self._storage(self.resolved(node.args[0]))
+        if self.tracks:
+            self._note_copy(node)
         storage = self._storage(node) if self.tracks else None
         if node.target is RESIZED and storage is not None:
             self._left.add(self._by_storage.get(storage, node))  # it had no elements, so that nothing else shows any of them
@@ -73,12 +77,22 @@ class Memory:
             owner = node
         self._slots[node] = Slot(value, owner, parent, self._versions.get(owner, 0))
 
+    def _note_copy(self, node: Node) -> None:
+        """Note memory of its own for a copy of a constant, and for what shows that copy: the capture gives both the constant's."""
+        if node.target is COPY_OF_CONSTANT:
+            self._copied[node] = -1 - len(self._copied)
+            return
+        inputs = (self.resolved(n) for n in node.all_input_nodes)
+        shown = next((n for n in inputs if isinstance(n, Node) and n in self._copied and _storage(n) == _storage(node)), None)
+        if shown is not None:
+            self._copied[node] = self._copied[shown]
+
     def _parent(self, node: Node, storage: int | None) -> Node | None:
         inputs = (self.resolved(n) for n in node.all_input_nodes)
         return next((n for n in inputs if isinstance(n, Node) and self._storage(n) == storage), None)
 
     def _storage(self, node: Node) -> int | None:
-        storage = _storage(node)
+        storage = self._copied[node] if node in self._copied else _storage(node)
         return self._same_storage.get(storage, storage)
 
     def read(self, node: Node) -> Any:

@@ -100,6 +100,8 @@ class Graph(Tape):
         Args:
             merged: whether an equal node that is there already may serve.
         """
+        if op_type.startswith("Reduce") and len(inputs) > 1 and isinstance(inputs[1], (list, tuple)) and not inputs[1]:
+            raise Untranslated(f"{op_type} of ONNX reduces all axes where it is given none")  # `reduced` of ops/reduce.py does not
         values = self._operands(inputs)
         if domain:
             made = self.node(domain, op_type, values, attributes, outputs, merged)

@@ -26,6 +26,7 @@ from .dims import DynamicDim, check_accepted, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .gradients import gradients_noted
 from .keywords import keywords_named
+from .lengths import lengths_kept
 from .masks_and_classes import MasksAndClasses
 from .modules_cast import casts_of_parts
 from .plain_averages import batches_counted_by_tensors
@@ -212,7 +213,7 @@ def _export_once(
             numbers_kept(module),
             size_one_stays_dynamic(),
             no_error_caught(),
-            *(() if strict else (MasksAndClasses(), vmap_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
+            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
         ):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def asked_shapes(
     if dynamic_axes and dynamic_shapes is None:
         return as_dynamic_shapes(model, args, kwargs, dynamic_axes, *names)
     with caches_known():
-        return as_tree(model, args, kwargs, dynamic_shapes)
+        return by_arguments(model, kwargs, as_tree(model, args, kwargs, dynamic_shapes), names[0])
 
 
 def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:
@@ -49,6 +50,28 @@ def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynami
         return dynamic_shapes.dynamic_shapes(model, args, dict(kwargs))  # type: ignore[no-untyped-call]
     except (TypeError, ValueError) as error:
         raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__} of other arguments: {error}") from error
+
+
+def by_arguments(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: Any, input_names: Sequence[str]) -> Any:
+    """Return the tree with those of `**kwargs` under the name of that parameter, also where they stand beside the other arguments.
+
+    Raises:
+        CaptureError: it names inputs as `input_names` does.
+    """
+    if not isinstance(dynamic_shapes, Mapping) or not isinstance(model, nn.Module):
+        return dynamic_shapes
+    parameters = inspect.signature(model.forward).parameters
+    collecting = next((name for name, one in parameters.items() if one.kind is one.VAR_KEYWORD), None)
+    collected = [name for name in kwargs if name not in parameters] if collecting is not None else []
+    if renamed := [name for name in dynamic_shapes if name in input_names and name not in parameters and name not in collected]:
+        raise CaptureError(
+            f"dynamic_shapes names {', '.join(renamed)}, as input_names does, and takes the names of the arguments of forward: "
+            f"{', '.join(parameters)}"
+        )
+    if collecting is None or collecting in dynamic_shapes or not any(name in dynamic_shapes for name in collected):
+        return dynamic_shapes
+    others = {name: asked for name, asked in dynamic_shapes.items() if name not in collected}
+    return {**others, collecting: {name: dynamic_shapes.get(name) for name in collected}}
 
 
 def as_dynamic_shapes(

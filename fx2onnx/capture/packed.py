@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 
 from ..build.recurrences import recurrences
 from ..build.values import expression
+from ..compat import children_of
 from .running.lines import line_of
 from .running.refusal import CannotRun
 
@@ -86,7 +87,7 @@ def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
     """
     if results.type is Described:
         raise CannotRun(f"the model returns a PackedSequence: {TAKEN_BY}")
-    for part in results.children():
+    for part in children_of(results):
         check_no_result_is_packed(part)
 
 

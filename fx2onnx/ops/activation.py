@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 
-import torch
-
 from ..build import double
 from ..build.double import expm1_of
 from ..build.dtypes import DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import clipped, larger, where, wide
-
-aten = torch.ops.aten
 
 
 @translates(aten.relu.default)

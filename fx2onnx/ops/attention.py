@@ -10,11 +10,11 @@ from torch.utils._sympy.functions import FloorDiv
 from ..build.dtypes import BOOL, DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.values import UNKNOWN_SIZE, Size
+from ..compat import aten
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
 
-aten = torch.ops.aten
 NEARLY_LOWEST = -3.4e38  # a score added to it is lost, as with the lowest of float32, −3.4028e38
 
 

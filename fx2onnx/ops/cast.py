@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
+from ..compat import aten
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 @translates(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ..build.dtypes import onnx_dtype
 from ..build.graph import Graph, Tensor
 from ..build.pairs import Pair, in_real_numbers
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.dispatch import functional_twin
 from ..translate.registry import translates_pairs
 from . import own_translations
 from .complex_parts import as_pair, by_parts, part_of
 
-aten = torch.ops.aten
 PRODUCTS = (
     aten.mul.Tensor, aten.mul.Scalar, aten.multiply.Tensor, aten.matmul.default, aten.mm.default, aten.bmm.default, aten.mv.default,
     aten.dot.default, aten.outer.default, aten.inner.default, aten.ger.default, aten.linalg_matmul.default, aten.kron.default,

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
-
 from ..build.graph import Graph, Tensor
 from ..build.pairs import Pair
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates_pairs
 from .complex_arithmetic import angle_of, inverse, length, times
 
-aten = torch.ops.aten
 MOST_FACTORS = 8  # a whole power up to this one is written as products
 
 

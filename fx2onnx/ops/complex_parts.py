@@ -10,13 +10,13 @@ import torch
 from ..build.dtypes import onnx_dtype
 from ..build.graph import Graph, Tensor
 from ..build.pairs import Pair, in_real_numbers
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.dispatch import functional_twin
 from ..translate.registry import translates_pairs
 from . import own_translations
 from .create import repeated
 
-aten = torch.ops.aten
 MOVED = (
     aten.alias.default, aten.as_strided.default, aten.broadcast_to.default, aten.chunk.default, aten.clone.default, aten.contiguous.default,
     aten.cumsum.default, aten.detach.default, aten.detach_.default, aten.diag.default, aten.diag_embed.default, aten.diagonal.default,

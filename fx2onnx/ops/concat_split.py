@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-import torch
 from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size, sizes_of
+from ..compat import aten
 from ..translate.registry import translates
 from .create import counted, filled
 from .shape import END, expanded, select
-
-aten = torch.ops.aten
 
 
 @translates(aten.cat.default, aten.concat.default, aten.concatenate.default)

@@ -14,10 +14,10 @@ from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number, Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 
-aten = torch.ops.aten
 SMALL = 256  # elements up to which a tensor of known numbers is a constant, not computed
 
 

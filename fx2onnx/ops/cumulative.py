@@ -12,10 +12,10 @@ from ..build.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import closed, input_named
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .create import repeated
 
-aten = torch.ops.aten
 Step = Callable[..., Sequence[Tensor]]
 
 

@@ -10,14 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .reduce import total
 
-aten = torch.ops.aten
 Labels = list[str]
 
 

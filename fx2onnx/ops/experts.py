@@ -6,10 +6,9 @@ import torch
 
 from ..build.dtypes import INT64
 from ..build.graph import TRANSPOSED, Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 @translates(aten._grouped_mm.default, "transformers.grouped_mm_fallback.default")

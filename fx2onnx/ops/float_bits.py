@@ -10,12 +10,12 @@ import torch
 
 from ..build.dtypes import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, FLOATS, INT8, INT64, UINT8
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .float_parts import parts_of, times_power
 from .pointwise import signbit
 
-aten = torch.ops.aten
 BITCAST_SINCE = 26
 
 

@@ -10,9 +10,8 @@ import torch
 
 from ..build.dtypes import DOUBLE, TORCH
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 class Parts(NamedTuple):

@@ -18,13 +18,13 @@ from ..build.dtypes import DOUBLE, INT64
 from ..build.graph import Graph, Tensor
 from ..build.pairs import Pair
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates, translates_pairs
 from .complex_arithmetic import conjugate
 from .create import counted, repeated
 from .shape import permuted
 
-aten = torch.ops.aten
 Matrix = tuple[Tensor, Tensor]
 WAYS = ("backward", "ortho", "forward")
 OTHER_WAY = {"backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -11,11 +11,10 @@ from ..build.dtypes import FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.pairs import Pair
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates_pairs
 from .complex_parts import view_as_real
-
-aten = torch.ops.aten
 
 
 def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor | None:

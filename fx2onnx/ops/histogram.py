@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .create import repeated, spaced
 from .index import numel
 from .pointwise import where
 from .scatter import written
 from .shape import END
-
-aten = torch.ops.aten
 
 
 @translates(aten.histogram.bin_ct)

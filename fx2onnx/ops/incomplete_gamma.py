@@ -7,11 +7,11 @@ import torch
 from ..build.dtypes import BOOL, DOUBLE
 from ..build.graph import Graph, Tensor
 from ..build.routines import repeated_while
+from ..compat import aten
 from ..translate.registry import translates
 from .pointwise import where
 from .special import log_gamma
 
-aten = torch.ops.aten
 ENOUGH = 1e-16  # of the sum: a smaller term changes nothing
 TURNS = 10_000  # the number of terms grows with the root of a; these do up to 10⁶
 TINY = 1e-300  # what stands for 0 in a denominator

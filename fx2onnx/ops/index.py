@@ -8,16 +8,15 @@ from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
-import torch
 
 from ..build.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .create import filled
 from .shape import END, expanded, inverse, permuted
 
-aten = torch.ops.aten
 INDEX_TYPES = (INT32, INT64)
 SEEN_BY_NONZERO = (BOOL, FLOAT, INT32, INT64, UINT8)
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build import matrix_jacobi as routines
 from ..build.dtypes import DOUBLE
 from ..build.graph import Graph, Tensor
 from ..build.matrices import diagonal_of, flat, unflat
 from ..build.routines import called
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .linalg_lu import shortest, turned
 from .linalg_qr import orthogonal, reflections
-
-aten = torch.ops.aten
 
 
 @translates(aten.linalg_eigh.default)

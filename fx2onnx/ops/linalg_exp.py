@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build import matrix_exp as routines
 from ..build.graph import Graph, Tensor
 from ..build.matrices import flat, unflat
 from ..build.routines import called
+from ..compat import aten
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 @translates(aten.linalg_matrix_exp.default, aten.matrix_exp.default)

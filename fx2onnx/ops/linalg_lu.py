@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 import sympy
-import torch
 
 from ..build import matrix_lu as routines
 from ..build.dtypes import DOUBLE, INT32, INT64
@@ -14,11 +13,10 @@ from ..build.graph import Graph, Tensor
 from ..build.matrices import flat, unflat
 from ..build.routines import called
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import filled, identity
-
-aten = torch.ops.aten
 
 
 def factored(g: Graph, x: Tensor) -> list[Tensor]:

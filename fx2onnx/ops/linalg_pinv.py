@@ -9,11 +9,10 @@ import torch
 from ..build.dtypes import DOUBLE, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .linalg_eigen import singular_values, svd
 from .linalg_lu import turned
-
-aten = torch.ops.aten
 
 
 @translates(aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten.linalg_pinv.default, aten.pinverse.default)

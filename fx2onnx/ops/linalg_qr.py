@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build import matrix_qr as routines
 from ..build.graph import Graph, Tensor
 from ..build.matrices import flat, unflat
 from ..build.routines import called
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import filled, identity
 from .linalg_lu import shortest, turned
-
-aten = torch.ops.aten
 
 
 def reflections(g: Graph, x: Tensor) -> list[Tensor]:

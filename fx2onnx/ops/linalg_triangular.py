@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build import matrix_cholesky as routines
 from ..build.graph import Graph, Tensor
 from ..build.matrices import flat, unflat
 from ..build.routines import called
+from ..compat import aten
 from ..translate.registry import translates
 from .linalg_lu import broadcast, repeated_identity, spread, turned
 
-aten = torch.ops.aten
 SOLVERS = {
     (False, False): routines.solve_lower,
     (True, False): routines.solve_upper,

@@ -11,11 +11,10 @@ import torch
 from ..build.dtypes import BOOL, DOUBLE, FLOATS
 from ..build.graph import Graph, Tensor
 from ..build.values import Number
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .reduce import axes_of, never_empty, total
-
-aten = torch.ops.aten
 
 
 @translates(aten.linear.default)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 
-import torch
-
 from ..build.double import log1p_of
 from ..build.dtypes import BOOL, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Number
+from ..compat import aten
 from ..translate.registry import translates
 from .activation import softplus_of
 from .nn_distance import pairwise_distance
 from .norm_softmax import log_softmax
 
-aten = torch.ops.aten
 NONE, MEAN, SUM = 0, 1, 2
 
 

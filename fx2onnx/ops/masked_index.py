@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
+from ..compat import aten
 from ..translate.registry import translates
 from .create import filled
 from .index import index
 from .pointwise import where
 from .scatter import index_put
-
-aten = torch.ops.aten
 
 
 @translates(aten._unsafe_masked_index.default)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import torch
 from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import FLOAT, FLOATS, HALVES, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .index import numel
+from .reduce import reduced
 from .shape import END
 from .windows import KERNELS, Geometry, product, spread_out
-
-aten = torch.ops.aten
-
 
 Ints: TypeAlias = Size | Sequence[Size]  # one for all spatial axes, or one for each
 
@@ -219,5 +217,5 @@ def weight_norm_interface(g: Graph, v: Tensor, magnitude: Tensor, dim: int = 0) 
 
 def _weight_norm(g: Graph, v: Tensor, magnitude: Tensor, dim: int) -> list[Tensor]:
     others = [axis for axis in range(v.rank) if dim == -1 or axis != dim % v.rank]
-    norm = g.ReduceL2(v, others, keepdims=dim != -1)
+    norm = reduced(g, "ReduceL2", v, others, dim != -1)
     return [g.Mul(v, g.Div(magnitude, norm)), norm]

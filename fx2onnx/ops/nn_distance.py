@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..translate.registry import translates
 from .index import broadcast_sizes
 from .reduce import axes_of
 from .reduce_norm import p_norm
-
-aten = torch.ops.aten
 
 
 @translates(aten.cosine_similarity.default)

@@ -10,12 +10,12 @@ from torch.utils._sympy.functions import FloorDiv
 from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .nn import Ints, batched, each, unbatched
 from .scatter import written
 
-aten = torch.ops.aten
 SUM, MEAN, MAX = 0, 1, 2
 
 

@@ -12,10 +12,9 @@ from torch.utils._sympy.functions import FloorDiv
 from ..build.dtypes import DOUBLE, FLOAT, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:

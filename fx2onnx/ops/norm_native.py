@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..translate.registry import translates
 from .norm import batch_moments, inverse_deviation, normalised, normalised_in_training
-
-aten = torch.ops.aten
 
 
 @translates(aten._native_batch_norm_legit_no_training.default)

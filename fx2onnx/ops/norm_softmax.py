@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..translate.registry import translates
 from .reduce import axes_of, reduced
-
-aten = torch.ops.aten
 
 
 def over(g: Graph, op_type: str, x: Tensor, dim: int) -> Tensor:

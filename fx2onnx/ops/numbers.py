@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..translate.registry import translates
-
-aten = torch.ops.aten
 
 
 @translates(aten.item.default, aten._local_scalar_dense.default)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy
-import torch
 
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .reduce import never_empty
 from .shape import END
 
-aten = torch.ops.aten
 MODES = {"reflect": "reflect", "replicate": "edge"}
 
 

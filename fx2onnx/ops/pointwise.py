@@ -12,9 +12,9 @@ from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UIN
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number
+from ..compat import aten
 from ..translate.registry import translates
 
-aten = torch.ops.aten
 UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
 
 

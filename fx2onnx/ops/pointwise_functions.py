@@ -12,10 +12,9 @@ from ..build.double import expm1_of, log1p_of
 from ..build.dtypes import BOOL, DOUBLE, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
+from ..compat import aten
 from ..translate.registry import translates
 from .pointwise import signbit, truncated, where, wide
-
-aten = torch.ops.aten
 
 
 def unary(

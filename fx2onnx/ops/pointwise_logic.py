@@ -10,11 +10,11 @@ import torch
 from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import clamp, reals, where
 
-aten = torch.ops.aten
 BITS = 64
 
 

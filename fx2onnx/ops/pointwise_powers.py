@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
-import torch
 
 from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import closed, input_named
 from ..build.tensor import Operand
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .pointwise import is_number, reals, where
 from .pointwise_logic import left_shift
-
-aten = torch.ops.aten
 
 
 @translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)

@@ -7,18 +7,17 @@ from math import prod
 from typing import Any
 
 import onnx_ir as ir
-import torch
 
 from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .nn import Ints, batched, each, spread, unbatched
 from .reduce import mean_of
 from .reduce_extreme import amax
 from .windows import KERNELS, Geometry, greatest, summed
 
-aten = torch.ops.aten
 AXES = {"1d": 1, "2d": 2, "3d": 3}
 
 

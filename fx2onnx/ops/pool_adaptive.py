@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 import sympy
-import torch
 from torch.utils._sympy.functions import FloorDiv
 
 from ..build.dtypes import DOUBLE, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import UNKNOWN_SIZE, Size
+from ..compat import aten
 from ..translate.registry import translates
 from .nn import batched, unbatched
 from .pool import axes_of
-
-aten = torch.ops.aten
 
 
 class Windows(NamedTuple):

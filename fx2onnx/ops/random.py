@@ -13,10 +13,10 @@ from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 
-aten = torch.ops.aten
 UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 
 

@@ -10,11 +10,11 @@ import torch
 from ..build.dtypes import DOUBLE
 from ..build.graph import Graph, Tensor
 from ..build.recurrences import recurrences
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .random import dropout
 
-aten = torch.ops.aten
 WELL_CONDITIONED = 1000  # weights that a state is carried back through: it keeps four of its seven digits
 LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # of the gates in ONNX, as positions in torch's order
 OF_KIND: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 import sympy
@@ -13,20 +13,27 @@ from torch.utils._sympy.functions import FloorDiv
 from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
 from ..build.graph import Graph, Tensor
 from ..build.values import Number, Size
+from ..compat import aten
 from ..translate.registry import translates
 from .cumulative import products, without
 
-aten = torch.ops.aten
 Dims = int | Sequence[int] | None
 NARROW = (BOOL, UINT8, INT8, INT16, INT32)
-SAME_FOR_ONE = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")
+SAME = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")
+OF_EACH: dict[str, Callable[[Graph, Tensor], Tensor]] = {
+    **dict.fromkeys(SAME, lambda g, x: x),
+    "ReduceL1": lambda g, x: g.sized(g.Abs(x), x.sizes),
+    "ReduceL2": lambda g, x: g.sized(g.Abs(x), x.sizes),
+    "ReduceSumSquare": lambda g, x: g.sized(g.Mul(x, x), x.sizes),
+}
+"""What a reduction over no axes makes of each element."""
 
 
 def axes_of(x: Tensor, dims: Dims) -> list[int]:
     """Return the axes, counted from the front and in order: all of them for None and []."""
-    if dims is None or dims == []:
-        return list(range(x.rank))
     given = [dims] if isinstance(dims, int) else dims
+    if not given:
+        return list(range(x.rank))
     return sorted(dim % x.rank for dim in given) if x.rank else []
 
 
@@ -46,9 +53,9 @@ def precise(g: Graph, x: Tensor) -> Tensor:
 
 
 def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append one Reduce… over these axes; `x` itself where it has none and nothing would change."""
-    if x.rank == 0 and op_type in SAME_FOR_ONE:
-        return x
+    """Append one Reduce… over these axes; over none what it makes of each element, for which ONNX has only Reduce… of all or of nothing."""
+    if not axes:
+        return OF_EACH[op_type](g, x)
     made = g.op(op_type, x, list(axes) if len(axes) < x.rank else None, keepdims=int(keepdim))
     return g.sized(made, left_over(x, axes, keepdim))
 

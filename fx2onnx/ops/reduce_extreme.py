@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
 from ..build.graph import Graph, Tensor
-from ..errors import Untranslated
+from ..compat import aten
 from ..translate.registry import translates
 from .reduce import Dims, axes_of, half_rounded_up, in_rows, left_over, reduced, truth, without_nan
 
-aten = torch.ops.aten
 COMPARED_AS_INT64 = (INT64, UINT32)
 
 
@@ -147,7 +144,7 @@ def nanmedian(g: Graph, x: Tensor) -> Tensor:
 
 
 def _flat(g: Graph, x: Tensor) -> Tensor:
-    return x if x.rank < 2 else g.sized(g.Reshape(x, [-1]), [math.prod(x.sizes)])
+    return x if x.rank == 1 else g.sized(g.Reshape(x, [-1]), [math.prod(x.sizes)])
 
 
 @translates(aten.quantile.default, aten.quantile.scalar)
@@ -155,10 +152,8 @@ def quantile(
     g: Graph, x: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
 ) -> Tensor:
     """quantile(x, q, dim?, keepdim, interpolation) → TopK of all, and Gather at q·(n − 1), rounded or between its neighbours."""
-    if x.rank == 0:
-        raise Untranslated("of a tensor without axes")
-    shown = x if dim is not None else _flat(g, x)
-    axis = dim % x.rank if dim is not None else 0
+    shown = x if dim is not None and x.rank else _flat(g, x)
+    axis = (dim or 0) % shown.rank
     order = [i for i in range(shown.rank) if i != axis] + [axis]
     last = shown if order == sorted(order) else g.sized(g.Transpose(shown, perm=order), [shown.sizes[i] for i in order])
     ordered = ascending(g, last, last.rank - 1, last.sizes[-1])[0]

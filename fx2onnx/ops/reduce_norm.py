@@ -9,6 +9,7 @@ import torch
 
 from ..build.dtypes import BOOL
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .linalg_eigen import singular_values
@@ -16,7 +17,6 @@ from .reduce import Dims, axes_of, precise, reduced
 from .reduce_extreme import extreme
 from .shape import permuted
 
-aten = torch.ops.aten
 DIRECT: dict[float, str] = {1: "ReduceL1", 2: "ReduceL2"}
 EXTREME = {math.inf: "ReduceMax", -math.inf: "ReduceMin"}
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from ..build.dtypes import FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted
 from .resize_by_scale import MAY_STAY, A, Scale, by_weights, comes_to
 
-aten = torch.ops.aten
 NEAREST = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
 NEAREST_EXACT = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "half_pixel"}
 GRID_MODES = {False: ("bilinear", "nearest", "bicubic"), True: ("linear", "nearest", "cubic")}

@@ -11,10 +11,10 @@ from torch._ops import OpOverload
 from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 
-aten = torch.ops.aten
 CUBIC = -0.5  # the parameter of the cubic filter, as in Pillow; without antialiasing torch takes -0.75
 
 

@@ -12,12 +12,12 @@ from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Number, Size
+from ..compat import aten
 from ..translate.registry import translates
 from .create import counted, filled
 from .index import Positions, broadcast_sizes, numel, positions, restored, sole_mask, true_at, with_axis
 from .shape import END, diagonal_order, diagonal_start, expanded, permuted
 
-aten = torch.ops.aten
 Write = Callable[[Tensor, Tensor, str | None], Tensor]
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-
 from ..build.dtypes import FLOATS, INT64
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import filled
 from .index import numel
 from .scatter import written
-
-aten = torch.ops.aten
 
 
 @translates(aten.bucketize.Tensor, aten.bucketize.Scalar)

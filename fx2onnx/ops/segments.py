@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import torch
-
 from ..build.dtypes import FLOAT, HALVES, INT64
 from ..build.graph import Graph, Tensor
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted, repeated
@@ -15,7 +14,6 @@ from .pointwise import where
 from .scatter import written
 from .shape import END
 
-aten = torch.ops.aten
 EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 SCATTERED = {"sum": "add", "mean": "add", "prod": "mul", "max": "max", "min": "min"}
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
-
 from ..build.dtypes import BOOL, INT64
 from ..build.graph import Graph, Tensor
 from ..build.values import Size, sizes_of
+from ..compat import aten
 from ..translate.registry import translates
 from .create import counted, filled, identity
 
-aten = torch.ops.aten
 END = 2**63 - 1
 
 

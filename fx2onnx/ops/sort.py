@@ -9,12 +9,11 @@ import torch
 from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .create import counted
 from .index import numel, with_axis
 from .shape import END
-
-aten = torch.ops.aten
 
 
 @translates(aten.topk.default)

@@ -19,11 +19,11 @@ from ..build.double import log1p_of
 from ..build.dtypes import DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.tensor import Operand
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .pointwise import where
 
-aten = torch.ops.aten
 Function = Callable[[torch.Tensor], torch.Tensor]
 Floats = NDArray[np.float64]
 special = torch.special

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable
 
 import onnx_ir as ir
-import torch
 
 from ..build.dtypes import DOUBLE, FLOAT, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import described, input_named
 from ..build.tensor import Operand
+from ..compat import aten
 from ..translate.registry import translates
 from .pointwise import wide
 
-aten = torch.ops.aten
 HIGHEST = {FLOAT: 128, DOUBLE: 512}  # degree of Hermite's polynomials: torch gives NaN above
 First = Callable[[Graph, Tensor], Tensor]
 Next = Callable[[Graph, Tensor, Tensor, Tensor, Tensor], Tensor]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ..build.dtypes import INT64
 from ..build.graph import Graph, Tensor
-from ..build.values import Size
+from ..build.values import Size, expression
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted
 from .index import numel
 from .scatter import written
 
-aten = torch.ops.aten
-
 
 @translates(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None) -> Tensor:
-    """as_strided(x, size, stride, offset) → Gather from all elements in their order, where x is known to fill its memory."""
+    """as_strided(x, size, stride, offset) → Gather from all elements in their order, where x is known to fill the end of its memory."""
     at = _positions(g, x, size, stride, storage_offset)
     return g.Gather(g.reshaped(x, (numel(x.sizes),)), at, axis=0)
 
@@ -38,25 +38,31 @@ def as_strided_scatter(
 
 def _positions(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], offset: Size | None) -> Tensor:
     """Return where each element of the view lies among those of x."""
-    _check_memory(g.at.all_input_nodes[0].meta["val"])
-    if all(isinstance(number, int) for number in [*x.sizes, *size, *stride, offset or 0]):
+    start = _start(g.at.all_input_nodes[0].meta["val"], offset)
+    if all(isinstance(number, int) for number in [*x.sizes, *size, *stride, start]):
         count: int = numel(x.sizes)
-        return g.const(torch.arange(count).as_strided(size, stride, offset or 0), INT64)
-    made = g.scalar(offset or 0, INT64)
+        return g.const(torch.arange(count).as_strided(size, stride, start), INT64)
+    made = g.scalar(start, INT64)
     for axis, (n, step) in enumerate(zip(size, stride, strict=True)):
         along, later = counted(g, n, 0, step), list(range(1, len(size) - axis))
         made = g.Add(made, g.Unsqueeze(along, later) if later else along)
     return made
 
 
-def _check_memory(x: torch.Tensor) -> None:
-    """Raise where x is not known to lie in its memory in the order of its elements, and to be all that is there."""
+def _start(x: torch.Tensor, offset: Size | None) -> int:
+    """Return which element of x the view begins at, where x is known to be all of the memory from there on, in its order.
+
+    Raises:
+        Untranslated: it is not known to be.
+    """
     stored = x.untyped_storage().nbytes() if isinstance(x, torch.Tensor) else -1
     if isinstance(stored, int) and stored < 0:
         raise Untranslated("strides over a memory that is not known where sizes move")
-    whole = statically_known_true(stored == x.numel() * x.itemsize)
-    if not whole or not _in_order(x):
-        raise Untranslated("strides over the memory of a tensor that is itself a view of it")
+    start = 0 if offset is None else sympy.sympify(offset - expression(x.storage_offset()))
+    ends = statically_known_true(stored == (x.storage_offset() + x.numel()) * x.itemsize)
+    if not ends or not _in_order(x) or not isinstance(start, (int, sympy.Integer)) or start < 0:
+        raise Untranslated("strides over memory of which its tensor shows a part, or in another order: call it on the whole, or use slices")
+    return int(start)
 
 
 def _in_order(x: torch.Tensor) -> bool:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx_ir as ir
-import torch
 
 from ..build.dtypes import BOOL, INT32, INT64
 from ..build.graph import Graph, Tensor
 from ..build.subgraphs import closed, input_named
 from ..build.tensor import Operand
 from ..build.values import Size
+from ..compat import aten
 from ..translate.registry import translates
 from .pointwise_powers import any_above_zero
-
-aten = torch.ops.aten
 
 
 @translates(aten.gcd.default, aten.gcd_.default)

@@ -11,12 +11,12 @@ import torch
 from ..build.dtypes import DOUBLE, TORCH
 from ..build.graph import Graph, Tensor
 from ..build.values import Size
+from ..compat import aten
 from ..errors import Untranslated
 from ..translate.registry import translates
 from .create import counted
 from .pointwise import where
 
-aten = torch.ops.aten
 HAMMING = (0.54, 0.46)  # torch's; the HammingWindow of ONNX has 25/46 and 21/46
 BLACKMAN = (0.42, 0.5, 0.08)
 Shape = Callable[[Graph, Tensor, Tensor], Tensor]  # of where a sample lies and of how many steps there are

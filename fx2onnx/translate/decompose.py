@@ -24,11 +24,14 @@ from ..build.values import at_sizes, sizes_of
 from ..capture.by_export import size_one_stays_dynamic
 from ..capture.running.operator_sizes import fakes_of
 from ..capture.sizes_to_try import PROBES
+from ..compat import aten
 from ..errors import Untranslated, op_title
 from .dispatch import Source, first_that_fits
 from .logs import logged_from
 
 DEPTH = 6
+READ_MEMORY = {aten.as_strided.default, aten.as_strided_.default, aten.as_strided_copy.default, aten.as_strided_scatter.default}
+"""They count from the start of a memory, where a decomposition has the argument alone and takes it for the whole."""
 NOTHING = logging.CRITICAL + 1
 
 
@@ -51,7 +54,7 @@ def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], Translation
 
 def decompositions(target: Any) -> list[Callable[..., Any]]:
     """Return what torch knows an operator to consist of: its composite kernel, the tables of decompositions, what stands for a prim."""
-    if not isinstance(target, torch._ops.OpOverload):
+    if not isinstance(target, torch._ops.OpOverload) or target in READ_MEMORY:
         return []
     ways = [target.decompose] if target._can_decompose() else []
     if target in _table():

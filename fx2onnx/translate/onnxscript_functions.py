@@ -14,12 +14,13 @@ import onnxscript
 import sympy
 import torch
 from onnxscript.evaluator import default_as
-from torch.onnx._internal.exporter import _building, _core, _schemas
+from torch.onnx._internal.exporter import _building, _core
 from torch.onnx._internal.exporter._tensors import SymbolicTensor
 
 from ..build.dtypes import onnx_dtype
 from ..build.graph import Graph, Tensor
 from ..build.translation import Translation
+from ..compat import signature_of_function
 from ..errors import Untranslated
 from . import schema_nodes
 from .dispatch import NOT_TRANSLATED
@@ -83,7 +84,7 @@ class Recorder(_building.OpRecorder):
     def called(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
         """Return what `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
-        signature = _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
+        signature = signature_of_function(function, domain, version)
         inputs, attributes = _building._construct_named_inputs_and_attrs(signature, args, kwargs)
         binding = _building._resolve_parameter_dtypes(signature, inputs)
         operands = [operand for name, value in inputs.items() for operand in self._operands(signature.params_map[name], value, binding)]

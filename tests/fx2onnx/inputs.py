@@ -24,6 +24,13 @@ def normal(*sizes: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(sizes, generator=torch.Generator().manual_seed(sum(sizes))).to(dtype)
 
 
+def halves(step: float) -> torch.Tensor:
+    """Values next to each half of a step, one float below and one above among them, and those that no grid has."""
+    middle = ((torch.arange(-300, 300, dtype=torch.float64) + 0.5) * step).float()
+    beyond = torch.tensor([0.0, -0.0, INF, -INF, NAN, 3e38, -3e38, 1e-40])
+    return torch.cat([middle, *(torch.nextafter(middle, torch.tensor(end)) for end in (INF, -INF)), beyond])
+
+
 def whole(*sizes: int, low: int = -9, high: int = 9, dtype: torch.dtype = torch.int64) -> Tensor:
     """Return whole numbers from `low` up to, not including, `high`."""
     return torch.randint(low, high, sizes, generator=torch.Generator().manual_seed(sum(sizes))).to(dtype)

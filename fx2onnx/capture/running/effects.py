@@ -58,6 +58,11 @@ def draws(func: torch._ops.OpOverload) -> bool:
     return torch.Tag.nondeterministic_seeded in func.tags
 
 
+def with_memory_of_its_own(func: Any) -> Any:
+    """Return the operator for a call of this one: what `torch.tensor` makes is a copy of a constant, which the model may change."""
+    return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+
+
 def is_nothing(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
     """Return whether a call gives back the tensor that it takes, as a dropout does outside of training: a copy in torch's own tracing."""
     return func in GIVES_WHAT_IT_TAKES and len(args) == 3 and (not args[2] or args[1] == 0)

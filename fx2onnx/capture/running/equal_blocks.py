@@ -79,7 +79,7 @@ class EqualBlocks:
 
 def _outermost(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Yield modules with others inside, of whose class there are several, and that stand in no other such."""
-    found = {path: module for path, module in model.named_modules() if path and any(module.children())}
+    found = {path: module for path, module in model.named_modules() if path and next(module.named_children(), None)}
     classes = Counter(type(module) for module in found.values())
     begun: list[str] = []
     for path, module in found.items():

@@ -10,11 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from torch._higher_order_ops import utils as hop_utils
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
 from ...build.values import Size
+from ...compat import functions_called_by
 from .associative import HALVED, MODULE, from_left_to_right
 from .effects import written
 from .notes import Ref, Trace
@@ -42,7 +42,7 @@ def functions_called_as_they_are(moves: bool) -> Iterator[None]:
     with ExitStack() as stack:
         for op, note in noted.items():
             stack.enter_context(patch.dict(op.python_key_table, {Recorder: note, InnerRecorder: note}))
-        stack.enter_context(patch.object(hop_utils, "_hop_compile_and_call", _called))
+        stack.enter_context(functions_called_by(_called))
         stack.enter_context(patch.object(MODULE, HALVED, from_left_to_right) if moves else nullcontext())
         yield
 
@@ -230,7 +230,8 @@ def _while_loop(recorder: Recorder, condition: Function, body: Function, carried
     return inner.noted(args, inner.answers[1], sizes, 1)
 
 
-def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, extra: Tensors) -> Any:
+def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, extra: Tensors, mutated_arg_indices: str = "") -> Any:
+    _check_nothing_is_written(recorder, hop.scan, mutated_arg_indices)
     states = [(x, recorder.sizes(x)) for x in init]
     inner = _by_rows(recorder, hop.scan, combine, states, xs, extra)
     inner.check_alike(0, init, [sizes for _, sizes in states])
@@ -238,9 +239,15 @@ def _scan(recorder: Recorder, combine: Function, init: Tensors, xs: Tensors, ext
     return _with_rows(recorder, inner, args, xs, len(init))
 
 
-def _map(recorder: Recorder, function: Function, xs: Tensors, extra: Tensors) -> Any:
+def _map(recorder: Recorder, function: Function, xs: Tensors, extra: Tensors, mutated_arg_indices: str = "") -> Any:
+    _check_nothing_is_written(recorder, hop.map_impl, mutated_arg_indices)
     inner = _by_rows(recorder, hop.map_impl, function, [], xs, extra)
     return _with_rows(recorder, inner, (*inner.traces, list(xs), [*extra, *inner.further.values()]), xs, 0)
+
+
+def _check_nothing_is_written(recorder: Recorder, op: Any, mutated_arg_indices: str) -> None:
+    if mutated_arg_indices:  # from torch 2.14 on it names what the function writes into
+        raise recorder.refusal(f"a function that {op} takes writes into what it is given")
 
 
 def _by_rows(

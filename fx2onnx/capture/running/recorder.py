@@ -180,7 +180,7 @@ class Recorder(ProxyTorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Note the call, and make it."""
         with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
-            return self._noted(func, args, kwargs or {})
+            return self._noted(effects.with_memory_of_its_own(func), args, kwargs or {})
 
     def _noted(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if func is aten.contiguous.default:

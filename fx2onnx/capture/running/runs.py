@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 from torch import nn
 
+from ...compat import sizes_known_to
 from ...errors import ToOnnxError, first_sentence
 from ..raised import listed, said_by
 from .as_written import are_calls_as_written
@@ -318,4 +319,4 @@ class Runs:
 
 def _know(axes: Axes) -> None:
     """Let the environment take the sizes for those of these axes."""
-    axes.environment.backed_var_to_val.update((symbol, sympy.Integer(size)) for symbol, size in axes.example.items())
+    sizes_known_to(axes.environment).update((symbol, sympy.Integer(size)) for symbol, size in axes.example.items())

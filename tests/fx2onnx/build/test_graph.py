@@ -80,3 +80,9 @@ def test_without_a_kernel_the_next_wider_type_is_computed_with() -> None:
     made = g.Abs(tensor(ir.DataType.BFLOAT16))
     assert [node.op_type for node in g.nodes] == ["Cast", "Abs", "Cast"]
     assert made.dtype == ir.DataType.BFLOAT16
+
+
+@pytest.mark.parametrize("op_type", ["ReduceL2", "ReduceMax"])
+def test_a_reduction_over_no_axes_is_refused_since_it_would_reduce_all(op_type: str) -> None:
+    with pytest.raises(Untranslated, match="reduces all axes where it is given none"):
+        getattr(Graph(Shared(20)), op_type)(tensor(), [], keepdims=0)

@@ -29,3 +29,27 @@ def test_shapes_by_tensor_and_by_example_are_taken(capture: str) -> None:
         torch.testing.assert_close(program(x[:2], y[:2])[0], x[:2].sum(0) + y[:2].sum(0))
     with pytest.raises(CaptureError, match="dynamic_shapes is a ShapesCollection of other arguments: Some tensors"):
         to_onnx(Sum(), (x.clone(), y), dynamic_shapes=by_tensor)
+
+
+class Collecting(nn.Module):
+    """Takes a keyword by its name, and others as they come."""
+
+    def forward(self, x: torch.Tensor, **kwargs: torch.Tensor) -> torch.Tensor:
+        return x + kwargs["y"] * kwargs.get("z", 2)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("given", [("y",), ("y", "z")])
+def test_axes_of_further_keywords_by_their_names_alone(given: tuple[str, ...], nested: bool) -> None:
+    kwargs = {name: torch.randn(2, 3) for name in given}
+    asked = {"y": {0: "rows"}, **({"z": {0: "rows"}} if "z" in given else {})}
+    shapes = {"x": {0: "rows"}, **({"kwargs": asked} if nested else asked)}
+    program = to_onnx(Collecting(), (torch.randn(2, 3),), kwargs=kwargs, dynamic_shapes=shapes)
+    longer = {name: torch.randn(5, 3) for name in given}
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(program(x, **longer)[0], Collecting()(x, **longer))
+
+
+def test_the_names_that_input_names_gives_are_not_those_of_arguments() -> None:
+    with pytest.raises(CaptureError, match=r"dynamic_shapes names image, as input_names does, .* the arguments of forward: input"):
+        to_onnx(nn.ReLU(), (torch.randn(2, 3),), dynamic_shapes={"image": {0: "rows"}}, input_names=["image"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed
-from inputs import INF, NAN, OWN, normal
+from inputs import OWN, halves, normal
 from operators import Call, check_both, check_further, nodes_of
 from torch import nn
 
@@ -18,13 +18,6 @@ from fx2onnx.errors import UnsupportedArgument, UnsupportedOps
 DECOMPOSED = torch.ops.quantized_decomposed
 GRIDS = [(torch.qint8, 3), (torch.qint8, -4), (torch.qint8, 0), (torch.quint8, 0), (torch.quint8, 127)]
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
-
-
-def halves(step: float) -> torch.Tensor:
-    """Values next to each half of a step, one float below and one above among them, and those that no grid has."""
-    middle = ((torch.arange(-300, 300, dtype=torch.float64) + 0.5) * step).float()
-    beyond = torch.tensor([0.0, -0.0, INF, -INF, NAN, 3e38, -3e38, 1e-40])
-    return torch.cat([middle, *(torch.nextafter(middle, torch.tensor(end)) for end in (INF, -INF)), beyond])
 
 
 def exactly(function: Callable[[torch.Tensor], Any], x: torch.Tensor) -> None:
@@ -157,3 +150,18 @@ def test_a_pair_of_channels_is_right_in_the_newest_opset() -> None:
         return DECOMPOSED.dequantize_per_channel(DECOMPOSED.quantize_per_channel(x, *given), *given)
 
     check_both(rounded, normal(3, 4), options={"opset_version": 26})
+
+
+@pytest.mark.parametrize("ends", [(-128, 127), (-127, 127)])
+def test_a_pair_of_a_weight_on_ties_is_exact(ends: tuple[int, int]) -> None:
+    class OfWeight(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(halves(0.7)[:-8].reshape(-1, 6))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return pair(0.7, 0, *ends, torch.int8)(self.weight) + x
+
+    model = OfWeight()
+    program = to_onnx(model, (torch.zeros(6),), **OWN)
+    torch.testing.assert_close(program(torch.zeros(6))[0], model(torch.zeros(6)), rtol=0, atol=0)

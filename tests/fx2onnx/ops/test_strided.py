@@ -1,11 +1,13 @@
-"""Views by strides: over a tensor that fills its memory, also where its first axis moves; refused over a part of one."""
+"""Views by strides: over a tensor that fills its memory or the end of it, also where its first axis moves; refused over other parts."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 import torch
 from inputs import OWN, normal
-from operators import Call, check_both, check_further
+from operators import Call, check, check_both, check_further
 from torch.export import Dim
 
 from fx2onnx import to_onnx
@@ -30,9 +32,26 @@ def test_strides_and_sizes_that_follow_a_moving_axis() -> None:
     check_further(lambda x: x.as_strided((x.shape[1], x.shape[0]), (1, x.shape[1])), (X,), (normal(3, 4),), (rows,))
 
 
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.flatten()[5:], lambda x: x[2:][1:]])
+def test_strides_over_the_end_of_a_memory(view: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def by_strides(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        shown = view(x.contiguous())
+        begin = shown.storage_offset()
+        return shown.as_strided((2, 2), (1, 2)), shown.as_strided((3,), (2,), begin + 1), torch.as_strided_copy(shown, (2,), (1,), begin)
+
+    check_further(by_strides, (X,), (normal(9, 4),), ({0: Dim("rows", min=5)},))
+    check(by_strides, X)
+
+
 @pytest.mark.parametrize("moving", [False, True])
-@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.T, lambda x: x[:, :2], lambda x: x[:1].expand(6, 4)])
+@pytest.mark.parametrize("view", [lambda x: x[:-1], lambda x: x.T, lambda x: x[:, :2], lambda x: x[:1].expand(6, 4)])
 def test_strides_over_a_part_of_a_memory_are_refused(view: object, moving: bool) -> None:
     call = Call(lambda x: view(x).as_strided((2, 2), (1, 2)), (X,), {})  # type: ignore[operator]
-    with pytest.raises(ToOnnxError, match="strides over the memory"):
+    with pytest.raises(ToOnnxError, match="strides over memory"):
         to_onnx(call, (X,), dynamic_shapes=(({0: Dim("rows", min=3)},),) if moving else None)
+
+
+@pytest.mark.parametrize("copy", [torch.as_strided_copy, lambda x, *given: torch.as_strided_scatter(x, torch.ones(2, 2), *given)])
+def test_a_copy_by_strides_is_not_counted_from_the_start_of_a_view(copy: Callable[..., torch.Tensor]) -> None:
+    with pytest.raises(ToOnnxError, match="strides over memory"):
+        to_onnx(Call(lambda x: copy(x[1:-1], (2, 2), (1, 2), 5), (X,), {}), (X,))

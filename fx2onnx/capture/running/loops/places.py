@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
 from ....build.values import expression
+from ....compat import sizes_known_to
 from ...sizes_to_try import PROBES
 from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace, plain
@@ -188,7 +189,7 @@ def at_least(turns: Any, number: int) -> bool:
     if any((size >= least) != (many(size) >= number) for size in PROBES if size <= LONGEST):  # a longer axis may have fewer
         return bool(turns >= number)
     environment = turns.node.shape_env
-    return bool(environment.create_symintnode(symbol, hint=int(environment.backed_var_to_val[symbol])) >= least)
+    return bool(environment.create_symintnode(symbol, hint=int(sizes_known_to(environment)[symbol])) >= least)
 
 
 class TakenApart(TorchFunctionMode):

@@ -232,3 +232,35 @@ def test_the_model_is_left_as_it_was(unseen: list[str]) -> None:
     checked(model)
     assert unseen
     assert [dict(vars(module)) for module in model.modules()] == before
+
+
+def refused(self: nn.Module, *_: Any) -> Any:
+    raise TypeError("this module has no length, no truth value and no parts")
+
+
+class Guarded(nn.Module):
+    """A block that answers nothing that Python asks of a container."""
+
+    __len__ = __bool__ = __iter__ = __contains__ = __getitem__ = __eq__ = refused
+    __hash__ = nn.Module.__hash__
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(self.inner(x))
+
+
+@pytest.mark.parametrize("options", [{}, {"capture": "torch.export"}, {"functions": True}], ids=str)
+def test_modules_are_asked_for_no_truth_value_and_no_length(options: dict[str, Any]) -> None:
+    model = nn.Sequential(nn.Sequential(Guarded()), Guarded(), nn.Sequential(Guarded())).eval()
+    program = to_onnx(model, (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},), **options)
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(program(x)[0], model(x))
+
+
+def test_a_compiled_block_in_a_list() -> None:
+    model = nn.Sequential(nn.ModuleList([torch.compile(nn.Linear(3, 3))])[0], nn.ReLU()).eval()
+    program = to_onnx(model, (torch.randn(2, 3),), dynamic_shapes=({0: "rows"},))
+    assert program.report.capture == "run"

@@ -1,0 +1,106 @@
+"""What depends on the version of torch: the supported versions, and what has another name, or is missing, in some of them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch._higher_order_ops import utils as hop_utils
+from torch.utils import _pytree as pytree
+
+from .errors import UnsupportedTorch
+
+OLDEST, NEWEST = (2, 10), (2, 14)
+COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
+
+
+def check_torch(installed: str = torch.__version__, stacklevel: int = 3) -> None:
+    """Refuse a torch that is too old, and warn once of one that is newer than those that were tested.
+
+    Raises:
+        UnsupportedTorch: it is too old.
+    """
+    version = _version(installed)
+    if version < OLDEST:
+        newer = f"pip install 'torch>={_shown(OLDEST)}'"
+        raise UnsupportedTorch(f"torch {installed} is too old for to_onnx, which supports {SUPPORTED}: run {newer}")
+    if version > NEWEST and installed not in _WARNED:
+        _WARNED.add(installed)
+        text = f"to_onnx was tested with {SUPPORTED}, and torch {installed} is installed: compare the exported model with eager"
+        warnings.warn(text, stacklevel=stacklevel)
+
+
+def _version(installed: str) -> tuple[int, ...]:
+    found = re.match(r"(\d+)\.(\d+)", installed)
+    return tuple(map(int, found.groups())) if found else NEWEST
+
+
+def _shown(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+SUPPORTED = f"torch {_shown(OLDEST)} to {_shown(NEWEST)}"
+_WARNED: set[str] = set()
+
+
+class Operators:
+    """What `torch.ops.aten` or one of its operators has, as text where this torch lacks it: `aten.cholesky.default`.
+
+    No node has a text as its target, so a translation of an operator that is missing is never used.
+    """
+
+    def __init__(self, torchs: Any, name: str) -> None:
+        self._torchs, self._name = torchs, name
+
+    def __getattr__(self, name: str) -> Any:
+        found, path = getattr(self._torchs, name, None), f"{self._name}.{name}"
+        if found is None and name.startswith("__"):  # Python looks for it, or `table_of`
+            raise AttributeError(name)
+        return found if isinstance(found, torch._ops.OpOverload) else path if "." in self._name else Operators(found, path)
+
+
+aten: Any = Operators(torch.ops.aten, "aten")
+
+
+def children_of(spec: pytree.TreeSpec) -> Sequence[pytree.TreeSpec]:
+    """Return what a structure of containers holds."""
+    return spec.children() if hasattr(spec, "children") else spec.children_specs
+
+
+def sizes_known_to(environment: Any) -> MutableMapping[Any, Any]:
+    """Return the size that a `ShapeEnv` has for each symbol of an input, to be read and changed."""
+    return environment.backed_var_to_val if hasattr(environment, "backed_var_to_val") else environment.var_to_val  # until torch 2.10
+
+
+@contextmanager
+def functions_called_by(call: Callable[..., Any]) -> Iterator[None]:
+    """Have operators that take functions, while it lasts, pass these to `call(function, args, kwargs)`, where torch would compile them."""
+    if hasattr(hop_utils, COMPILES_AND_CALLS):
+        with patch.object(hop_utils, COMPILES_AND_CALLS, call):
+            yield
+        return
+    with patch.object(torch, "compile", _instead_of(torch.compile, call)):
+        yield
+
+
+def _instead_of(compile: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    def compiled(model: Any = None, **options: Any) -> Any:
+        if getattr(model, "__name__", "").endswith("_op_wrapper"):
+            return lambda *args, **kwargs: call(model, args, kwargs)
+        return compile(model, **options)
+
+    return compiled
+
+
+def signature_of_function(function: Any, domain: str, version: int) -> Any:
+    """Return the signature of an onnxscript function."""
+    from torch.onnx._internal.exporter import _schemas
+
+    if hasattr(_schemas, "op_signature_from_function"):  # from torch 2.11 on
+        return _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
+    return _schemas.OpSignature.from_function(function, domain, function.name)
