@@ -184,13 +184,25 @@ def _corners(box: Ranges) -> Iterator[SizeOf]:
 
 def _halves(goal: sympy.Basic, box: Ranges) -> list[Ranges]:
     """Return a box cut in two across its longest axis, where a comparison changes if there is such a place; nothing of a single point."""
-    symbol, (least, most) = max(box.items(), key=lambda pair: (pair[1][1] + 1) / pair[1][0] if pair[1][0] > 0 else pair[1][1] - pair[1][0])
-    if least == most:
+    longer = {symbol: ends for symbol, ends in box.items() if ends[0] < ends[1]}
+    if not longer:
         return []
-    cut = next((at for at in _cuts(goal, symbol) if least <= at < most), None)
-    if cut is None:
-        cut = min(isqrt(least * most), most - 1) if least > 0 else -1 if least < 0 <= most else (least + most) // 2 if most < 0 else 0
+    symbol, (least, most) = max(longer.items(), key=lambda pair: _length(*pair[1]))
+    cut = next((at for at in _cuts(goal, symbol) if least <= at < most), _middle(least, most))
     return [{**box, symbol: (least, cut)}, {**box, symbol: (cut + 1, most)}]
+
+
+def _length(least: int, most: int) -> float:
+    return most / least if least > 0 else float(most - least + 1)
+
+
+def _middle(least: int, most: int) -> int:
+    """Where a range is cut: so that the ratio of the ends is the same on both sides, and at 0 where it reaches below."""
+    if least > 0:
+        return min(isqrt(least * most), most - 1)
+    if most < 0:
+        return (least + most) // 2
+    return -1 if least < 0 else 0
 
 
 @lru_cache(maxsize=1 << 12)
