@@ -92,7 +92,7 @@ def is_proved(goal: sympy.Basic, ranges: Ranges) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _decided(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range], ...]) -> Decision:
-    boxes = deque([dict(ranges)])
+    boxes: deque[Ranges] = deque([dict(ranges)])
     if {symbol for symbol, _ in ranges} != goal.free_symbols or any(least > most for _, (least, most) in ranges):
         return Decision(any(least > most for _, (least, most) in ranges))
     for _ in range(BOXES):
@@ -152,7 +152,7 @@ def _is_proved_at_once(goal: sympy.Basic, box: Ranges) -> bool:
     if goal in (sympy.true, sympy.false, sympy.nan):
         return bool(goal == sympy.true)
     try:
-        return bound_sympy(goal, {symbol: ValueRanges(*ends) for symbol, ends in box.items()}).lower == sympy.true  # type: ignore[arg-type]
+        return bound_sympy(goal, {symbol: ValueRanges(*ends) for symbol, ends in box.items()}).lower == sympy.true
     except NOT_ANALYSED:  # torch analyses no such operator
         return False
 
@@ -170,7 +170,7 @@ def _is_proved_of_any(goal: sympy.Basic, ranges: Ranges) -> bool:
 def _ends(side: sympy.Expr, ranges: Ranges) -> Range | None:
     """The least and the largest value of an expression, as far as there are bounds."""
     try:
-        found = bound_sympy(side, {symbol: ValueRanges(*ends) for symbol, ends in ranges.items()})  # type: ignore[arg-type]
+        found = bound_sympy(side, {symbol: ValueRanges(*ends) for symbol, ends in ranges.items()})
         return int(max(found.lower, -FAR)), int(min(found.upper, FAR))
     except NOT_ANALYSED:
         return None
