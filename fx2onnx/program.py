@@ -39,8 +39,8 @@ class ConversionReport:
         not_run: why it was not captured by running, where that was tried first.
         branches: the lines of the tests whose both sides are in the file, where it was captured by running.
         limits: what eager checks and the file does not: the tests of values whose other side raises, and what; where torch.export
-            captured it, the asserts of its program; the ends of a `Dim`, and what `accept_ranges` accepted. The metadata of the file
-            has them, too.
+            captured it, the asserts of its program, and its guards if it was passed in; the ends of a `Dim`, and what
+            `accept_ranges` accepted. The metadata of the file has them, too.
     """
 
     sources: Mapping[str, int] = field(default_factory=dict)

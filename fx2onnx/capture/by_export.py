@@ -30,6 +30,7 @@ from .lengths import lengths_kept
 from .masks_and_classes import MasksAndClasses
 from .modules_cast import casts_of_parts
 from .plain_averages import batches_counted_by_tensors
+from .program_guards import guards_of
 from .raised import at_line, said_by
 from .vmapped import vmap_followed
 
@@ -74,7 +75,7 @@ def capture_by_export(
     if isinstance(model, torch.export.ExportedProgram):
         program = _resolved(model)
         names = _names_given(program, dynamic_shapes)
-        return Capture(program, names, limits=(*conditions(program, names), *ranges(program, names)))
+        return Capture(program, names, limits=(*conditions(program, names), *ranges(program, names), *guards_of(program, names)))
     check_no_part_is_scripted(model)
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)

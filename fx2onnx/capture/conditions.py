@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import sympy
 import torch
 
-from ..build.values import at_sizes, expression
+from ..build.values import expression
 from ..errors import users_line
 from .dims import by_names
-from .sizes_to_try import BEYOND
+from .guards import MOST, is_implied
 
 aten = torch.ops.aten
 READS = {aten.item.default, aten._local_scalar_dense.default}
 RANGES = {aten.sym_constrain_range.default, aten.sym_constrain_range_for_size.default}
 OF_TENSORS = {aten._assert_async.msg, aten._assert_async.default}
 TORCHS_OWN = "Runtime assertion failed"  # how the message begins where torch.export has lost the model's
-SIZES = (*range(9), BEYOND)  # that are tried
-TRIED = (-BEYOND, *range(-8, 0), *SIZES)
-MOST_TRIED = 3
 TORCHS_LEAST = 2  # of any size that moves, where nobody asks for another
 TRUTH = re.compile(TORCHS_OWN + r" for expression Eq\((u\d+), 1\) ")
 
@@ -88,14 +84,10 @@ def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], 
 
 
 def _follows(test: Any, facts: Sequence[sympy.Basic], read: set[Any]) -> bool:
-    """Whether a test holds wherever these do, as far as numbers that are tried tell."""
+    """Whether a test is proved to hold wherever these do."""
     about = [fact for fact in facts if isinstance(test, sympy.Basic) and fact.free_symbols & test.free_symbols]
-    symbols = sorted(set().union(*(one.free_symbols for one in (test, *about))), key=str) if about else []
-    if not 0 < len(symbols) <= MOST_TRIED:
-        return False
-    settings = (dict(zip(symbols, numbers, strict=True)) for numbers in product(*(TRIED if s in read else SIZES for s in symbols)))
-    held = (setting for setting in settings if all(at_sizes(fact, setting) == sympy.true for fact in about))
-    return all(at_sizes(test, setting) == sympy.true for setting in held)
+    symbols = set().union(*(one.free_symbols for one in (test, *about))) if about else set()
+    return bool(symbols) and is_implied(test, {symbol: (-MOST if symbol in read else 0, MOST) for symbol in symbols}, about)
 
 
 def _asked(argument: Any) -> Any:

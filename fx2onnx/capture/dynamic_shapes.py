@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
@@ -16,13 +16,14 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv
 
 from ..arguments import check_ends
-from ..build.values import Size, at_sizes, expression
+from ..build.values import Size, expression
 from ..caches import entries_told
 from ..errors import CaptureError, FrozenDimension, first_sentence, users_line
 from .asked_at import is_own, source_line
 from .dims import DynamicDim, by_names, moves
+from .guards import Ranges, decide, is_implied, or_is_small, range_of, ranges_of_root
 from .plain_numbers import TakenPlain
-from .sizes_to_try import PROBES, DimOf, SizeOf, among, fails, sizes_to_try
+from .sizes_to_try import PROBES, DimOf, sizes_near, sizes_to_try
 
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
@@ -44,6 +45,11 @@ class OpenTest:
     def names(self) -> list[str]:
         """The names of the axes."""
         return list(dict.fromkeys(dim.name for dim in self.dims.values()))
+
+    @property
+    def ranges(self) -> dict[sympy.Symbol, tuple[int, int]]:
+        """The ranges of the sizes that it compares."""
+        return {symbol: range_of(dim) for symbol, dim in self.dims.items()}
 
     def error(self) -> FrozenDimension:
         """Return what says so."""
@@ -197,6 +203,7 @@ def check_dynamic_dims(
     Raises:
         FrozenDimension: one is constant, equals another one of a different name, or lost sizes to a branch in Python.
     """
+    ranges = {root: ends for dim, found in symbols if not isinstance(found, int) for root, ends in ranges_of_root(dim, found).items()}
     for dim, found in symbols:
         if dim.name in accepted:
             continue
@@ -208,7 +215,7 @@ def check_dynamic_dims(
                 f'{asked}the capture made it equal to "{other}": their tensors are combined, element by element. '
                 f"Give both axes one name, or accept it: accept_ranges={in_quotes([dim.name, other])}."
             )
-        if parts := _number_of_parts(program, dim, found) or _squeezed(program, dim, found):
+        if parts := _number_of_parts(program, found, ranges) or _squeezed(program, dim, found):
             raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={in_quotes([dim.name])}.")
     _check_tests(environment or shape_environment(program), symbols, accepted)
 
@@ -246,8 +253,7 @@ def open_tests(
             continue
         if not (own or torchs or found.is_of_a_number or (found.line and len(dims) == 1)):
             continue
-        sizes_of_region = (sizes for sizes in sizes_to_try(dims, test) if not any(fails(one, sizes) for one in within))
-        if not all(_holds(found, sizes, own) for sizes in sizes_of_region):
+        if not _is_implied(found, within, own):
             yield found
 
 
@@ -263,16 +269,19 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     if told == sympy.true and set(test.free_symbols) <= set(known):
         return test, _in_order(known, test.free_symbols, symbols)  # it made them equal itself
     test = told
-    roots = {root: dim for found, dim in known.items() if dim.derived and not isinstance(found, int) for root in found.free_symbols}
+    derived = ((dim, found) for found, dim in known.items() if dim.derived and not isinstance(found, int))
+    roots = {
+        root: replace(dim, least=least, most=most) for dim, found in derived for root, (least, most) in ranges_of_root(dim, found).items()
+    }
     named = {symbol: known.get(became.get(symbol, symbol)) or roots.get(symbol) for symbol in test.free_symbols}
     return test, _in_order(named, test.free_symbols, symbols)
 
 
 def _in_order(named: Mapping[sympy.Symbol, DynamicDim | None], of: Iterable[sympy.Symbol], symbols: Sequence[DimSize]) -> DimOf:
     """Return the axes that these symbols are, in the order in which they were asked for."""
-    asked = [dim for dim, _ in symbols]
+    asked = [(dim.tensor, dim.axis) for dim, _ in symbols]
     found = [(symbol, dim) for symbol in of if (dim := named[symbol]) is not None]
-    return dict(sorted(found, key=lambda pair: asked.index(pair[1])))
+    return dict(sorted(found, key=lambda pair: asked.index((pair[1].tensor, pair[1].axis))))
 
 
 def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
@@ -286,7 +295,7 @@ def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str |
     return next(others, None)
 
 
-def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, found: sympy.Expr) -> str | None:
+def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, ranges: Ranges) -> str | None:
     """Return the first `split`, `chunk` or `unbind` with another number of parts at another size: the file has those of the example."""
     of_export = isinstance(program, torch.export.ExportedProgram)  # a run holds each `unbind` against all sizes
     for node in _calls(program, SPLITS + CHUNKS + (UNBINDS if of_export else ())):
@@ -297,7 +306,10 @@ def _number_of_parts(program: torch.export.ExportedProgram, dim: DynamicDim, fou
         length = FloorDiv(size + length - 1, length) if node.target in CHUNKS else length
         if node.target not in UNBINDS and all(isinstance(part.shape[axis], int) for part in node.meta["val"]):
             continue  # behind a test that leaves one size
-        if size.free_symbols | length.free_symbols == found.free_symbols and _parts_differ(dim, size, length, len(node.meta["val"])):
+        ends = {
+            symbol: (max(2, least), most) for symbol, (least, most) in ranges.items() if symbol in size.free_symbols | length.free_symbols
+        }
+        if found.free_symbols <= ends.keys() and _parts_differ(ends, size, length, len(node.meta["val"])):
             return f"only sizes that make {len(node.meta['val'])} parts are exported: it is cut at {users_line(node)}."
     return None
 
@@ -309,7 +321,7 @@ def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: sym
         shape = arguments[0].meta["val"].shape
         axes = arguments[1] if len(arguments) > 1 else range(len(shape))
         for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes) if shape):
-            if size.free_symbols == found.free_symbols and any(at_sizes(size, at) == 1 for at in _probes(dim, size.free_symbols)):
+            if size.free_symbols == found.free_symbols and not is_implied(sympy.Ne(size, 1), ranges_of_root(dim, found)):
                 return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
     return None
 
@@ -321,16 +333,16 @@ def _calls(program: torch.export.ExportedProgram, targets: Sequence[torch._ops.O
     return (node for node in nodes if isinstance(node.all_input_nodes[0].meta.get("val"), torch.Tensor))
 
 
-def _probes(dim: DynamicDim, symbols: Iterable[sympy.Symbol], least: int = 1) -> Iterator[SizeOf]:
-    """Return sizes of this axis to try, for all of these symbols alike."""
-    return (dict.fromkeys(symbols, n) for n in among(dim, PROBES) if n >= least)
+def _parts_differ(ranges: Ranges, size: sympy.Expr, length: sympy.Expr, count: int) -> bool:
+    """Return whether the whole is ever cut into another number of parts; below two, torch.export promises nothing.
 
-
-def _parts_differ(dim: DynamicDim, size: sympy.Expr, length: sympy.Expr, count: int) -> bool:
-    """Return whether the whole is ever cut into another number of parts; below two, torch.export promises nothing."""
-    symbols = size.free_symbols | length.free_symbols
-    pairs = ((int(size.subs(at)), int(length.subs(at))) for at in _probes(dim, symbols, least=2)) if len(symbols) == 1 else ()
-    return any(-(-whole // part) != count for whole, part in pairs if whole > 0 and part > 0)
+    Parts of a length that depends on several sizes no ranges prove: there sizes at which they differ decide.
+    """
+    alike = sympy.Or(sympy.Eq(FloorDiv(size + length - 1, length), count), size <= 0, length <= 0)
+    least, most = max(least for least, _ in ranges.values()), min(most for _, most in ranges.values())
+    tried = (dict.fromkeys(ranges, n) for n in (*PROBES, *sizes_near(alike, besides=PROBES)) if least <= n <= most)
+    decision = decide(alike, ranges, tried=tried)
+    return decision.counterexample is not None or not (decision.implied or len(length.free_symbols) > 1)
 
 
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
@@ -338,14 +350,13 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
     return "only " + by_names(test, {symbol: dim.name for symbol, dim in dims.items()})
 
 
-def _holds(found: OpenTest, sizes: SizeOf, own: bool) -> bool:
-    """Return whether the test holds at these sizes; one that compares a size below two there counts only in the caller's own code."""
-    test = found.test
-    compares = isinstance(test, sympy.Rel) and not found.is_of_a_number
-    compared = [side for side in test.args if side.free_symbols] if compares else list(sizes)
-    least = 0 if isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0 else -sympy.oo  # who asks n - 3 >= 0 takes it for no size
-    small = any(bool(least <= value <= 1) for side in compared if (value := at_sizes(side, sizes)) is not sympy.nan)
-    return (small and not own) or at_sizes(test, sizes) == sympy.true
+def _is_implied(found: OpenTest, within: Sequence[sympy.Basic], own: bool) -> bool:
+    """Return whether a test holds at all sizes that are promised; an undecided one does not.
+
+    One that compares a size below two counts there only in the caller's own code.
+    """
+    goal = found.test if own else or_is_small(found.test, found.is_of_a_number)
+    return is_implied(goal, found.ranges, within, sizes_to_try(dict(found.dims), found.test))
 
 
 def shape_environment(program: torch.export.ExportedProgram) -> ShapeEnv | None:

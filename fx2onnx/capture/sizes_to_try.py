@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
-from itertools import product
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import pairwise, product
 from math import isqrt
 
 import sympy
@@ -19,6 +20,7 @@ SizeOf = dict[sympy.Symbol, int]
 PROBES = (*range(1, 70), 127, 128, 1000, 4097)
 BEYOND = 1_000_003  # longer than what is run
 MULTIPLES = 12  # of what a remainder is asked by, that are tried
+POWERS = tuple(2**exponent for exponent in range(63))
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 
 
@@ -53,11 +55,11 @@ def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
     numbers = {abs(int(n)) for n in test.atoms(sympy.Integer)} - {0}
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
     factors = {abs(float(n)) for n in test.atoms(sympy.Float, sympy.Rational) if not n.is_Integer} - {0.0}
-    products |= {int(made) for a in numbers for b in factors for made in (a * b, a / b) if made < PROBES[-1]}
+    products |= {int(made) for a in numbers for b in factors for made in (a * b, a / b)}
     parts = {int(n.args[1]) for n in test.atoms(Mod, PythonMod) if n.args[1].is_Integer}
     products |= {size * many for size in parts for many in range(1, MULTIPLES)}
-    near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(crossings(test)) for more in (-1, 0, 1)}
-    return sorted(n for n in near if PROBES[0] <= n <= PROBES[-1] and n not in besides)
+    near = {n + more for n in numbers | products | set(map(isqrt, numbers)) | set(boundaries(test)) for more in (-1, 0, 1)}
+    return sorted(n for n in near if PROBES[0] <= n <= POWERS[-1] and n not in besides)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -74,13 +76,31 @@ def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
     return bool(at_sizes(test, sizes) == sympy.false)
 
 
-def crossings(test: sympy.Basic) -> list[int]:
-    """Return the whole sizes next to where a comparison of a line in one size changes; none of any other test."""
+@lru_cache(maxsize=1 << 12)
+def boundaries(test: sympy.Basic) -> tuple[int, ...]:
+    """Return the sizes next to which the two sides of a comparison of one size change their order; nothing of any other test.
+
+    All are among them where the sides differ by a line; else all that lie alone between two powers of two.
+    """
     if not isinstance(test, sympy.Rel) or len(test.free_symbols) != 1:
-        return []
-    (symbol,), line = test.free_symbols, test.lhs - test.rhs
-    slope = line.diff(symbol)
-    if not slope.is_number or slope == 0:
-        return []
-    at = -line.subs(symbol, 0) / slope
-    return [int(sympy.floor(at)), int(sympy.ceiling(at))]
+        return ()
+    (symbol,), difference = test.free_symbols, test.lhs - test.rhs
+    slope = difference.diff(symbol) if difference.is_polynomial(symbol) else symbol
+    if slope.is_number and slope != 0:
+        at = -difference.subs(symbol, 0) / slope
+        return tuple(dict.fromkeys((int(sympy.floor(at)), int(sympy.ceiling(at)))))
+
+    @cache
+    def order(size: int) -> tuple[bool, bool]:
+        found = at_sizes(difference, {symbol: size})
+        return bool(found > 0), bool(found >= 0)
+
+    changes = ((low, high) for low, high in pairwise(POWERS) if order(low) != order(high))
+    return tuple(dict.fromkeys(at for low, high in changes for at in _changes(order, low, high)))
+
+
+def _changes(order: Callable[[int], tuple[bool, bool]], low: int, high: int) -> Iterator[int]:
+    """Yield the first size with another order than that of `low`, and that where the order of `high` begins."""
+    one, other = order(low), order(high)
+    yield low + bisect_left(range(low, high), True, key=lambda size: order(size) != one)
+    yield low + bisect_left(range(low, high), True, key=lambda size: order(size) == other)

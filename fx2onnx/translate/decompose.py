@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
-import sympy
 import torch
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -20,10 +19,10 @@ from ..build.captured_node import overload_of
 from ..build.graph import Graph, Tensor
 from ..build.interpreter import IGNORED_KWARGS, Interpreter
 from ..build.translation import Translation, TranslationOf
-from ..build.values import at_sizes, sizes_of
+from ..build.values import sizes_of
 from ..capture.by_export import size_one_stays_dynamic
+from ..capture.guards import MOST, is_implied
 from ..capture.running.operator_sizes import fakes_of
-from ..capture.sizes_to_try import PROBES
 from ..compat import aten
 from ..errors import Untranslated, op_title
 from .dispatch import Source, first_that_fits
@@ -214,8 +213,6 @@ def _untouched(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
 
 def _always(decision: Any, sizes: ShapeEnv) -> bool:
     """Whether what was decided for the example holds at every size that the program takes."""
-    if len(decision.free_symbols) != 1:
-        return bool(decision == sympy.true)
-    symbol = next(iter(decision.free_symbols))
-    known = sizes.var_to_range.get(symbol)
-    return all(at_sizes(decision, {symbol: n}) == sympy.true for n in (0, 1, *PROBES) if known is None or known.lower <= n <= known.upper)
+    known = {symbol: sizes.var_to_range.get(symbol) for symbol in decision.free_symbols}
+    ends = {symbol: (0, MOST) if found is None else (max(0, found.lower), min(MOST, found.upper)) for symbol, found in known.items()}
+    return is_implied(decision, {symbol: (int(least), int(most)) for symbol, (least, most) in ends.items()})

@@ -50,6 +50,17 @@ class AsWritten(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def slices_that_may_be_left_out(x: torch.Tensor, index: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the axis and the end of each slice from the first element on that torch leaves out where the axis ends before."""
+    if not isinstance(index, tuple) or (are_calls_as_written() and all(map(_is_plain, index))):
+        return
+    taken, axis = sum(_axes_taken(entry) for entry in index), 0
+    for entry in index:
+        if isinstance(entry, slice) and isinstance(entry.stop, (int, torch.SymInt)) and not entry.start and entry.step in (None, 1):
+            yield axis, entry.stop
+        axis += x.dim() - taken if entry is Ellipsis else _axes_taken(entry)
+
+
 def _is_plain(entry: Any) -> bool:
     if isinstance(entry, slice):
         return not any(isinstance(bound, torch.Tensor) for bound in (entry.start, entry.stop, entry.step))
@@ -107,7 +118,7 @@ def _viewed(x: torch.Tensor, index: tuple[Any, ...]) -> tuple[torch.Tensor, list
 def _axes_taken(entry: Any) -> int:
     if isinstance(entry, torch.Tensor):
         return entry.dim() if entry.dtype in MASKS else 1
-    return 0 if entry is None or entry is Ellipsis else 1
+    return 0 if entry is None or entry is Ellipsis or isinstance(entry, bool) else 1
 
 
 def _place(tensors: list[torch.Tensor | None]) -> int:

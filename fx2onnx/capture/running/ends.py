@@ -13,7 +13,7 @@ from ...errors import ToOnnxError, first_sentence
 from ..dims import DynamicDim, has_end, promise
 from ..dynamic_shapes import in_quotes
 from .refusal import EndNotKept, TooMuchWork
-from .sample import LONGEST, Axes, Setting
+from .sample import LONGEST_AT_ANY_COST, Axes, Setting
 from .trace import trace
 from .work import LIGHT, runs_of
 
@@ -46,7 +46,7 @@ def _ends(dim: DynamicDim) -> Iterator[int]:
     """The ends that can be run: of a longer one nobody can say what it costs."""
     if dim.least > 0:
         yield dim.least
-    if isinstance(dim.most, int) and dim.most <= LONGEST:
+    if isinstance(dim.most, int) and dim.most <= LONGEST_AT_ANY_COST:
         yield dim.most
 
 

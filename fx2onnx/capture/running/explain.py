@@ -13,6 +13,7 @@ import sympy
 from torch.utils._sympy.functions import FloorDiv
 
 from ...build.values import Size, at_sizes
+from ..sizes_to_try import sizes_near
 from .sample import Setting
 
 PROBES = (1, 2, 3, 5, 7, 31, 64, 101, 999, 4097, 100_003)
@@ -100,7 +101,9 @@ class Explanations:
                 shown: Size = self.of(tuple(int(value) for value in self._values(size)))
             except (Unexplained, Ambiguous):  # so is whatever else has this size
                 shown = size
-            self._special[size] = any(at_sizes(size, at) != at_sizes(sympy.sympify(shown), at) for at in self._probes)
+            further = (dict.fromkeys(self.settings[0], at) for at in sizes_near(sympy.Eq(size, shown)))
+            probes = (*self._probes, *filter(self._allows, further))
+            self._special[size] = any(at_sizes(size, at) != at_sizes(sympy.sympify(shown), at) for at in probes)
         return self._special[size]
 
     @cached_property

@@ -17,15 +17,22 @@ from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod, PythonMod
 
 from ...build.values import Size
 from ..dims import DynamicDim, by_names
-from ..sizes_to_try import BEYOND, PROBES, crossings, fails, is_false, sizes_near
+from ..guards import MOST, is_implied
+from ..sizes_to_try import BEYOND, PROBES, fails, is_false, sizes_near
 from .lines import Environment
 from .refusal import CannotRun
 from .work import WORK
 
 Setting = dict[sympy.Symbol, int]
 FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # times the example, how much longer the first axis is, and how much more each next one
-LONGEST = 4097
+LONGEST = 20_000  # elements of an axis that are run, where runs are held to a limit of work and memory
+LONGEST_AT_ANY_COST = 4097  # where they are not
 FEW = 4  # sizes next to a condition that are run
+
+
+def longest() -> int:
+    """Return how many elements of an axis are run at most."""
+    return LONGEST_AT_ANY_COST if WORK.get() is None else LONGEST
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Axes:
         composed = {name: parts for name, size in plain.items() if (parts := _sum_of(name, size, plain)) is not None}
         symbols = {name: new_symbol(environment, name, size) for name, size in plain.items() if name not in composed}
         sizes: dict[tuple[int, int], sympy.Expr] = {}
-        ranges = dict.fromkeys(symbols.values(), (1, LONGEST))
+        ranges = dict.fromkeys(symbols.values(), (1, longest()))
         for dim, size in found:
             if dim.derived:
                 raise CannotRun(f'"{dim.name}" is an expression of another size')
@@ -75,7 +82,7 @@ class Axes:
                 sizes[dim.tensor, dim.axis] = sum(symbols[part] if part in symbols else int(part) for part in composed[dim.name])
                 continue
             symbol = sizes[dim.tensor, dim.axis] = symbols[dim.name]
-            ranges[symbol] = max(ranges[symbol][0], dim.least), min(ranges[symbol][1], dim.most or LONGEST)
+            ranges[symbol] = max(ranges[symbol][0], dim.least), min(ranges[symbol][1], dim.most or longest())
         example = {symbol: plain[name] for name, symbol in symbols.items()}
         return cls(environment, sizes, ranges, example, {symbol: name for name, symbol in symbols.items()})
 
@@ -142,29 +149,30 @@ class Axes:
     def allowed(self, symbol: sympy.Symbol) -> list[int]:
         """Return sizes that the conditions allow, few or many, and sizes near to where a condition changes among them."""
         least, most = self.ranges[symbol]
-        near = {size for test in self.conditions for size in sizes_near(test)}
-        top = most if most < LONGEST else BEYOND
+        least_others = {other: ends[0] for other, ends in self.ranges.items() if other != symbol}
+        alone = (test.subs(least_others) for test in self.conditions if len(test.free_symbols) > 1)
+        near = {size for test in (*self.conditions, *alone) for size in sizes_near(test)}
+        top = most if most < longest() else BEYOND
         return [n for n in sorted({*PROBES, *near, BEYOND}) if least <= n <= top and self._allows(symbol, n)]
 
     def tried(self, symbols: Collection[sympy.Symbol]) -> Iterator[Setting]:
         """Yield settings, all allowed and some never run, of these sizes: each alone another than the example's, and all alike."""
         moving = [symbol for symbol in self.example if symbol in symbols]
         for symbol in moving:
-            alone = ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= LONGEST)
+            alone = ({**self.example, symbol: size} for size in self.allowed(symbol) if size <= longest())
             yield from filter(self.holds, alone)
         yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
-        """Return whether the one size that can be tried is the only one: of those up to the longest no other meets the conditions."""
+        """Return whether the one size that can be tried is the only one that meets the conditions."""
+        (size,) = self.allowed(symbol)
+        alone = [test for test in self.conditions if test.free_symbols == {symbol}]
         least, most = self.ranges[symbol]
-        lines = [test for test in self.conditions if symbol in test.free_symbols and crossings(test)]
-        if len(replace(self, conditions=tuple(lines)).allowed(symbol)) == 1:
-            return True
-        return sum(self._allows(symbol, size) for size in range(least, min(most, LONGEST) + 1)) == 1
+        return is_implied(sympy.Eq(symbol, size), {symbol: (least, most if most < longest() else MOST)}, alone)
 
     def count(self) -> int:
         """Return how many settings there are, if they are few."""
-        return prod(len(self.allowed(symbol)) for symbol in self.example) if self.conditions else LONGEST
+        return prod(len(self.allowed(symbol)) for symbol in self.example) if self.conditions else longest()
 
     def narrowed(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any]:
         """Return the axes, and arguments, at the sizes where a test holds, with an environment of their own.
@@ -176,9 +184,9 @@ class Axes:
             return self._moved(self._following(*equal), dict([equal]), arguments)
         apart = replace(self, conditions=(*self.conditions, test))
         allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
-        if not all(sizes and sizes[0] <= LONGEST for sizes in allowed.values()):
+        if not all(sizes and sizes[0] <= longest() for sizes in allowed.values()):
             raise CannotRun(f"no size that can be tried makes {self.said(test)} true")
-        if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < LONGEST) for symbol, sizes in allowed.items()):
+        if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < longest()) for symbol, sizes in allowed.items()):
             raise CannotRun(f"no further size that makes {self.said(test)} true can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
         if not apart.holds(apart.within(self.example)):
@@ -213,7 +221,7 @@ class Axes:
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> Axes:
         """Return the axes where one size is an expression of another, which has to leave it in its range."""
         least, most = self.ranges[symbol]
-        bounds = (value >= least, *([value <= most] if most < LONGEST else []))
+        bounds = (value >= least, *([value <= most] if most < longest() else []))
         conditions = (*(test.subs(symbol, value) for test in self.conditions), *bounds)
         return replace(self, conditions=tuple(test for test in conditions if test != sympy.true and not _always(test)))
 

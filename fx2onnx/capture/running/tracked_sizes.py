@@ -18,11 +18,13 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import Size, expression
 from ...errors import first_sentence
+from ..guards import MOST, is_implied
+from .as_written import slices_that_may_be_left_out
 from .lines import line_of
 from .notes import plain
 from .operator_sizes import RESIZING
 from .recorder import Recorder
-from .refusal import SeenByRunsAlone
+from .refusal import LeftOut, SeenByRunsAlone
 
 READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
@@ -94,6 +96,8 @@ class Tracked(TorchFunctionMode):
             return self._called_once(partial(self._with_expressions, TAKE_PLAIN[func]), args, kwargs)
         if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._made_of_sizes(func, args, kwargs)
+        if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
+            self._check_slices(args[0], args[1])
         constants = len(self._recorder.constants)
         out = self._called_once(func, args, kwargs)
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
@@ -153,6 +157,15 @@ class Tracked(TorchFunctionMode):
                 return _unasked(func)(*args, **kwargs)
         finally:
             self._within.pop()
+
+    def _check_slices(self, x: torch.Tensor, index: Any) -> None:
+        """Refuse a slice that torch leaves out in this run, since the axis ends before, and may not at sizes that are never run."""
+        for axis, stop in slices_that_may_be_left_out(x, index):
+            size, end = self._recorder.sizes(x)[axis], expression(stop)
+            if isinstance(size, int) or plain(stop) < x.shape[axis]:
+                continue
+            if not is_implied(sympy.Le(size, end), dict.fromkeys(size.free_symbols, (1, MOST))):
+                raise self._recorder.refusal(f"a slice up to {end} is left out", LeftOut)
 
     def _number(self, value: int, size: Size) -> Any:
         return value if isinstance(size, int) else self._environment.create_symintnode(size, hint=value)

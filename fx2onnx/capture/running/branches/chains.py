@@ -10,7 +10,7 @@ import sympy
 
 from ...dynamic_shapes import OpenTest, range_text
 from ..refusal import TooManyRanges
-from ..sample import LONGEST, Axes, Setting
+from ..sample import LONGEST_AT_ANY_COST, Axes, Setting, longest
 from ..unify import Arguments
 from .paths import BRANCHES, OFTEN
 
@@ -76,7 +76,7 @@ def _open_after_each_other(tests: Sequence[OpenTest], axes: Axes) -> list[OpenTe
 def _may_fail(test: sympy.Basic, axes: Axes) -> bool:
     (symbol,) = test.free_symbols
     otherwise = replace(axes, conditions=(*axes.conditions, sympy.Not(test))).allowed(symbol)
-    return bool(otherwise) and otherwise[0] <= LONGEST
+    return bool(otherwise) and otherwise[0] <= longest()
 
 
 def _far(chain: Sequence[OpenTest], symbol: sympy.Symbol, axes: Axes) -> Iterator[int]:
@@ -85,7 +85,7 @@ def _far(chain: Sequence[OpenTest], symbol: sympy.Symbol, axes: Axes) -> Iterato
     A nearer one comes first: a function that calls itself on both halves is refused there; at the far one it makes a thousand calls.
     """
     begins = sorted({replace(axes, conditions=(test.test,)).allowed(symbol)[0] for test in chain})
-    least, most = axes.ranges[symbol]
+    least, most = axes.ranges[symbol][0], min(axes.ranges[symbol][1], LONGEST_AT_ANY_COST)
     if len(begins) > 1:
         missing = MOST_TESTS + 2 - len(begins)
         turns = sorted({min(NEARER, missing), missing})

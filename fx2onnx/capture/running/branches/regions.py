@@ -16,7 +16,7 @@ from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, 
 from ..as_written import are_calls_as_written, calls_as_written
 from ..program import RunProgram
 from ..refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, SeenByRunsAlone, TooManyRanges, TooMuchWork
-from ..sample import LONGEST, Axes, Setting
+from ..sample import Axes, Setting, longest
 from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
@@ -174,7 +174,7 @@ def _has_two_sides(found: OpenTest, axes: Axes) -> bool:
 
 def _ends(test: sympy.Basic, axes: Axes) -> bool:
     """Whether a test and those that come of it are few: those of how many turns a loop has end where the size does."""
-    return test not in axes.environment.of_turns or all(axes.allowed(symbol)[-1] < LONGEST for symbol in test.free_symbols)
+    return test not in axes.environment.of_turns or all(axes.allowed(symbol)[-1] < longest() for symbol in test.free_symbols)
 
 
 def _constants_accepted(axes: Axes, symbols: Sequence[DimSize], accepted: Sequence[str]) -> Iterator[str]:

@@ -20,11 +20,11 @@ from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
 from ....build.values import expression
 from ....compat import sizes_known_to
-from ...sizes_to_try import PROBES
+from ...guards import MOST, is_implied
 from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace, plain
 from ..recorder import Recorder
-from ..sample import LONGEST, Setting
+from ..sample import Setting
 
 RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
@@ -185,8 +185,9 @@ def at_least(turns: Any, number: int) -> bool:
     def many(size: int) -> int:
         return int(told.subs(symbol, size))
 
-    least = 1 + bisect_left(RANGE(1, LONGEST), number, key=many)
-    if any((size >= least) != (many(size) >= number) for size in PROBES if size <= LONGEST):  # a longer axis may have fewer
+    least = 1 + bisect_left(RANGE(1, MOST), number, key=many)
+    alike = sympy.Or(sympy.And(told >= number, symbol >= least), sympy.And(told < number, symbol < least))
+    if not is_implied(alike, {symbol: (1, MOST)}):  # a longer axis may have fewer
         return bool(turns >= number)
     environment = turns.node.shape_env
     return bool(environment.create_symintnode(symbol, hint=int(sizes_known_to(environment)[symbol])) >= least)

@@ -12,7 +12,7 @@ from torch.export import Dim
 
 from exportlab import to_onnx
 from fx2onnx import capture
-from fx2onnx.capture.running.sample import LONGEST
+from fx2onnx.capture.running.sample import LONGEST_AT_ANY_COST
 from fx2onnx.capture.running.work import WORK
 from fx2onnx.errors import CaptureError
 
@@ -120,5 +120,5 @@ def _counted(calls: list[bool], captured: Any, *args: Any) -> Any:
 
 
 def test_an_end_that_nobody_can_afford_is_left() -> None:
-    (found,) = limits_of(Embedded(), Dim("seq", max=LONGEST + 1))
-    assert found == f'dynamic_shapes says that "seq" is at most {LONGEST + 1}; the file does not look'
+    (found,) = limits_of(Embedded(), Dim("seq", max=LONGEST_AT_ANY_COST + 1))
+    assert found == f'dynamic_shapes says that "seq" is at most {LONGEST_AT_ANY_COST + 1}; the file does not look'
