@@ -51,8 +51,11 @@ MOVED = """(() => {
   slider.dispatchEvent(new Event("input"));
 })()"""  # the landing page shows its red
 # axe-core calls text in the very colour of its ground "incomplete", because such text may be hidden on purpose.
-RUN = """axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations", "incomplete"] }).then((found) => {
-  const named = (list) => list.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => [id, target.flat().join(" "), failureSummary]));
+RUN = """axe.run(document, {
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations", "incomplete"]
+}).then((found) => {
+  const described = (id) => ({ target, failureSummary }) => [id, target.flat().join(" "), failureSummary];
+  const named = (list) => list.flatMap(({ id, nodes }) => nodes.map(described(id)));
   const invisible = ({ any }) => any.some(({ data }) => data?.messageKey === "equalRatio");
   const unsure = found.incomplete.map(({ id, nodes }) => ({ id, nodes: nodes.filter(invisible) }));
   return [...named(found.violations), ...named(unsure)];

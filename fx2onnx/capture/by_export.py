@@ -22,7 +22,7 @@ from .accepted import sizes_accepted
 from .attribute_mutation import only_harmless_mutations
 from .caught_errors import no_error_caught
 from .conditions import conditions, ranges
-from .dims import DynamicDim, check_accepted, moves, promises
+from .dims import DynamicDim, check_accepted, is_hint, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .gradients import gradients_noted
 from .keywords import keywords_named
@@ -87,8 +87,10 @@ def capture_by_export(
     symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    limits = (*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(asked))
-    return Capture(program, names, sharing, limits=limits)
+    limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(asked)]
+    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):  # which lets torch.export lose sizes
+        limits += [*ranges(program, names), *guards_of(program, names)]
+    return Capture(program, names, sharing, limits=tuple(dict.fromkeys(limits)))
 
 
 def check_no_part_is_scripted(model: nn.Module) -> None:

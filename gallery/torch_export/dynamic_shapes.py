@@ -155,13 +155,15 @@ assert set(onnx["Loop", '"batch"']) == {"capture"}
 
 # %%
 # ``to_onnx`` runs the models at other sizes, too, and writes both sides of the branch and a ``Loop``. That loop needs one row at least, and
-# the report says so. ``Dim.AUTO`` asks for nothing: there ``torch.export`` decides, and the branch is as silent as in the other.
+# the report lists that as a limit. With ``Dim.AUTO``, ``torch.export`` decides: the branch for few rows is lost, and the report lists that as well.
 
 own = tried("to_onnx", words)
 for kind in ('"batch"', "Dim.DYNAMIC", 'Dim("batch")'):
     assert set(own["ReLU", kind]) == set(own["Branch", kind]) == {"ok"}
     assert own["Loop", kind] == ["ok", "ok", "ok", "ok", "narrow"]
 assert own["Branch", "Dim.AUTO"] == ["ok", "ok", "frozen", "frozen", "ok"]
+(lost,) = to_onnx(branch, (six,), dynamic_shapes=({0: Dim.AUTO},)).report.limits
+print(lost)
 (limit,) = to_onnx(loop, (six,), dynamic_shapes=({0: "batch"},)).report.limits
 print(limit)
 
