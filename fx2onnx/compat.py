@@ -19,7 +19,7 @@ OLDEST, NEWEST = (2, 10), (2, 14)
 COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
 
 
-def check_torch(installed: str = torch.__version__, stacklevel: int = 3) -> None:
+def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None:
     """Refuse a torch that is too old, and warn once of one that is newer than those that were tested.
 
     Raises:
