@@ -103,4 +103,4 @@ def signature_of_function(function: Any, domain: str, version: int) -> Any:
 
     if hasattr(_schemas, "op_signature_from_function"):  # from torch 2.11 on
         return _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
-    return _schemas.OpSignature.from_function(function, domain, function.name)
+    return _schemas.OpSignature.from_function(function, domain, function.name)  # type: ignore[attr-defined]
