@@ -71,10 +71,8 @@ def to_onnx(
 
     Raises:
         UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too. OSError: `f` cannot be written.
-        UnsupportedTorch: the installed torch is too old.
         ToOnnxError: what the model does cannot be a file; of its kinds each says where in the model, and what to do.
     """
-    check_torch()
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
         custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, verbose=verbose, report=report, optimize=optimize, verify=verify,
@@ -135,6 +133,7 @@ def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[
 
 
 def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any, accept_ranges: Any, capture: str) -> None:
+    check_torch()
     check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")

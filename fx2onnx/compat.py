@@ -19,7 +19,7 @@ OLDEST, NEWEST = (2, 10), (2, 14)
 COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
 
 
-def check_torch(installed: str = torch.__version__, stacklevel: int = 3) -> None:
+def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None:
     """Refuse a torch that is too old, and warn once of one that is newer than those that were tested.
 
     Raises:
@@ -103,4 +103,4 @@ def signature_of_function(function: Any, domain: str, version: int) -> Any:
 
     if hasattr(_schemas, "op_signature_from_function"):  # from torch 2.11 on
         return _schemas.op_signature_from_function(function, domain, function.name, since_version=version)
-    return _schemas.OpSignature.from_function(function, domain, function.name)
+    return _schemas.OpSignature.from_function(function, domain, function.name)  # type: ignore[attr-defined]

@@ -40,7 +40,7 @@ def test_a_newer_torch_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> Non
         check_torch("3.0.0.dev1")
 
 
-def test_the_first_thing_that_an_export_looks_at_is_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_checks_the_version_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compat, "OLDEST", (99, 0))
     with pytest.raises(UnsupportedTorch):
         to_onnx(nn.Identity(), (torch.ones(2),))
