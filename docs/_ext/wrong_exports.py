@@ -16,6 +16,7 @@ WAYS = {  # how a fault was found, and what that means
     "written to break it": "models that were written by hand in order to get a wrong export",
     "field test": "models that were written as their users write them, from memory, and tried",
     "public bug reports": "models rebuilt from bug reports about other exporters",
+    "code review": "faults that a reviewer saw in the code of the exporter, then measured",
     "random programs": "programs that a fuzzer wrote, compared with eager at sizes never exported",
     "the atlas": "architectures of installed libraries, by name",
     "torch's operator tests": "the samples that torch tests its own operators with",

@@ -14,8 +14,8 @@ from ..eager import called_once
 from ..exporters import Artifact, OnnxArtifact, from_file, get
 from ..exporters.to_onnx import SAID, in_training
 from ..messages import first_line
-from ..outcomes import Outcome
-from ..sweep.records import CLOSED_ALONE, only_closed
+from ..outcomes import Outcome, only_closed
+from ..sweep.records import CLOSED_ALONE
 from ..target import target_of
 from ..userfile import built, guarded, named_case, user_line
 from ..verification.comparison import Attempt, attempt, reason

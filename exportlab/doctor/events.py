@@ -8,8 +8,7 @@ from typing import Any
 
 from ..isolation import Failure
 from ..moving import Moving
-from ..outcomes import Outcome
-from ..sweep.records import only_closed
+from ..outcomes import Outcome, only_closed
 from ..verification.report import Check
 from .lines import SourceLine
 

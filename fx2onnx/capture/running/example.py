@@ -80,7 +80,7 @@ def _classes(model: nn.Module, axes: Axes, arguments: Arguments, group: Sequence
 
 def _longer(axes: Axes, dims: Sequence[DynamicDim]) -> Setting:
     symbols = [axes.sizes[dim.tensor, dim.axis] for dim in dims]
-    return {**axes.example, **{symbol: axes.example[symbol] + 1 for symbol in symbols}}  # type: ignore[index]
+    return {**axes.example, **{symbol: axes.example[symbol] + 1 for symbol in symbols}}
 
 
 def _runs(model: nn.Module, axes: Axes, arguments: Arguments, setting: Setting) -> bool:

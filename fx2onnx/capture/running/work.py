@@ -125,7 +125,8 @@ class Work:
     @contextmanager
     def noting(self) -> Iterator[list[Call]]:
         """Note, while it lasts, the calls on tensors without values."""
-        self._calls = calls = []
+        calls: list[Call] = []
+        self._calls = calls
         try:
             yield calls
         finally:

@@ -153,3 +153,14 @@ def test_a_guard_that_is_written_in_an_unknown_way_is_a_limit_as_it_stands() -> 
     program = torch.export.export(One(OF_ONE["modulo"]), rows(6), dynamic_shapes=({0: Dim.DYNAMIC},))
     program._guards_code.append("unknown(L['x'].size()[0])")
     assert CAPTURED + "unknown(L['x'].size()[0]); the file does not look" in to_onnx(program).report.limits
+
+
+class _MoreThanFive(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 3 if x.shape[0] > 5 else x
+
+
+def test_a_branch_that_is_lost_under_auto_is_a_limit() -> None:
+    exported = to_onnx(_MoreThanFive(), (torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    (limit,) = exported.report.limits
+    assert 'captured for "axis 0 of x" of at most 5' in limit
