@@ -115,7 +115,7 @@ def events(
     """
     context = multiprocessing.get_context("spawn" if anew else "fork")
     ours, theirs = context.Pipe(duplex=False)
-    child: BaseProcess = context.Process(target=_in_child, args=(call, theirs))  # type: ignore[attr-defined]
+    child: BaseProcess = context.Process(target=_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
     child.start()
     theirs.close()
     try:
@@ -249,8 +249,10 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection) -> None:
+def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection, anew: bool) -> None:
     os.setsid()
+    if not anew:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `torch.cuda.is_available()` in the parent is enough to break CUDA in a fork
     die_with_parent()
     _keep_what_is_the_parents()
     faulthandler.disable()  # its file may be one that is not redirected

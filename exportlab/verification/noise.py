@@ -41,7 +41,7 @@ class _Jittered(TorchDispatchMode):
     def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
         if tensor.dtype not in ROUNDED:
             return tensor
-        half = torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64) - 0.5
+        half = torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64).to(tensor.device) - 0.5
         return (tensor.double() * (1 + torch.finfo(tensor.dtype).eps * half)).to(tensor.dtype)
 
 

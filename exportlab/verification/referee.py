@@ -74,7 +74,8 @@ class _Shaken(_InFloat64):
     def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
         if not tensor.is_floating_point():
             return tensor
-        return tensor * (1 + self.size * (2 * torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64) - 1))
+        noise = torch.rand(tensor.shape, generator=self.generator, dtype=torch.float64).to(tensor.device)
+        return tensor * (1 + self.size * (2 * noise - 1))
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

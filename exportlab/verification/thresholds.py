@@ -159,7 +159,7 @@ def resized(sample: Sample, axes: Axes, name: str, size: int) -> Sample:
     def change(place: int, tensor: torch.Tensor) -> torch.Tensor:
         changed = tensor
         for axis in (axis for axis in range(tensor.dim()) if axes.get((place, axis)) == name and tensor.shape[axis]):
-            changed = changed.index_select(axis, torch.arange(size) % tensor.shape[axis])
+            changed = changed.index_select(axis, torch.arange(size, device=tensor.device) % tensor.shape[axis])
         return changed if changed is tensor or not tensor.is_floating_point() or is_additive_mask(tensor) else _shrunk(changed)
 
     return mapped_leaves(sample, change)
@@ -167,4 +167,4 @@ def resized(sample: Sample, axes: Axes, name: str, size: int) -> Sample:
 
 def _shrunk(tensor: torch.Tensor) -> torch.Tensor:
     factors = 1 - SHRUNK * torch.rand(tensor.shape, generator=torch.Generator().manual_seed(0))
-    return tensor * factors.to(tensor.dtype)
+    return tensor * factors.to(tensor)

@@ -257,7 +257,7 @@ def _part(part: int, greatest: Mapping[int, int]) -> Change:
             return tensor
         numbers = shuffled(torch.linspace(0, greatest[id(tensor)], count, dtype=torch.float64).round())
         places = (torch.arange(tensor.numel()) + part * tensor.numel()) % count
-        return numbers[places].reshape(tensor.shape).to(tensor.dtype)
+        return numbers[places].reshape(tensor.shape).to(tensor)
 
     return spread
 

@@ -186,3 +186,9 @@ def test_every_fork_of_a_generator_names_its_devices() -> None:
     calls = [call for package in packages for file in package.rglob("*.py") for call in re.findall(r"fork_rng\([^)]*", file.read_text())]
     assert len(calls) > 5
     assert [call for call in calls if "devices=" not in call] == []
+
+
+@pytest.mark.parametrize(("anew", "seen"), [(False, ""), (True, "0")])
+def test_a_fork_sees_no_gpu(anew: bool, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert apart(partial(os.getenv, "CUDA_VISIBLE_DEVICES"), seconds=60, memory=8 * GiB, anew=anew).value == seen
