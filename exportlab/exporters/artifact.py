@@ -108,6 +108,10 @@ class Artifact(show.Tabular):
         """Return the numbers that it compares sizes with, and the upper bounds that it was captured for."""
         return set()
 
+    def limits(self) -> Sequence[str]:
+        """Return what the export lists as sizes or values that it does not cover, one line each, by the line of the model."""
+        return ()
+
     def settings(self) -> str:
         """Return the options that its providers were given; nothing where they have their own."""
         return ""

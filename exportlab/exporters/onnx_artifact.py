@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -90,6 +91,10 @@ class OnnxArtifact(Artifact):
     def compared_sizes(self) -> set[int]:
         """Return the numbers that the file compares sizes with, and the upper bounds of its capture."""
         return numbers_compared(self.model) | (bounds_of_program(self.captured) if self.captured is not None else set())
+
+    def limits(self) -> Sequence[str]:
+        """Return the lines of `to_onnx` in the metadata of the file."""
+        return tuple(json.loads(self.model.metadata_props.get("fx2onnx.limits", "[]")))
 
     def settings(self) -> str:
         """Return the options that its providers were given."""

@@ -159,5 +159,7 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
 
 def settings(made: onnxruntime.InferenceSession) -> str:
     """Return the provider options of a session that were set here, as `use_tf32=0`."""
-    has, given = made.get_provider_options(), _asked.get()[2]
+    if not (given := _asked.get()[2]):
+        return ""
+    has = made.get_provider_options()
     return ", ".join(f"{key}={has[name].get(key, value)}" for name in given if name in has for key, value in given[name].items())

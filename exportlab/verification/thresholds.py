@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -64,19 +65,30 @@ def thresholds(artifact: Artifact, module: nn.Module, samples: Sequence[Sample])
         return found
     read = sizes_tested(module, first, axes)
     if read.problem:
-        found.checks.append(
-            Check(NAME, "", Outcome.SKIPPED, detail=f"some of the model's tests of sizes could not be read: {read.problem}")
-        )
+        found.checks.append(Check(NAME, "", Outcome.SKIPPED, detail=_unread(read.problem)))
     sizes = [_sizes(axes, sample) for sample in samples]
     places: dict[tuple[str, int], Place] = {}
     for place in _places(read, artifact, sizes):
         places.setdefault((place.axis, place.size), place)
     for number, place in enumerate(places.values()):
-        if number < MOST:
+        if any(_is_of_test(limit, place.test) for limit in artifact.limits()):
+            found.leave_out(place, "the export lists this as a limit")
+        elif number < MOST:
             _try(found, module, first, axes, place)
         else:
             found.leave_out(place, f"no more than {MOST} sizes are run")
     return found
+
+
+def _unread(problem: str) -> str:
+    if "DataDependent" in problem:
+        return "the model's tests of sizes are known up to its first test of a value"
+    return f"some of the model's tests of sizes could not be read: {problem}"
+
+
+def _is_of_test(limit: str, test: str) -> bool:
+    """Whether a limit that begins with `file.py:3 in forward` is about the test at `file.py:3 ...`."""
+    return Path(limit.partition(" in ")[0]).name == test.partition(" ")[0]
 
 
 def _try(found: Thresholds, module: nn.Module, first: Sample, axes: Axes, place: Place) -> None:
