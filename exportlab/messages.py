@@ -12,6 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from pathlib import PurePath
 from typing import Any
 
 from .checks import kind_of, must_be
@@ -185,6 +186,11 @@ def native_output_dropped() -> Iterator[None]:
     finally:
         for line in kept(lines):
             os.write(STDERR, f"{line}\n".encode())
+
+
+def shown_file(path: str) -> str:
+    """Return the name of a file as a message shows it; what a notebook keeps of a cell has another path in each run."""
+    return "a cell of this notebook" if CELL.fullmatch(path) else PurePath(path).name
 
 
 def _beginning(message: str, lines: int) -> list[str]:

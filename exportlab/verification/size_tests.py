@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -24,7 +23,7 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample
 from ..eager import fresh
-from ..messages import first_line
+from ..messages import first_line, shown_file
 from .conditions import OURS, TORCH
 from .fast_path import without_fast_path
 from .values import mapped_leaves
@@ -119,7 +118,7 @@ def _is_of_symbols(path: str) -> bool:
 def _line_of(frame: FrameType) -> str:
     path, line = frame.f_code.co_filename, frame.f_lineno
     source = linecache.getline(path, line).strip()
-    return f"{Path(path).name}:{line}" + (f" `{source[:70]}`" if source else "")
+    return f"{shown_file(path)}:{line}" + (f" `{source[:70]}`" if source else "")
 
 
 def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:

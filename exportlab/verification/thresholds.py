@@ -88,7 +88,7 @@ def _unread(problem: str) -> str:
 
 def _is_of_test(limit: str, test: str) -> bool:
     """Whether a limit that begins with `file.py:3 in forward` is about the test at `file.py:3 ...`."""
-    return Path(limit.partition(" in ")[0]).name == test.partition(" ")[0]
+    return Path(limit.partition(" in ")[0]).name == test.partition(" `")[0]
 
 
 def _try(found: Thresholds, module: nn.Module, first: Sample, axes: Axes, place: Place) -> None:

@@ -32,7 +32,7 @@ class Rotated(Unstable):
     """Picks five rows as well, by scores that round otherwise: as right as eager, and other rows."""
 
     def forward(self, x: Tensor, shift: float = 0.0, steady_shift: float = 0.0) -> Tensor | tuple[Tensor, Tensor]:
-        best = (1 + 1e-7 * (self.score(x)[:, 0] + 0.3)).sigmoid().topk(5).indices
+        best = (1.9 + 1e-7 * self.score(x)[:, 0]).sigmoid().topk(5).indices
         picked = 5 * self.value(x)[best] + shift
         return (picked, x.sum(-1) + steady_shift) if self.steady else picked
 
