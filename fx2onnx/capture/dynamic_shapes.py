@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,6 +30,7 @@ SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 UNBINDS = (torch.ops.aten.unbind.int,)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
+NAME = re.compile(r"[^\W\d]\w*")  # in `9*k + 1`
 ADVICE = "Export one file for each case, use torch.cond, or accept it:"
 
 
@@ -346,8 +348,13 @@ def _parts_differ(ranges: Ranges, size: sympy.Expr, length: sympy.Expr, count: i
 
 
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
-    """Return a test of sizes, by the names of the axes."""
-    return "only " + by_names(test, {symbol: dim.name for symbol, dim in dims.items()})
+    """Return a test of sizes, by the names of the axes; of an axis that is `9 * k`, by `k`, whose symbol the test has."""
+    return "only " + by_names(test, {symbol: _root_of(dim) for symbol, dim in dims.items()})
+
+
+def _root_of(dim: DynamicDim) -> str:
+    found = NAME.search(dim.name) if dim.derived else None
+    return found[0] if found else dim.name
 
 
 def _is_implied(found: OpenTest, within: Sequence[sympy.Basic], own: bool) -> bool:

@@ -218,3 +218,12 @@ def test_a_slice_that_all_runs_end_before_is_in_the_file(name: str) -> None:
     model = Op(SLICES[name])
     program = to_onnx(model, (torch.ones(4, 2),), dynamic_shapes=({0: "rows", 1: "columns"},))
     assert is_right(model, program, (2, 49), (2, 50), (3, 51), (2, 6000))
+
+
+def test_a_test_of_a_derived_axis_is_told_by_the_name_of_its_root() -> None:
+    class Above(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2 if x.shape[0] > 9 else x * 3
+
+    with pytest.raises(FrozenDimension, match=r'"9\*k" was asked to be dynamic but only 9\*k > 9 is exported'):
+        to_onnx(Above(), (torch.ones(18, 2),), dynamic_shapes=({0: 9 * torch.export.Dim("k", min=1)},))
