@@ -28,6 +28,7 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a child
 DYING, SOON = 5.0, 0.01  # seconds that a child may take to die once it has closed its pipe, and between two looks
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # man 2 prctl
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # in a fork: `torch.cuda.is_available()` in its parent is enough for CUDA to refuse to start there
 DEEP = 60  # frames of a traceback that are kept, the innermost ones
 
 
@@ -252,7 +253,7 @@ def _kill(process: int) -> None:
 def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection, anew: bool) -> None:
     os.setsid()
     if not anew:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `torch.cuda.is_available()` in the parent is enough to break CUDA in a fork
+        os.environ.update(NO_GPU)
     die_with_parent()
     _keep_what_is_the_parents()
     faulthandler.disable()  # its file may be one that is not redirected

@@ -22,8 +22,8 @@ from uuid import uuid4
 
 from ..checks import must_be_names, must_be_positive, must_be_whole
 from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
-from ..exporters.session import CPU
-from ..isolation import DYING, OFTEN, descendants, how_it_ended, started_with
+from ..exporters.session import CPU, can_fork
+from ..isolation import DYING, NO_GPU, OFTEN, descendants, how_it_ended, started_with
 from ..outcomes import Outcome
 from .fields import row_of
 from .records import EAGER, Record
@@ -150,6 +150,7 @@ class Process:
                 **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)),
                 "PYTHONPATH": python_path(),
                 MARK: self._mark,
+                **(NO_GPU if can_fork(setup.limits.providers, setup.limits.device) else {}),
             },
             start_new_session=True,  # Ctrl-C is for the sweep; it ends its workers
         )

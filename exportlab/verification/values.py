@@ -130,7 +130,7 @@ def _spread(tensor: torch.Tensor) -> torch.Tensor:
     """Each element times a factor of its own, from the least to the greatest, in a shuffled order."""
     decades = math.log10(FACTORS.get(tensor.dtype, 1000.0))
     factors = torch.logspace(-decades, decades, tensor.numel(), dtype=torch.float64)
-    return tensor * shuffled(factors).reshape(tensor.shape).to(tensor.dtype)
+    return tensor * shuffled(factors).reshape(tensor.shape).to(tensor)
 
 
 def shuffled(values: torch.Tensor) -> torch.Tensor:

@@ -26,6 +26,7 @@ CHANGES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], torch.dtype]] =
     "longer": (_longer, torch.int64),
     "integers spread": (_spread, torch.int64),
     "smaller": (thresholds._shrunk, torch.float32),
+    "spread over scales": (values._spread, torch.float32),
     "half a rounding away": (lambda tensor: noise._Jittered(0)._moved(tensor), torch.float32),
     "some roundings away": (lambda tensor: referee._Shaken(1e-7, 0)._moved(tensor), torch.float32),
 }
