@@ -28,6 +28,7 @@ FARTHEST = 2.0
 # In float32 eager is seldom off by more than the tolerance. Where it is, as in the sine of a million, a few values decide how far, and
 # exporters that are all right are off by 0.7 to 2.6 of eager.
 IN_FLOAT32 = 3.0
+NOISIEST = 10.0  # tolerances: a run with noise that is farther off takes another path than eager, as without torch's fast path
 BEYOND = 100.0  # tolerances: eager is off by more where rounding decides an order, for example
 MANY = 4096  # numbers have a stable mean of squares
 SCATTER = 6.0  # divided by the root of their count: how far the root mean square of few numbers scatters
@@ -150,6 +151,7 @@ class _Pair:
     Attributes:
         unstable: whether eager itself is too inexact to judge a file that is not within the tolerance of the float64 answer.
         off: the distances of the file and of eager, where the file is not within the tolerance.
+        limit: how far off a run with noise may be.
     """
 
     file: float
@@ -157,6 +159,7 @@ class _Pair:
     near: bool
     unstable: bool = False
     off: tuple[torch.Tensor, torch.Tensor] | None = None
+    limit: torch.Tensor | None = None
 
 
 NONE = _Pair(0.0, 0.0, near=True)
@@ -177,7 +180,8 @@ def _pair(
         return _Pair(*largest, near=True)
     is_exact = not difference_of(exact.to(expected.dtype), actual, tolerances).problem
     unstable = not is_exact and (is_beyond(expected, eager, half) or not bool(eager.isfinite().any()))
-    return _Pair(*largest, _as_near(file, eager, (), half is not None), unstable, (file, eager))
+    limit = NOISIEST * allowed(expected, half)
+    return _Pair(*largest, _as_near(file, eager, (), half is not None), unstable, (file, eager), limit)
 
 
 def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | None = None) -> bool:
@@ -208,9 +212,10 @@ def _near_by_noise(pairs: Sequence[_Pair], noise: Sequence[Sequence[torch.Tensor
 
 
 def _again(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
-    if pair.off is None or not _might_be_near(pair):
+    if pair.off is None or pair.limit is None or not _might_be_near(pair):
         return pair
-    return replace(pair, near=_as_near(*pair.off, noise, half))
+    steady = [run for run in noise if bool((run[run.isfinite()] <= pair.limit[run.isfinite()]).all())]
+    return replace(pair, near=_as_near(*pair.off, steady, half))
 
 
 def _as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
