@@ -6,7 +6,7 @@ JOBS ?= auto
 BOTH_MODES ?= torch.export,to_onnx,dynamo,torchscript
 MOVING ?= openvino,executorch,transformers
 TIMEOUT ?= 120
-STAGES ?= lessons recipes errors pytest matrix
+STAGES ?= lessons errors pytest matrix
 NOTEBOOKS ?= gallery
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 
@@ -29,7 +29,7 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.py; WATCH=1: again at each change, in a preview that reloads)
 	@$(BIN)/python tools/one_page.py $(PAGE) $(if $(WATCH),--watch)
 
-test: $(READY)  ## run lessons and recipes as notebooks and compare their outputs, then known errors, pytest, a part of the matrix: what reads something that changed
+test: $(READY)  ## run lessons and compare their outputs, then known errors, pytest, a part of the matrix: what reads something that changed (recipes run in `make site`)
 	@$(BIN)/python tools/run_stale.py --jobs $(JOBS) --notebooks "$(NOTEBOOKS)" --exporters $(BOTH_MODES) $(STAGES)
 	@echo "All tests pass. (To run them again with nothing changed: rm -r build/stamps)"
 
