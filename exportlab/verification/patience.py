@@ -12,6 +12,7 @@ from typing import Any
 
 AT_LEAST = 10.0  # seconds
 TIMES = 20.0  # what a given sample takes
+AGAIN = 1.0  # seconds after which a block is stopped once more: code that catches every exception catches this one as well
 
 
 class TooSlow(RuntimeError):
@@ -47,7 +48,7 @@ def at_most(seconds: float) -> Iterator[None]:
         raise TooSlow(f"took longer than {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
     try:
         yield
     finally:
