@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ...blocks.sharing import storage
 from .scopes import Scope
 
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
@@ -86,6 +87,11 @@ def unflattened(leaves: list[Any], spec: Spec) -> tuple[tuple[Any, ...], dict[st
 def plain(leaf: Any) -> Any:
     """Return a size as the number that it is in this run."""
     return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
+
+
+def layout_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return what tells two views apart: their memory, where they begin, their shape and strides, and their dtype."""
+    return storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:

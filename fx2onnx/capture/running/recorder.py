@@ -23,7 +23,7 @@ from ...errors import first_sentence
 from . import effects
 from .as_written import COPIES
 from .lines import frame_text, line_of
-from .notes import Made, Ref, Row, flattened, plain, unflattened
+from .notes import Made, Ref, Row, flattened, layout_of, plain, unflattened
 from .refusal import CannotRun, CopyWritten, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
 from .scopes import Scopes
 from .script import READS_ONE, TEST, Script, is_test
@@ -108,7 +108,7 @@ class Recorder(ProxyTorchDispatchMode):
         self._refs.setdefault(id(tensor), ref)
         self._kept.append(tensor)
         if tensor.layout == torch.strided and type(tensor) in MADE:
-            self._by_layout.setdefault(_layout(tensor), ref)
+            self._by_layout.setdefault(layout_of(tensor), ref)
         if given_as and tensor.layout == torch.strided:
             self._given.setdefault(storage(tensor), given_as)
 
@@ -116,12 +116,12 @@ class Recorder(ProxyTorchDispatchMode):
         """Return where a tensor comes from; one that no call has made is a constant."""
         if self._stale and storage(tensor) in self._stale:
             raise self.refusal(STALE, CopyWritten)
-        found = self._refs.get(id(tensor)) or self._by_layout.get(_layout(tensor))
+        found = self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor))
         return found if found is not None else self._constant(tensor)
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether a call that was noted made this tensor, or it was there before."""
-        return id(tensor) in self._refs or _layout(tensor) in self._by_layout
+        return id(tensor) in self._refs or layout_of(tensor) in self._by_layout
 
     def _constant(self, tensor: torch.Tensor) -> Ref:
         if type(tensor) not in PLAIN:
@@ -162,7 +162,7 @@ class Recorder(ProxyTorchDispatchMode):
     def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
         """Note that a tensor is what a call made that was not seen."""
         self._kept.append(tensor)
-        self._refs[id(tensor)] = self._by_layout[_layout(tensor)] = ref
+        self._refs[id(tensor)] = self._by_layout[layout_of(tensor)] = ref
 
     def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
         """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
@@ -336,7 +336,7 @@ class Recorder(ProxyTorchDispatchMode):
         if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor
             self._twins.setdefault(storage(tensor), []).append(storage(made))
         self.place(made, ref, COPY)
-        self._by_layout[_layout(made)] = ref
+        self._by_layout[layout_of(made)] = ref
         return made
 
     def _copied(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
@@ -357,7 +357,7 @@ class Recorder(ProxyTorchDispatchMode):
             return result
         if result.layout != torch.strided or type(result) not in MADE:
             raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
-        layout = _layout(result)
+        layout = layout_of(result)
         if id(result) not in self._refs:
             self._refs[id(result)] = ref
             self._kept.append(result)
@@ -397,7 +397,3 @@ class Recorder(ProxyTorchDispatchMode):
             self.settled.written(tensor, self.settled.came_of(func, pytree.tree_leaves((args, kwargs)), self))
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
             self._stale.update(self._twins.get(storage(tensor), ()))
-
-
-def _layout(tensor: torch.Tensor) -> Any:
-    return storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
