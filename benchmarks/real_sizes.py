@@ -59,8 +59,8 @@ def counted(run: benchmark.Run, outcome: str) -> dict[str, int]:
 def masked(run: benchmark.Run) -> list[str]:
     """Whose files are right except where a mask hides everything: they count as neither right nor wrong."""
     counts = counted(run, Mark.MASKED.meaning)
-    names = words.listed(f"{words.spoken(name)} {count}" for name, count in counts.items() if count)
-    return [f"{Mark.MASKED.meaning}: {names}"] if names else []
+    names = [f"{words.spoken(name)} {count}" for name, count in counts.items() if count]
+    return [f"{Mark.MASKED.meaning}: {words.listed(names)}"] if names else []
 
 
 def costs(run: benchmark.Run, name: str) -> str:
