@@ -67,9 +67,10 @@ def returned_on(device: Device, module: nn.Module, calls: Sequence[Sample]) -> A
 def _tf32(allowed: bool) -> Iterator[None]:
     """Allow TF32 in products and convolutions of CUDA, or not; then as before."""
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = cuda.allow_tf32, cudnn.allow_tf32
-    cuda.allow_tf32 = cudnn.allow_tf32 = allowed
+    kept = {name: getattr(cudnn, name) for name in ("enabled", "benchmark", "deterministic")}
+    before, cuda.allow_tf32 = cuda.allow_tf32, allowed
     try:
-        yield
+        with cudnn.flags(**kept, allow_tf32=allowed):
+            yield
     finally:
-        cuda.allow_tf32, cudnn.allow_tf32 = before
+        cuda.allow_tf32 = before

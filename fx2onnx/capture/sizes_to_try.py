@@ -93,6 +93,8 @@ def boundaries(test: sympy.Basic) -> tuple[int, ...]:
     @cache
     def order(size: int) -> tuple[bool, bool]:
         found = at_sizes(difference, {symbol: size})
+        if found is sympy.nan:  # as a remainder of 0 is
+            return False, False
         return bool(found > 0), bool(found >= 0)
 
     changes = ((low, high) for low, high in pairwise(POWERS) if order(low) != order(high))
