@@ -33,7 +33,7 @@ RECIPE, PASTE = "the export that is right", "the lines"
 CASES = {  # the exporters that are tried, whether it is silent in one of them, what is pasted, and the known error
     "running_norm": (BOTH, True, RECIPE, "buffer_that_stays"),
     "by_size": (BOTH, True, PASTE, "branch_on_a_size"),
-    "ternary": (BOTH, True, PASTE, None),
+    "ternary": (BOTH, True, PASTE, "branch_on_a_size"),
     "noisy": (BOTH, True, PASTE, None),
     "per_batch": (BOTH, True, RECIPE, "batch_norm_by_the_batch"),
     "early_return": (("dynamo",), False, PASTE, "branch_on_float"),
