@@ -9,6 +9,7 @@ import multiprocessing
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
@@ -21,7 +22,7 @@ import exportlab
 from exportlab.defaults import EXPORTERS
 from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
 from exportlab.errors.known import ANY_NUMBERS, QUOTED, OutOfDate, candidates
-from exportlab.messages import first_line
+from exportlab.isolation import apart
 from exportlab.patches import operators_read_once
 from exportlab.sweep.warm_up import warmed_up
 
@@ -33,6 +34,7 @@ FIXED = {  # by a regular expression found in a message that the versions of thi
     r"Encountered autograd state manager op": "Encountered autograd state manager op: torch.no_grad inside of forward",
 }
 LINES, WIDTH = 12, 100  # of a message that are shown
+SECONDS, BYTES = 300, 16 << 30  # that an error may take
 MACHINE = (f"{Path(torch.__file__).parents[1]}/", f"{ROOT}/", f"{Path(ast.__file__).parent}/")
 
 
@@ -86,8 +88,10 @@ def make_pages(errors: Sequence[KnownError]) -> None:
 
 def run(errors: Sequence[KnownError]) -> None:
     """Run each in a process of its own, two at a time, and write its page."""
-    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        for done, (name, message, text) in enumerate(pool.imap_unordered(_made_apart, [error.name for error in errors]), 1):
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
+        running = [pool.submit(_made_in_a_fork, error.name) for error in errors]
+        for done, future in enumerate(as_completed(running), 1):
+            name, message, text = future.result()
             page = page_of(get(name))
             write(page.with_suffix(".txt"), message)
             write(page, text)
@@ -102,13 +106,20 @@ def warm_up() -> None:
     warmed_up(EXPORTERS)
 
 
-def _made_apart(name: str) -> tuple[str, str, str]:
-    """Return name, message and page, made in a process of its own: what an error leaves behind in torch's registries ends with it."""
-    try:
-        message = said(get(name))
-        return name, message, page(get(name), message)
-    except Exception as error:
-        raise OutOfDate(f"{name}: {first_line(error)}") from error
+def _made_in_a_fork(name: str) -> tuple[str, str, str]:
+    """Return name, message and page, made in a fork of this process: what an error leaves behind in torch's registries ends with it.
+
+    It is forked from the main thread of a worker: in a fork of any other thread, Python 3.13.0 runs no signal handler, so no alarm stops it.
+    """
+    ended = apart(lambda: _made(name), seconds=SECONDS, memory=BYTES)
+    if ended.failure is not None:
+        raise OutOfDate(f"{name}: {ended.failure.error}")
+    return ended.value
+
+
+def _made(name: str) -> tuple[str, str, str]:
+    message = said(get(name))
+    return name, message, page(get(name), message)
 
 
 def said(error: KnownError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 
 from exportlab.errors import STAGES, KnownError, get, registered
 from exportlab.errors.known import OutOfDate
+from exportlab.verification.patience import at_most
 
 ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
 
@@ -74,3 +76,29 @@ def test_a_page_shows_message_code_reason_and_ways() -> None:
     assert "1. Change the call" in headings
     assert "separate tensors: output[0, 0]: 4.5 where eager has 4" in text
     assert "https://github.com/pytorch/pytorch/issues/139646" in text
+
+
+def test_an_alarm_stops_each_error_that_runs_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    errors = registered()[:4]
+    at_once = [error.name for error in errors[:2]]
+
+    def made(name: str) -> tuple[str, str, str]:
+        with at_most(1):
+            until = time.monotonic() + (0 if name in at_once else 10)
+            while time.monotonic() < until:
+                pass
+        return name, "", ""
+
+    monkeypatch.setattr(known_errors, "PAGES", tmp_path)
+    monkeypatch.setattr(known_errors, "sources_of", lambda error: "")
+    monkeypatch.setattr(known_errors, "_made", made)
+    with pytest.raises(OutOfDate, match="TooSlow: took longer than 1 s"):
+        known_errors.run(errors)
+    assert {page.stem for page in tmp_path.glob("*.md")} == set(at_once)
+
+
+def test_an_error_that_never_ends_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_errors, "SECONDS", 0.5)
+    monkeypatch.setattr(known_errors, "_made", lambda name: time.sleep(60))
+    with pytest.raises(OutOfDate, match=r"branch_on_value: TimeLimit: not done after 0\.5 s"):
+        known_errors.run([get("branch_on_value")])
