@@ -109,7 +109,7 @@ def warm_up() -> None:
 def _made_in_a_fork(name: str) -> tuple[str, str, str]:
     """Return name, message and page, made in a fork of this process: what an error leaves behind in torch's registries ends with it.
 
-    It is forked from the main thread of a worker: in a fork of any other thread, Python 3.13.0 runs no signal handler, so no alarm stops it.
+    It is forked from the main thread of a worker: in a fork of any other thread, Python 3.13.0 runs no signal handler, so no alarm ends it.
     """
     ended = apart(lambda: _made(name), seconds=SECONDS, memory=BYTES)
     if ended.failure is not None:
