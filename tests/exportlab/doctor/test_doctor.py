@@ -305,6 +305,7 @@ def test_a_mask_over_a_cache_and_one_token_stays_as_long_as_both() -> None:
     assert all(given["mask"].shape[1] == given["past"].shape[2] + 1 for given in made)
 
 
+@pytest.mark.usefixtures("as_if_nobody_had_registered_caches")
 def test_a_cache_of_transformers_gets_its_patch_as_advice() -> None:
     (found,) = diagnosis("cached").findings
     assert found.fix.startswith("patch: Export within patches.for_model")
