@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial, reduce
 from typing import TypeGuard
 
 import sympy
@@ -82,16 +81,15 @@ class Positions:
         return None if any(map(_comes_of_mask, self.tensors)) else broadcast_sizes(self.tensors)
 
     def matrix(self, g: Graph) -> Tensor:
-        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis."""
-        columns = [g.Unsqueeze(tensor, [-1]) for tensor in self._alike(g)]
-        return columns[0] if len(columns) == 1 else g.Concat(*columns, axis=-1)
+        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis.
 
-    def _alike(self, g: Graph) -> list[Tensor]:
-        tensors = [g.sized(g.cast(tensor, INT64), tensor.sizes) for tensor in self.tensors]
-        if (sizes := self.shape()) is not None:
-            return [expanded(g, tensor, sizes) for tensor in tensors]
-        by_shape = {tensor.sizes: tensor for tensor in tensors}
-        return [reduce(partial(_broadcast_to, g), [other for other in by_shape.values() if other.sizes != t.sizes], t) for t in tensors]
+        Each Where sets one column and broadcasts the tensors, so that no node has to compute `shape`.
+        """
+        columns = [g.Unsqueeze(g.cast(tensor, INT64), [-1]) for tensor in self.tensors]
+        matrix = columns[0]
+        for axis, column in enumerate(columns[1:], 1):
+            matrix = g.Where(g.const([i == axis for i in range(len(columns))], BOOL), column, matrix)
+        return matrix
 
     def result_order(self) -> list[int]:
         """Return how the axes of the result lie in (`shape`, axes without an index): axes before an index in the middle come first."""
@@ -103,10 +101,6 @@ def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
     """Return the positions along each axis at which a mask is true: for each a vector (number of true,)."""
     found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
     return [g.sized(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
-
-
-def _broadcast_to(g: Graph, x: Tensor, other: Tensor) -> Tensor:
-    return g.Expand(x, g.Shape(other))
 
 
 def _comes_of_mask(index: Tensor) -> bool:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import NAN, OWN, count, ints, normal
-from operators import check, check_both
+from operators import check, check_both, nodes_of
 from torch import Tensor
 
 read, put = torch.ops.aten.index, torch.ops.aten.index_put
@@ -67,6 +67,14 @@ def test_it_is_what_torch_computes_at_any_size(name: str) -> None:
 @pytest.mark.parametrize("name", ["adjacent and separate", "a mask and a column"])
 def test_the_first_and_the_last_opset_do(name: str, opset: int) -> None:
     check(*READ[name], dynamic=True, options={"opset_version": opset, **OWN})
+
+
+def test_positions_that_broadcast_need_no_computed_sizes() -> None:
+    def broadcast(x: Tensor, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
+        return x[i[:, None], j], x[j[:, None], i]
+
+    made = nodes_of(broadcast, X, A, ints(1, -2), dynamic=True)
+    assert sorted(made) == ["GatherND"] * 2 + ["Unsqueeze"] * 6 + ["Where"] * 2
 
 
 positions = st.sampled_from([None, "vector", "column", "number", "mask"])
