@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial, reduce
 from typing import TypeGuard
 
+import onnx_ir as ir
 import sympy
 
 from ..build.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
 from ..build.graph import Graph, Tensor
+from ..build.matching import made_by, number, whole_numbers
 from ..build.values import Size
 from ..compat import aten
 from ..translate.registry import translates
@@ -82,16 +83,25 @@ class Positions:
         return None if any(map(_comes_of_mask, self.tensors)) else broadcast_sizes(self.tensors)
 
     def matrix(self, g: Graph) -> Tensor:
-        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis."""
-        columns = [g.Unsqueeze(tensor, [-1]) for tensor in self._alike(g)]
-        return columns[0] if len(columns) == 1 else g.Concat(*columns, axis=-1)
+        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis.
 
-    def _alike(self, g: Graph) -> list[Tensor]:
-        tensors = [g.sized(g.cast(tensor, INT64), tensor.sizes) for tensor in self.tensors]
-        if (sizes := self.shape()) is not None:
-            return [expanded(g, tensor, sizes) for tensor in tensors]
-        by_shape = {tensor.sizes: tensor for tensor in tensors}
-        return [reduce(partial(_broadcast_to, g), [other for other in by_shape.values() if other.sizes != t.sizes], t) for t in tensors]
+        Each Where sets one column and broadcasts the tensors, so that no node has to compute `shape`.
+        """
+        columns = [g.Unsqueeze(g.cast(tensor, INT64), [-1]) for tensor in self.tensors]
+        matrix = columns[0]
+        for axis, column in enumerate(columns[1:], 1):
+            matrix = g.Where(g.const([i == axis for i in range(len(columns))], BOOL), column, matrix)
+        return matrix
+
+    def whole_axes(self, x: Tensor) -> list[int] | None:
+        """Return the axis of `shape` along which each tensor counts through its whole axis of x; None unless each has one to itself."""
+        columns = []
+        for axis, tensor in zip(self.axes, self.tensors, strict=True):
+            counts = counted_along(tensor)
+            if True not in counts or tensor.sizes[counts.index(True)] != x.sizes[axis]:
+                return None
+            columns.append(self.rank - tensor.rank + counts.index(True))
+        return columns if len({*columns}) == len(columns) else None
 
     def result_order(self) -> list[int]:
         """Return how the axes of the result lie in (`shape`, axes without an index): axes before an index in the middle come first."""
@@ -105,12 +115,21 @@ def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
     return [g.sized(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
 
 
-def _broadcast_to(g: Graph, x: Tensor, other: Tensor) -> Tensor:
-    return g.Expand(x, g.Shape(other))
-
-
 def _comes_of_mask(index: Tensor) -> bool:
     return any(str(size).startswith("true in") for size in index.sizes)
+
+
+def counted_along(index: ir.Value | None) -> list[bool]:
+    """Return for each axis whether the positions are 0, 1, 2, … along it, as Range and Unsqueeze made them; nothing of other tensors."""
+    if (made := made_by(index, "Range")) is not None:
+        return [True] if number(made.inputs[0]) == 0 and number(made.inputs[2]) == 1 else []
+    made = made_by(index, "Unsqueeze")
+    inner, added = (counted_along(made.inputs[0]), whole_numbers(made.inputs[1])) if made is not None else ([], None)
+    if not inner or added is None:
+        return []
+    for axis in sorted(axis % (len(inner) + len(added)) for axis in added):
+        inner.insert(axis, False)
+    return inner
 
 
 def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
@@ -122,14 +141,27 @@ def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
 
 @translates(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """index(x, indices) → Compress for one mask, Gather for one tensor, else GatherND of the indexed axes, moved to the front."""
+    """index(x, indices) → Compress for one mask, Gather for one tensor, else GatherND of the indexed axes, moved to the front.
+
+    Positions 0, 1, … of whole axes, as a mask is written by its rows and columns, only move them: Transpose and Unsqueeze.
+    """
     if mask := sole_mask(x, indices):
         return _masked(g, x, *mask)
     at = Positions(g, x, indices)
+    if (columns := at.whole_axes(x)) is not None:
+        return _laid_out(g, x, at, columns)
     if len(at.axes) == 1:
         return g.Gather(x, at.tensors[0], axis=at.axes[0])
     picked = g.GatherND(permuted(g, x, at.axes + at.rest), at.matrix(g))
     return permuted(g, picked, at.result_order())
+
+
+def _laid_out(g: Graph, x: Tensor, at: Positions, columns: Sequence[int]) -> Tensor:
+    """Append Transpose and Unsqueeze, which put each indexed axis of x at the axis of `shape` along which its positions count."""
+    n = len(at.before)
+    moved = permuted(g, x, [*at.before, *(axis for _, axis in sorted(zip(columns, at.axes, strict=True))), *at.rest[n:]])
+    added = [n + i for i in range(at.rank) if i not in columns]
+    return g.Unsqueeze(moved, added) if added else moved
 
 
 def _masked(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:

@@ -55,8 +55,11 @@ def _times(g: Graph, x: Tensor, factor: Operand) -> Tensor:
 
 @translates(aten.add.Tensor, aten.add.Scalar)
 def add(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
-    """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans."""
+    """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans; nothing for 0 and integers, as of positions without an offset."""
+    is_zero = is_number(b) and b == 0
     a, b = g.promote(a, b)
+    if is_zero and a.dtype not in FLOATS:  # of floats, 0 makes -0.0 to 0.0
+        return a
     if a.dtype == BOOL:
         return g.Or(a, b if alpha == 1 else g.And(b, alpha))
     return g.Add(a, _times(g, b, alpha))

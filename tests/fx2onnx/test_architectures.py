@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
+from torch.export import Dim
+from transformers import LlamaConfig, LlamaModel
 
 from exportlab import zoo
 from exportlab.cases import Case
 from exportlab.exporters import get
 from exportlab.verification.comparison import attempt, reason
+from fx2onnx import to_onnx
 
 ARCHITECTURES = zoo.cases(topic="transformers")
 REFUSED = {  # by name: the outcome, and what its message holds
@@ -33,3 +37,16 @@ def test_an_architecture_is_right_at_every_size_or_refused(subject: Case) -> Non
 
 def test_what_is_said_of_architectures_is_said_of_ones_that_exist() -> None:
     assert {*REFUSED, *OPTIONS} <= {subject.name for subject in ARCHITECTURES}
+
+
+def test_a_decoder_has_at_most_a_tenth_more_nodes_without_a_mask() -> None:
+    """Without a mask, transformers finds the packed sequences of a row from its positions, which it indexes by all rows and columns."""
+    sizes = {"hidden_size": 32, "intermediate_size": 37, "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 99}
+    model = LlamaModel(LlamaConfig(**sizes, use_cache=False)).eval()
+    ids = {"input_ids": torch.ones(2, 9, dtype=torch.int64)}
+    masked = {**ids, "attention_mask": torch.ones(2, 9, dtype=torch.int64)}
+    without, with_mask = (
+        len(to_onnx(model, kwargs=call, dynamic_shapes={name: {0: Dim.DYNAMIC, 1: Dim.DYNAMIC} for name in call}).model.graph)
+        for call in (ids, masked)
+    )
+    assert without <= 1.1 * with_mask

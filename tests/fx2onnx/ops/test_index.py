@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import NAN, OWN, count, ints, normal
-from operators import check, check_both
+from operators import check, check_both, check_further, nodes_of
 from torch import Tensor
+from torch.export import Dim
 
 read, put = torch.ops.aten.index, torch.ops.aten.index_put
 X, Y, W, Z = normal(4, 6), normal(4, 5, 6, 7), normal(5), torch.tensor(2.5)
@@ -18,11 +19,21 @@ A, J, K, S = ints(0, 2, -1), ints(1, -2, 0), ints([0], [1]), torch.tensor(1)
 ROWS, COLUMNS, ALL = torch.tensor([True, False, True, True]), torch.tensor([True, False, True, True, False, True]), X > 0
 NONE = torch.zeros(4, dtype=torch.bool)
 
+
+def by_all_positions(y: Tensor) -> tuple[Tensor, ...]:
+    """Return what positions of whole axes take: in the order of the axes and in another, next to each other and apart, with a step."""
+    a, b, c = (torch.arange(size) for size in y.shape)
+    together = y[a[:, None, None], b[None, None]], y[a, b[:, None]], y[:, b, c[:, None]], y[a[:, None], b[:, None, None], c]
+    return (*together, y[a, :, c[:, None]], y[a[:, None], :, c], y[:, b + 0], y[a - 1, :, c[:, None]], y[torch.arange(0, y.shape[0], 2)])
+
+
 READ = {
     "one tensor": (lambda x, i: (x[i], x[:, i], x[..., i], x[i.int()], x[i, None], x[None, i]), X, A),
     "two tensors": (lambda x, i, j: (x[i, j], x[j, i], x[i[:, None], i], x[i, 1], x[1, i]), X, A, J),
     "adjacent and separate": (lambda y, i, j: (y[:, i, j], y[i, :, j], y[:, i, :, j], y[:, :, i, j], y[i[:, None], :, j[None]]), Y, A, J),
     "broadcast tensors": (lambda y, k, i: (y[k, i], y[:, k, i], y[k, :, i]), CUBE, K, A),
+    "positions of whole axes": (by_all_positions, CUBE),
+    "positions of a diagonal": (lambda x: (x[torch.arange(4), torch.arange(4)], x[torch.arange(4)[:, None], torch.arange(4)]), X),
     "tensors without axes": (
         lambda y, i, j: (read(y, [i]), read(y, [None, i, j]), read(y, [i, None, j]), read(y, [i, None, i])),
         CUBE,
@@ -67,6 +78,31 @@ def test_it_is_what_torch_computes_at_any_size(name: str) -> None:
 @pytest.mark.parametrize("name", ["adjacent and separate", "a mask and a column"])
 def test_the_first_and_the_last_opset_do(name: str, opset: int) -> None:
     check(*READ[name], dynamic=True, options={"opset_version": opset, **OWN})
+
+
+def test_positions_that_broadcast_need_no_computed_sizes() -> None:
+    def broadcast(x: Tensor, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
+        return x[i[:, None], j], x[j[:, None], i]
+
+    made = nodes_of(broadcast, X, A, ints(1, -2), dynamic=True)
+    assert sorted(made) == ["GatherND"] * 2 + ["Unsqueeze"] * 6 + ["Where"] * 2
+
+
+def test_positions_of_whole_axes_take_no_gather() -> None:
+    made = nodes_of(lambda y: by_all_positions(y)[:7], CUBE, dynamic=True)
+    assert set(made) <= {"Transpose", "Unsqueeze", "Identity"}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("columns", [0, 1, 7])
+def test_a_mask_by_its_rows_and_columns_is_right_at_sizes_that_the_export_never_saw(rows: int, columns: int) -> None:
+    def packed(x: Tensor) -> Tensor:
+        batch, length = (torch.arange(size) for size in x.shape)
+        return x[batch[:, None, None], length[:, None]] == x[batch[:, None, None], length]
+
+    check_further(
+        packed, (ints([1, 1, 2], [1, 2, 2]),), (torch.arange(rows * columns).view(rows, columns) // 2,), ({0: Dim.AUTO, 1: Dim.AUTO},)
+    )
 
 
 positions = st.sampled_from([None, "vector", "column", "number", "mask"])

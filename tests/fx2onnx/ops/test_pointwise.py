@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import EDGES, FINITE, INF, LEFT, NAN, RIGHT, TRUTH, WHOLE, operands
-from operators import check, check_both, each, named
+from operators import check, check_both, each, named, nodes_of
 
 DIVIDEND, DIVISOR = (
     t.contiguous() for t in torch.meshgrid(torch.tensor([-7, -6, -1, 0, 5, 6]), torch.tensor([-3, -2, 1, 2, 4]), indexing="ij")
@@ -99,6 +99,11 @@ def test_two_floats_give_what_they_give_in_torch_also_zeros_infinities_and_nan(f
 )
 def test_squares_are_as_in_torch(x: torch.Tensor) -> None:
     check_both(torch.square, x)
+
+
+def test_0_is_not_added_to_integers_but_to_floats() -> None:
+    assert nodes_of(lambda x: (x + 0) * 2, WHOLE) == nodes_of(lambda x: (0 + x) * 2, WHOLE) == ["Mul"]
+    assert nodes_of(lambda x: (x + 0) * 2, torch.tensor([-0.0])) == ["Add", "Mul"]
 
 
 def test_two_floats_of_any_size_and_precision_do_too() -> None:
