@@ -24,6 +24,7 @@ from .caught_errors import no_error_caught
 from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, is_hint, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
+from .flexible_attention import flex_attention_followed
 from .gradients import gradients_noted
 from .keywords import keywords_named
 from .lengths import lengths_kept
@@ -216,7 +217,7 @@ def _export_once(
             numbers_kept(module),
             size_one_stays_dynamic(),
             no_error_caught(),
-            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
+            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), flex_attention_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
         ):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
