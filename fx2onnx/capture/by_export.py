@@ -25,6 +25,7 @@ from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, is_hint, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
 from .flexible_attention import flex_attention_followed
+from .generators import NoGenerators
 from .gradients import gradients_noted
 from .keywords import keywords_named
 from .lengths import lengths_kept
@@ -217,7 +218,7 @@ def _export_once(
             numbers_kept(module),
             size_one_stays_dynamic(),
             no_error_caught(),
-            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), flex_attention_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
+            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), flex_attention_followed(), NoGenerators(), batches_counted_by_tensors(), casts_of_parts(module))),
         ):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
