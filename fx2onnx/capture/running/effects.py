@@ -58,11 +58,6 @@ def draws(func: torch._ops.OpOverload) -> bool:
     return torch.Tag.nondeterministic_seeded in func.tags
 
 
-def has_a_generator(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a call is given the generator that random numbers are drawn from."""
-    return any(isinstance(given, torch.Generator) for given in (*args, *kwargs.values()))
-
-
 def with_memory_of_its_own(func: Any) -> Any:
     """Return the operator for a call of this one: what `torch.tensor` makes is a copy of a constant, which the model may change."""
     return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
