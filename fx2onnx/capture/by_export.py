@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,6 +24,8 @@ from .caught_errors import no_error_caught
 from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, is_hint, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
+from .flexible_attention import flex_attention_followed
+from .generators import NoGenerators
 from .gradients import gradients_noted
 from .keywords import keywords_named
 from .lengths import lengths_kept
@@ -212,15 +214,23 @@ def _export_once(
     if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
     with ExitStack() as stack:
-        for context in (
-            numbers_kept(module),
-            size_one_stays_dynamic(),
-            no_error_caught(),
-            *(() if strict else (lengths_kept(), MasksAndClasses(), vmap_followed(), batches_counted_by_tensors(), casts_of_parts(module))),
-        ):
+        for context in (numbers_kept(module), size_one_stays_dynamic(), no_error_caught(), *(() if strict else _as_python_runs(module))):
             stack.enter_context(context)
         shapes = stack.enter_context(keywords_named(module, args, kwargs, dynamic_shapes))
         return _resolved(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=strict))
+
+
+def _as_python_runs(module: nn.Module) -> tuple[AbstractContextManager[Any], ...]:
+    """What changes calls that the model makes, where torch.export runs its Python."""
+    return (
+        lengths_kept(),
+        MasksAndClasses(),
+        vmap_followed(),
+        flex_attention_followed(),
+        NoGenerators(),
+        batches_counted_by_tensors(),
+        casts_of_parts(module),
+    )
 
 
 def _resolved(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy
 import torch
 
 from ..errors import TORCH, first_sentence, shown_path
@@ -19,6 +20,12 @@ INSTEAD_OF_KEY = (
 )
 NO_GRADIENT = "element 0 of tensors does not require grad"
 INSTEAD_OF_NO_GRADIENT = "an input of a file requires none. Begin with x = x.detach().requires_grad_(), under torch.enable_grad()"
+NUMPY = f"{Path(numpy.__file__).parent}/"
+OF_NUMPY = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
+INSTEAD_OF_NUMPY = (
+    "NumPy is given a tensor or a size there, and a file cannot call NumPy. Use functions of torch, and of math for sizes. Put what torch "
+    "has no function for into a custom operator, torch.library.custom_op, and translate it with custom_translation_table"
+)
 FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
 
 
@@ -29,6 +36,8 @@ def said_by(error: BaseException) -> str:
         return of_unknown_parts(result["kind"].rpartition(".")[2])
     if str(error).startswith(NO_GRADIENT):
         return f"{what}{at_line(error)}: {INSTEAD_OF_NO_GRADIENT}"
+    if OF_NUMPY.search(first_sentence(error)):
+        return f"{what.rstrip('.')}{at_line(error)}: {INSTEAD_OF_NUMPY}."
     if isinstance(error, TypeError) and _hashes_a_size(error):
         return f"{what}{at_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
     return f"{what}{at_line(error)}"
@@ -51,15 +60,15 @@ def of_unknown_parts(kind: str) -> str:
 
 
 def at_line(error: BaseException) -> str:
-    """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch and this package; else nothing."""
+    """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch, NumPy and this package; else nothing."""
     line = line_among(reversed(traceback.extract_tb(error.__traceback__)))
     return f" at {line}" if line else ""
 
 
 def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
-    """Return `file.py:14 in forward` of the first frame outside torch and this package; empty where there is none."""
+    """Return `file.py:14 in forward` of the first frame outside torch, NumPy and this package; empty where there is none."""
     for frame in frames:
-        if not frame.filename.startswith((TORCH, OWN, "<")) and "/sympy/" not in frame.filename:
+        if not frame.filename.startswith((TORCH, NUMPY, OWN, "<")) and "/sympy/" not in frame.filename:
             return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
     return ""
 

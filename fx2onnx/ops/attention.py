@@ -11,6 +11,7 @@ from ..build.dtypes import BOOL, DOUBLE, FLOAT
 from ..build.graph import Graph, Tensor
 from ..build.values import UNKNOWN_SIZE, Size
 from ..compat import aten
+from ..errors import Untranslated
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
@@ -145,3 +146,12 @@ def flash_attention_for_cpu(
     biased = g.sized(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
     logsumexp = log_of_sum(g, biased, [query.rank - 1], False)  # (batch, heads, queries)
     return [scaled_dot_product_attention(g, query, key, value, attn_mask, dropout_p, is_causal, scale), logsumexp]
+
+
+@translates(torch.ops.higher_order.flex_attention)
+def flex_attention(g: Graph, *_: object, **__: object) -> Tensor:
+    """flex_attention kept whole → nothing: it takes functions, which a capture of the module calls."""
+    raise Untranslated(
+        "it takes functions. Pass the module itself, without strict=True, so that they are called while it is captured; or call "
+        "scaled_dot_product_attention with a mask of the scores that score_mod adds and of the positions that mask_mod shows"
+    )

@@ -29,8 +29,10 @@ def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **para
     return g.sized(g.op(f"{kind}Like", g.cast(like, DOUBLE) if dtype == DOUBLE else like, **attributes), sizes)
 
 
-@translates(aten.rand.default, aten.rand_like.default, aten.randn.default, aten.randn_like.default)
-def rand(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
+@translates(
+    aten.rand.default, aten.rand.generator, aten.rand_like.default, aten.randn.default, aten.randn.generator, aten.randn_like.default
+)
+def rand(g: Graph, *_: object, dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
     """rand(size), randn_like(x), … → RandomUniform or RandomNormal."""
     return drawn(g, NORMAL if "randn" in g.overload._schema.name else UNIFORM, g.sizes, g.dtype)
 
@@ -83,14 +85,14 @@ def bernoulli_p(g: Graph, x: Tensor, p: Operand = 0.5, generator: torch.Generato
     return g.cast(g.Less(made, g.cast(p, made.dtype)), x.dtype)
 
 
-@translates(aten.randint.default, aten.randint_like.default)
+@translates(aten.randint.default, aten.randint.generator, aten.randint_like.default)
 def randint(g: Graph, sized: Operand, high: Operand, dtype: torch.dtype | None = None, **_: object) -> Tensor:
     """randint(high, size), randint_like(x, high) → ⌊RandomUniform·high⌋: Mul, Floor, Cast."""
     return _integers(g, 0, high if isinstance(sized, Tensor) else sized)
 
 
-@translates(aten.randint.low)
-def randint_low(g: Graph, low: Size, high: Size, size: Sequence[Size], dtype: torch.dtype | None = None) -> Tensor:
+@translates(aten.randint.low, aten.randint.low_generator)
+def randint_low(g: Graph, low: Size, high: Size, size: Sequence[Size], dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
     """randint(low, high, size) → ⌊RandomUniform·(high − low)⌋ + low."""
     return _integers(g, low, high)
 
@@ -112,8 +114,8 @@ def _integers(g: Graph, low: Size, high: Size) -> Tensor:
     return g.cast(made if low == 0 else g.Add(made, low), g.dtype)
 
 
-@translates(aten.randperm.default)
-def randperm(g: Graph, n: Size, dtype: torch.dtype | None = None) -> Tensor:
+@translates(aten.randperm.default, aten.randperm.generator)
+def randperm(g: Graph, n: Size, dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
     """randperm(n) → the order that sorts a RandomUniform: TopK."""
     return g.op("TopK", drawn(g, UNIFORM, [n], DOUBLE), [n], outputs=2)[1]
 

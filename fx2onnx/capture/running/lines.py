@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
 
 from ...errors import TORCH, shown_path
+from ..raised import NUMPY
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
@@ -76,5 +77,5 @@ class Environment(ShapeEnv):
 
 
 def is_within_torch(path: str) -> bool:
-    """Return whether a file is torch's, or one of those that capture."""
-    return path.startswith((TORCH, OWN_FOLDER, "<"))
+    """Return whether a file is torch's, NumPy's, or one of those that capture."""
+    return path.startswith((TORCH, NUMPY, OWN_FOLDER, "<"))

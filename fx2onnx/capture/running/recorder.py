@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from ...blocks.sharing import storage
 from ...build.values import expression
 from ...errors import first_sentence
+from ..generators import drawn_from
 from . import effects
 from .as_written import COPIES
 from .lines import frame_text, line_of
@@ -164,9 +165,9 @@ class Recorder(ProxyTorchDispatchMode):
         self._kept.append(tensor)
         self._refs[id(tensor)] = self._by_layout[layout_of(tensor)] = ref
 
-    def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
-        """Return the error for something that a run does not show, with the line; it counts also where the model catches it."""
-        return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}"))
+    def refusal(self, why: str, kind: type[CannotRun] = CannotRun, instead: str = "") -> Exception:
+        """Return the error for something that a run does not show, with its line and what to do; it counts also where it is caught."""
+        return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}{f': {instead}.' if instead else ''}"))
 
     def refuse(self, error: Exception) -> Exception:
         """Keep the first error that ends the run, and return it."""
@@ -365,17 +366,17 @@ class Recorder(ProxyTorchDispatchMode):
         memory, _, shape, stride, dtype = layout
         return Made(shape, dtype, memory, stride)
 
-    def _check_surroundings(self, func: torch._ops.OpOverload) -> None:
+    def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
         if torch.is_autocast_enabled("cpu"):
             raise self.refusal("autocast decides the dtype of what is computed")
-        if effects.draws(func) and torch.initial_seed() != SEED:
-            raise self.refusal("random numbers are drawn from a seed that the model sets, which no file has,", SeenByRunsAlone)
+        if effects.draws(func) and (told := drawn_from(args, kwargs, SEED)) is not None:
+            raise self.refusal(told[0], SeenByRunsAlone, told[1])
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or changes what was there before."""
         if not isinstance(func, torch._ops.OpOverload):
             raise self.refusal(f"{func} is called, which has graphs of its own,")
-        self._check_surroundings(func)
+        self._check_surroundings(func, args, kwargs)
         if effects.is_harmless(func):
             return
         if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):

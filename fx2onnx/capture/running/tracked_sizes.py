@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, expression
 from ...errors import first_sentence
 from ..guards import MOST, is_implied
+from ..raised import INSTEAD_OF_NUMPY
 from .as_written import slices_that_may_be_left_out
 from .lines import line_of
 from .notes import plain
@@ -26,7 +27,8 @@ from .operator_sizes import RESIZING
 from .recorder import Recorder
 from .refusal import LeftOut, SeenByRunsAlone
 
-READS = ("numpy", "__array__", "tolist", "data_ptr", "untyped_storage", "storage", "__dlpack__", "__deepcopy__", "__reduce_ex__")
+READS_OF_NUMPY = ("numpy", "__array__", "__dlpack__")
+READS = (*READS_OF_NUMPY, "tolist", "data_ptr", "untyped_storage", "storage", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
@@ -35,6 +37,7 @@ TAKE_PLAIN = {  # by their schemas, so that torch takes a size for the number th
     torch.logspace: (aten.logspace.default,),
     torch.triu_indices: (aten.triu_indices.default,),
     torch.tril_indices: (aten.tril_indices.default,),
+    torch.istft: (aten.istft.default,),
     torch._C._nn.one_hot: (aten.one_hot.default,),
     torch.hann_window: (aten.hann_window.default, aten.hann_window.periodic),
     torch.hamming_window: (aten.hamming_window.default, aten.hamming_window.periodic, aten.hamming_window.periodic_alpha),
@@ -91,7 +94,7 @@ class Tracked(TorchFunctionMode):
         if (special := self._special.get(func)) is not None:
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
-            raise self._recorder.refusal(f"{func.__name__}() reads values")
+            raise self._reads_values(func)
         if func in TAKE_PLAIN and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
             return self._called_once(partial(self._with_expressions, TAKE_PLAIN[func]), args, kwargs)
         if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
@@ -103,10 +106,14 @@ class Tracked(TorchFunctionMode):
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         made = self._recorder.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
         if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
-            raise self._recorder.refusal(f"{func.__name__}() reads values")
+            raise self._reads_values(func)
         if given and isinstance(out, torch.Tensor) and not self._recorder.knows(out):
             raise self._recorder.refusal(f"{getattr(func, '__name__', func)}() makes a tensor of others where runs do not show it")
         return out
+
+    def _reads_values(self, func: Any) -> Exception:
+        instead = INSTEAD_OF_NUMPY if func.__name__ in READS_OF_NUMPY else ""
+        return self._recorder.refusal(f"{func.__name__}() reads values", instead=instead)
 
     def _made_of_sizes(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
         """Make the tensor of this run's numbers, and note of which expressions."""
@@ -126,9 +133,9 @@ class Tracked(TorchFunctionMode):
             {"device": torch.get_default_device(), "pin_memory": False} if len(positional) < len(op._schema.arguments) else {}
         )
         options |= {name: value for name, value in kwargs.items() if value is not None}
-        values = [*args, *(options.pop(name) for name in positional[len(args) :] if name in options)]
+        values = [*args, *(options.pop(argument.name, argument.default_value) for argument in declared[len(args) :])]
         values = [_for_each_axis(value, getattr(of, "N", None)) for value, of in zip(values, declared, strict=False)]
-        while len(values) == len(declared) and declared[-1].has_default_value() and plain(values[-1]) == declared[-1].default_value:
+        while declared and declared[-1].has_default_value() and plain(values[-1]) == declared[-1].default_value:
             values.pop()
             declared.pop()
         if odd := set(options) - {"dtype", "device", "pin_memory"}:

@@ -26,6 +26,7 @@ from .loops.lists import every_turn, sizes_of_list
 from .loops.places import counted, ranges_by
 from .loops.rolling import rolled
 from .loops.turns import EVERY, Loop
+from .made_of_numbers import difference, gives
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symbols, moving, steps
@@ -236,24 +237,16 @@ class Writer:
         number = int(ref.key)
         first = self._recorder.constants[number]
         others = [trace.constants[number] if number < len(trace.constants) else None for trace in self.traces]
-        if (formula := self._recorder.formulas.get(number)) is not None and self._gives(formula, others):
+        if (formula := self._recorder.formulas.get(number)) is not None and gives(formula, self.sizes.settings[1:], others):
             return self._tensor_of_sizes(ref, first, pytree.tree_leaves(formula))
         if any(other is not first and (other is None or not equal(first, other)) for other in others):
-            raise CannotRun(f"a tensor that no operator made, {tuple(first.shape)} of {first.dtype}, differs between runs")
+            raise difference(self._recorder, first, others)
         target = f"lifted_tensor_{number}"
         with self.graph.inserting_before(self._first):
             node = self._placed(f"c_{target}", ref, Described.as_is(first))
         self._constants[target] = first.detach()
         self._specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target))
         return node
-
-    def _gives(self, formula: Any, tensors: Sequence[torch.Tensor | None]) -> bool:
-        """Whether tensors of the other runs are made of these expressions of sizes."""
-        for setting, tensor in zip(self.sizes.settings[1:], tensors, strict=True):
-            numbers = pytree.tree_map_only(sympy.Basic, lambda size, at=setting: python_number(size.subs(at)), formula)  # type: ignore[misc]
-            if tensor is None or not equal(torch.tensor(numbers, dtype=tensor.dtype), tensor):
-                return False
-        return True
 
     def _tensor_of_sizes(self, ref: Ref, tensor: torch.Tensor, numbers: Sequence[Any]) -> torch.fx.Node:
         """The calls that make a tensor of sizes where it stands."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from modules import Of
@@ -81,6 +82,31 @@ def test_a_size_as_a_key_is_refused_with_its_line_and_what_to_do(name: str, by: 
     with pytest.raises(CaptureError, match=f"at {HERE}.*: a size that moves is the key of a dict, .*. Compute what is kept") as caught:
         to_onnx(KEYED[name], (X,), dynamic_shapes=STEPS, capture=by)
     assert not getattr(caught.value, "__notes__", ())
+
+
+NUMPY: dict[str, Callable[[Tensor], Tensor]] = {
+    "numpy": lambda x: torch.from_numpy(numpy.sin(x.numpy())),
+    "asarray": lambda x: torch.from_numpy(numpy.asarray(x)),
+    "array": lambda x: torch.as_tensor(numpy.array(x.detach())),
+    "a function of a tensor": lambda x: torch.as_tensor(numpy.sin(x)),
+    "a function that is written in Python": lambda x: x @ torch.from_numpy(numpy.linalg.pinv(x)),
+    "a function of a size": lambda x: x * numpy.sqrt(x.shape[1]),
+    "an array of sizes": lambda x: x + torch.from_numpy(numpy.arange(x.shape[1])),
+}
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("by", ["auto", "torch.export"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_leaves_torch_for_numpy_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
+    with pytest.raises(CaptureError, match=f" at {HERE}.*: NumPy is given a tensor or a size there.*Use functions of torch"):
+        to_onnx(Of(NUMPY[name]), (X,), dynamic_shapes=STEPS, capture=by)
+
+
+@pytest.mark.parametrize("name", ["numpy", "asarray"])
+def test_runs_refuse_it_in_the_same_words(name: str) -> None:
+    with pytest.raises(CaptureError, match=f"reads values at {HERE}.*: NumPy is given a tensor or a size there"):
+        to_onnx(Of(NUMPY[name]), (X,), dynamic_shapes=STEPS, capture="run")
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,25 @@ class Does(nn.Module):
         return self.function(x)
 
 
+def resynthesised(give: Callable[[Tensor, Tensor, int], Tensor], more: int = 0) -> Callable[[Tensor], Tensor]:
+    """Columns as their frequencies give them back, as many samples as there are rows, and some more."""
+
+    def again(x: Tensor) -> Tensor:
+        window = torch.hann_window(8)
+        frequencies = torch.stft(nn.functional.pad(x.T, (8, 8)), 8, 2, window=window, return_complex=True)
+        return give(frequencies, window, x.shape[0] + 16 + more)
+
+    return again
+
+
 TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "linspace": lambda x: x * torch.linspace(0, 1, x.shape[0])[:, None],
     "linspace by keywords": lambda x: x * torch.linspace(0, 1, steps=2 * x.shape[0], dtype=torch.float64, device="cpu")[::2, None],
     "logspace": lambda x: x * torch.logspace(0, 1, x.shape[0])[:, None],
     "one_hot": lambda x: nn.functional.one_hot(torch.arange(x.shape[0]), x.shape[0] + 1),
+    "istft": resynthesised(lambda z, window, length: torch.istft(z, 8, 2, window=window, length=length)),
+    "istft, as a method": resynthesised(lambda z, window, length: z.istft(8, 2, None, window, True, False, None, length)),
+    "istft of more than there is": resynthesised(lambda z, window, length: torch.istft(z, 8, hop_length=2, length=length), more=9),
 }
 
 

@@ -1,0 +1,39 @@
+"""Random numbers from a generator that the model is given or makes: no file has one, so torch.export must not leave it out."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..errors import CaptureError
+from .raised import line_among
+
+OF_A_GENERATOR = "random numbers are drawn from a torch.Generator, which no file has,"
+INSTEAD_OF_A_GENERATOR = (
+    "Leave `generator` out, and the file draws numbers of its own in each call. Where the numbers matter, draw them outside of the model "
+    "and pass the tensor as an input, or keep it as a buffer"
+)
+OF_A_SEED = "random numbers are drawn from a seed that the model sets, which no file has,"
+
+
+def drawn_from(args: Iterable[Any], kwargs: Mapping[str, Any], seed: int) -> tuple[str, str] | None:
+    """Return what is said of a call that draws from a generator, or from another seed than this, and what to do; None for other calls."""
+    if any(isinstance(given, torch.Generator) for given in (*args, *kwargs.values())):
+        return OF_A_GENERATOR, INSTEAD_OF_A_GENERATOR
+    return (OF_A_SEED, "") if torch.initial_seed() != seed else None
+
+
+class NoGenerators(TorchFunctionMode):
+    """While it lasts, a call that is given a generator is refused; `generator=None`, with which torch takes no moving size, is left out."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Make the call."""
+        kwargs = kwargs or {}
+        if isinstance(kwargs.get("generator"), torch.Generator):
+            line = line_among(reversed(traceback.extract_stack()))
+            raise CaptureError(f"{OF_A_GENERATOR} at {line}: {INSTEAD_OF_A_GENERATOR}.")
+        return func(*args, **{name: value for name, value in kwargs.items() if name != "generator"})
