@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -54,11 +55,13 @@ class Environment(ShapeEnv):
 
     Attributes:
         of_turns: tests of how many turns a loop has: there are as many sides to them as numbers.
+        followed: the calls of runs at the example's sizes whose tests it has noted, by what else decides such a run.
     """
 
     def __init__(self) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
         self.of_turns: set[Any] = set()
+        self.followed: dict[Any, Sequence[Any]] = {}
 
     def _get_user_frame(self) -> Any:
         """The frame that a test of sizes is ascribed to: what called this package, where it stands between the model and torch."""

@@ -29,7 +29,7 @@ from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
-from .unify import Arguments, Writer
+from .unify import Arguments, Writer, difference
 from .whiles import TRIED, TURNS, Whiles, check_turns
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -98,8 +98,10 @@ class Runs:
         self._check_variety()
         self._check_whiles()
         refused: CannotRun | None = None
+        self._run_asked()
         while True:
             try:
+                self._check_same_calls()
                 found = self._followed()
                 if not self._run_asked():
                     return self._checked_aside(found, refused)
@@ -164,6 +166,26 @@ class Runs:
             if len(seen) < min(VARIETY, len(self.axes.allowed(symbol))):
                 raise CannotRun(f"it runs at {self.axes.names[symbol]} of {sorted(seen)} alone")
 
+    def _check_same_calls(self) -> None:
+        """Refuse runs that do not make the same calls without a run with symbols for sizes, where one has noted all tests before that.
+
+        Raises:
+            LeftOut: they do not.
+        """
+        rows = () if self.loops.places else self.axes.environment.followed.get(self._way, ())
+        numbers = [first_difference(self.traces[0], other) for other in self.traces[1:]]
+        number = min((number for number in numbers if number is not None), default=len(rows))
+        for setting, found in zip(self.settings, self.traces, strict=True) if number < len(rows) else ():
+            other = found.rows[number] if number < len(found.rows) else None
+            if other is None or other.kind != rows[number].kind:
+                raise difference(rows[number], other, self.axes.shown(setting))
+
+    @property
+    def _way(self) -> Any:
+        """What decides the calls of a run beside sizes and values."""
+        reads = self.reads and tuple(map(id, self.reads))
+        return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written()
+
     def _check_whiles(self) -> None:
         """Hold the turns of loops that values end against each other, in runs that have none, some and many."""
         if not any(found.whiles for found in self.traces):
@@ -209,6 +231,10 @@ class Runs:
         except Exception as error:
             kind = PlainBool if NO_SIZES in str(error) else CannotRun
             raise kind(f"running it fails: {said_by(error)}") from error
+        finally:
+            known = self.axes.environment.followed
+            if not self.loops.places:
+                known[self._way] = max(known.get(self._way, ()), writer.noted, key=len)
 
     def _script(self, turns: int = TURNS) -> Script:
         return Script(self.answers, None if self.loops.places else self.reads, self.settling, Whiles(self.whiles, turns))
