@@ -309,6 +309,7 @@ class Runs:
     def _rolled_as(self, loops: Moving) -> tuple[RunProgram, Exception | None]:
         """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
         axes = long_enough(self.axes)
+        axes.environment.has_longer_runs = True
         _know(axes)
         runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling)
         runs.loops = loops

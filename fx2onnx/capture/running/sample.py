@@ -231,6 +231,8 @@ class Axes:
         moving = apart.within(free)
         if apart.conditions and not apart.holds(moving):
             raise CannotRun(f"no size that can be tried makes {' and '.join(map(self.said, apart.conditions))} true")
+        if not fixed and apart.units == self.units and self.environment.has_followed_at(moving):
+            return replace(apart, environment=self.environment), arguments
         example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
         moved = self.at(arguments, example)
         environment = environment_of(moving, self.names)
