@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import sympy
@@ -249,8 +250,7 @@ class Runs:
             return
         script = self._script()
         try:
-            arguments = self.axes.at(self.arguments, setting, len(self.traces) + 1)
-            found = trace(self.model, arguments, script=script, watch=self._watch())
+            found, answers = self._traced(setting, script)
         except ToOnnxError:
             raise
         except Exception as error:
@@ -262,7 +262,7 @@ class Runs:
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
             self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
-        self.answers = self.answers if self.traces else script.answers
+        self.answers = self.answers if self.traces else answers
         number = first_difference(self.traces[0], found) if self.traces else None
         if number is not None and (larger := self._without_ones(setting)) != setting:
             told = f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {self.axes.shown(setting)}"
@@ -272,6 +272,20 @@ class Runs:
             return
         self.settings.append(setting)
         self.traces.append(found)
+
+    def _traced(self, setting: Setting, script: Script) -> tuple[Trace, list[bool]]:
+        """Run it, or return what it did in such a run before, with values that no other run here has; and the answers to tests."""
+        used = {found.values for found in self.traces}
+        blocks, shapes = self.blocks.known, self.axes.shapes(self.arguments, setting)
+        is_kept = not self.loops.places and blocks is not None
+        taken: dict[int, Any] = self.axes.taken.setdefault((shapes, blocks, self._way), {}) if is_kept else {}
+        for values in taken.keys() - used:
+            return taken[values]
+        values = next(number for number in count(1) if number not in used)
+        found = trace(self.model, self.axes.at(self.arguments, setting, values), script=script, watch=self._watch())
+        found.values = values
+        taken[values] = found, script.answers
+        return taken[values]
 
     def _without_ones(self, setting: Setting) -> Setting:
         """Return the sizes without ones, where these alone may be why torch makes other calls: all are, or no call is left out for them."""
