@@ -63,6 +63,13 @@ class EqualBlocks:
         self._agree: dict[Pair, bool] = {}
         self._has_noted_all = False
 
+    @property
+    def known(self) -> tuple[tuple[Pair, bool], ...] | None:
+        """What is known of the blocks, which decides the notes of a run; None where the next run notes all of them in full."""
+        if self._blocks and not self._has_noted_all and not COPIES.get():
+            return None
+        return tuple(self._agree.items())
+
     @contextmanager
     def noted(self, recorder: Recorder) -> Iterator[None]:
         """Note, while it lasts, the blocks of one run; none where numbers that are read, or copies, are told apart by what is called."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
 
+from ...compat import sizes_known_to
 from ...errors import TORCH, shown_path
 from ..raised import NUMPY
 
@@ -55,11 +57,20 @@ class Environment(ShapeEnv):
 
     Attributes:
         of_turns: tests of how many turns a loop has: there are as many sides to them as numbers.
+        followed: the calls of runs at the example's sizes whose tests it has noted, by what else decides such a run.
+        has_longer_runs: whether it has noted tests of runs at sizes at which loops have some turns, too.
     """
 
     def __init__(self) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
         self.of_turns: set[Any] = set()
+        self.followed: dict[Any, Sequence[Any]] = {}
+        self.has_longer_runs = False
+
+    def has_followed_at(self, sizes: Mapping[Any, int]) -> bool:
+        """Return whether the tests that it has noted are those of runs at these sizes, and of no longer ones."""
+        known = sizes_known_to(self)
+        return bool(self.followed) and not self.has_longer_runs and all(known.get(symbol) == size for symbol, size in sizes.items())
 
     def _get_user_frame(self) -> Any:
         """The frame that a test of sizes is ascribed to: what called this package, where it stands between the model and torch."""

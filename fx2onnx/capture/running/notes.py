@@ -69,6 +69,7 @@ class Trace:
     changed: frozenset[int] = frozenset()  # the inputs that it writes into
     loops: Sequence[Any] = ()
     whiles: Sequence[Any] = ()  # loops that tests of values end
+    values: int = 0  # the number of those that it was given
     answers: Sequence[tuple[int, str]] = ()  # values that it asked for and a file has as they are
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from itertools import product
 from typing import Any
 
 import sympy
 import torch
 from torch._subclasses import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, FloorDiv, Max, Min, ToFloat, TruncToInt
 
-from ...build.values import Size, at_sizes, sizes_of
+from ...build.values import Size, at_sizes, expression, sizes_of
 from .explain import Ambiguous
 from .lines import Environment, line_in
 from .program import Described
 from .refusal import CannotRun, SeenByRunsAlone
-from .sample import Axes, Setting, new_symbol
+from .sample import Axes, Setting, environment_of, new_symbol
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
@@ -40,17 +39,6 @@ class OperatorSizes:
     def __init__(self, axes: Axes, settings: Sequence[Setting]) -> None:
         self._axes, self._example, self._settings = axes, axes.example, settings
 
-    @cached_property
-    def _environment(self) -> ShapeEnv:
-        made = Environment()
-        for symbol, size in self._example.items():
-            new_symbol(made, self._axes.names[symbol], size)
-        return made
-
-    @cached_property
-    def _mode(self) -> FakeTensorMode:
-        return FakeTensorMode(shape_env=self._environment)
-
     def of(self, node: torch.fx.Node) -> Sizes:
         """Return the sizes of each result of a call; none where torch cannot say.
 
@@ -60,14 +48,12 @@ class OperatorSizes:
         """
         if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:
             return [sizes]
-        known = len(self._environment.guards)
-        try:
-            made = self._told(node)
-        except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
+        made, tests = self._told(node)
+        if made is None:
             return []
         if not steps(node.target):  # type: ignore[arg-type]  # all that others decide is whether sizes are equal, as eager needs them to be
             return made
-        for test in [guard.expr for guard in self._environment.guards[known:]]:
+        for test in tests:
             seen = all(at_sizes(test, setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger(test) if at_sizes(test, setting) == sympy.false), None)
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
@@ -76,18 +62,29 @@ class OperatorSizes:
                 raise CannotRun(f"{node.target} decides by its sizes: {self._axes.said(test)}")
         return made
 
-    def _told(self, node: torch.fx.Node) -> Sizes:
-        with torch._C.DisableTorchFunction(), torch.no_grad(), self._mode:
-            args, kwargs = pytree.tree_map(self._argument, (node.args, dict(node.kwargs)))
-            made = node.target(*args, **kwargs)  # type: ignore[operator]
-        return [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in pytree.tree_leaves(made)]
+    def _told(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
+        """Return what torch says, nothing where it cannot, and the tests that it makes of sizes; each call is made once."""
+        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
+        key = node.target, spec, *self._example.items(), *((type(leaf), _known_of(leaf)) for leaf in leaves)
+        if key not in self._axes.worked_out:
+            self._axes.worked_out[key] = self._called(node)
+        found: tuple[Sizes | None, list[sympy.Basic]] = self._axes.worked_out[key]
+        return found
+
+    def _called(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
+        environment = environment_of(self._example, self._axes.names)
+        try:
+            with torch._C.DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
+                args, kwargs = pytree.tree_map(partial(self._argument, environment), (node.args, dict(node.kwargs)))
+                results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
+            made = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
+        except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
+            return None, []
+        return made, [guard.expr for guard in environment.guards]
 
     def _tells_the_same_at(self, setting: Setting, node: torch.fx.Node, made: Sizes) -> bool:
         """Whether what was decided makes no difference to the sizes: convolutions choose a kernel by size and threads."""
-        try:
-            return OperatorSizes(replace(self._axes, example=setting), self._settings)._told(node) == made
-        except Exception:  # noqa: BLE001 - torch cannot say
-            return False
+        return OperatorSizes(replace(self._axes, example=setting), self._settings)._told(node)[0] == made
 
     def _larger(self, test: sympy.Basic) -> Iterator[Setting]:
         """The sizes that a test is tried at; those that it does not ask for are as in the example."""
@@ -96,16 +93,20 @@ class OperatorSizes:
         for more in product(further, repeat=len(asked)):
             yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(asked, more, strict=True)}
 
-    def _argument(self, leaf: Any) -> Any:
+    def _argument(self, environment: Environment, leaf: Any) -> Any:
+        def number(size: Any) -> Any:
+            return size if isinstance(size, int) else environment.create_symintnode(size, hint=int(size.subs(self._example)))
+
         if isinstance(leaf, torch.fx.Node):
             value = leaf.meta["val"]
-            return torch.empty([self._number(size) for size in value.sizes], dtype=value.dtype) if isinstance(value, Described) else value
-        return self._number(leaf) if isinstance(leaf, sympy.Basic) else leaf
+            return torch.empty([number(size) for size in value.sizes], dtype=value.dtype) if isinstance(value, Described) else value
+        return number(leaf) if isinstance(leaf, sympy.Basic) else leaf
 
-    def _number(self, size: Any) -> Any:
-        if isinstance(size, int):
-            return size
-        return self._environment.create_symintnode(size, hint=int(size.subs(self._example)))
+
+def _known_of(leaf: Any) -> Any:
+    """What is known of an argument, that it can be looked up by."""
+    values = pytree.tree_leaves(leaf.meta["val"]) if isinstance(leaf, torch.fx.Node) else [leaf]
+    return tuple((value.sizes, value.dtype) if isinstance(value, Described) else expression(value) for value in values)
 
 
 def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:

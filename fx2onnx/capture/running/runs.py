@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import sympy
@@ -29,7 +30,7 @@ from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
-from .unify import Arguments, Writer
+from .unify import Arguments, Writer, difference
 from .whiles import TRIED, TURNS, Whiles, check_turns
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -98,8 +99,10 @@ class Runs:
         self._check_variety()
         self._check_whiles()
         refused: CannotRun | None = None
+        self._run_asked()
         while True:
             try:
+                self._check_same_calls()
                 found = self._followed()
                 if not self._run_asked():
                     return self._checked_aside(found, refused)
@@ -164,6 +167,26 @@ class Runs:
             if len(seen) < min(VARIETY, len(self.axes.allowed(symbol))):
                 raise CannotRun(f"it runs at {self.axes.names[symbol]} of {sorted(seen)} alone")
 
+    def _check_same_calls(self) -> None:
+        """Refuse runs that do not make the same calls without a run with symbols for sizes, where one has noted all tests before that.
+
+        Raises:
+            LeftOut: they do not.
+        """
+        rows = () if self.loops.places else self.axes.environment.followed.get(self._way, ())
+        numbers = [first_difference(self.traces[0], other) for other in self.traces[1:]]
+        number = min((number for number in numbers if number is not None), default=len(rows))
+        for setting, found in zip(self.settings, self.traces, strict=True) if number < len(rows) else ():
+            other = found.rows[number] if number < len(found.rows) else None
+            if other is None or other.kind != rows[number].kind:
+                raise difference(rows[number], other, self.axes.shown(setting))
+
+    @property
+    def _way(self) -> Any:
+        """What decides the calls of a run beside sizes and values."""
+        reads = self.reads and tuple(map(id, self.reads))
+        return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written()
+
     def _check_whiles(self) -> None:
         """Hold the turns of loops that values end against each other, in runs that have none, some and many."""
         if not any(found.whiles for found in self.traces):
@@ -209,6 +232,10 @@ class Runs:
         except Exception as error:
             kind = PlainBool if NO_SIZES in str(error) else CannotRun
             raise kind(f"running it fails: {said_by(error)}") from error
+        finally:
+            known = self.axes.environment.followed
+            if not self.loops.places:
+                known[self._way] = max(known.get(self._way, ()), writer.noted, key=len)
 
     def _script(self, turns: int = TURNS) -> Script:
         return Script(self.answers, None if self.loops.places else self.reads, self.settling, Whiles(self.whiles, turns))
@@ -223,8 +250,7 @@ class Runs:
             return
         script = self._script()
         try:
-            arguments = self.axes.at(self.arguments, setting, len(self.traces) + 1)
-            found = trace(self.model, arguments, script=script, watch=self._watch())
+            found, answers = self._traced(setting, script)
         except ToOnnxError:
             raise
         except Exception as error:
@@ -236,7 +262,7 @@ class Runs:
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
             self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
-        self.answers = self.answers if self.traces else script.answers
+        self.answers = self.answers if self.traces else answers
         number = first_difference(self.traces[0], found) if self.traces else None
         if number is not None and (larger := self._without_ones(setting)) != setting:
             told = f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {self.axes.shown(setting)}"
@@ -246,6 +272,20 @@ class Runs:
             return
         self.settings.append(setting)
         self.traces.append(found)
+
+    def _traced(self, setting: Setting, script: Script) -> tuple[Trace, list[bool]]:
+        """Run it, or return what it did in such a run before, with values that no other run here has; and the answers to tests."""
+        used = {found.values for found in self.traces}
+        blocks, shapes = self.blocks.known, self.axes.shapes(self.arguments, setting)
+        is_kept = not self.loops.places and blocks is not None
+        taken: dict[int, Any] = self.axes.taken.setdefault((shapes, blocks, self._way), {}) if is_kept else {}
+        for values in taken.keys() - used:
+            return taken[values]
+        values = next(number for number in count(1) if number not in used)
+        found = trace(self.model, self.axes.at(self.arguments, setting, values), script=script, watch=self._watch())
+        found.values = values
+        taken[values] = found, script.answers
+        return taken[values]
 
     def _without_ones(self, setting: Setting) -> Setting:
         """Return the sizes without ones, where these alone may be why torch makes other calls: all are, or no call is left out for them."""
@@ -283,6 +323,7 @@ class Runs:
     def _rolled_as(self, loops: Moving) -> tuple[RunProgram, Exception | None]:
         """Return the program with its loops rolled up, from runs at sizes at which they have some turns."""
         axes = long_enough(self.axes)
+        axes.environment.has_longer_runs = True
         _know(axes)
         runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling)
         runs.loops = loops

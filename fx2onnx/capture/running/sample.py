@@ -45,6 +45,8 @@ class Axes:
         conditions: tests of sizes that hold at all sizes looked at.
         fixed: symbols that have one size there, or follow another's, and no longer move.
         units: of how many elements a loop along an axis takes at a turn, where that is known and more than one.
+        taken: runs that were made, those of narrower axes among them, by what decides their calls and by the number of their values.
+        worked_out: the sizes that operators give, and the tests that torch made of those that they took, by call.
     """
 
     environment: Environment
@@ -55,6 +57,8 @@ class Axes:
     conditions: tuple[sympy.Basic, ...] = ()
     fixed: Mapping[sympy.Symbol, Size] = field(default_factory=dict)
     units: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+    taken: dict[Any, dict[int, Any]] = field(default_factory=dict, compare=False, repr=False)
+    worked_out: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> Axes:
@@ -231,6 +235,8 @@ class Axes:
         moving = apart.within(free)
         if apart.conditions and not apart.holds(moving):
             raise CannotRun(f"no size that can be tried makes {' and '.join(map(self.said, apart.conditions))} true")
+        if not fixed and apart.units == self.units and self.environment.has_followed_at(moving):
+            return replace(apart, environment=self.environment), arguments
         example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
         moved = self.at(arguments, example)
         environment = environment_of(moving, self.names)
@@ -259,19 +265,28 @@ class Axes:
                 return work.empty(leaf, self._shape(leaf, setting))
             for axis in range(leaf.dim()):
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
-                    made = _resized(made, axis, int(size.subs(setting)), run)
+                    made = _resized(made, axis, _at(size, setting), run)
             made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
             return made.mul_(1 - run / 64) if run and made.is_floating_point() else made
 
         with nullcontext() if work is None else work.building():
             return pytree.tree_map_only(torch.Tensor, resized, arguments)
 
-    def _shape(self, leaf: torch.Tensor, setting: Setting) -> list[int]:
+    def shapes(self, arguments: Any, setting: Setting) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes that the arguments have at these sizes."""
+        return tuple(self._shape(leaf, setting) for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
+
+    def _shape(self, leaf: torch.Tensor, setting: Setting) -> tuple[int, ...]:
         """The shape that an argument has at these sizes."""
-        return [int(self.sizes.get((id(leaf), axis), sympy.Integer(size)).subs(setting)) for axis, size in enumerate(leaf.shape)]
+        sizes = (self.sizes.get((id(leaf), axis), size) for axis, size in enumerate(leaf.shape))
+        return tuple(size if isinstance(size, int) else _at(size, setting) for size in sizes)
 
     def _elements(self, leaf: torch.Tensor, setting: Setting) -> int:
         return prod(self._shape(leaf, setting))
+
+
+def _at(size: sympy.Expr, setting: Setting) -> int:
+    return setting[size] if size in setting else int(size.subs(setting))
 
 
 def _resized(tensor: torch.Tensor, axis: int, size: int, start: int) -> torch.Tensor:

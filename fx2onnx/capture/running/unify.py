@@ -73,11 +73,12 @@ class Writer:
         self._nodes: dict[Ref, torch.fx.Node] = {}
         self._memory = Memory(1 + len(traces))
         self._rows: list[torch.fx.Node] = []
+        self.noted: Sequence[Row] = ()  # of the run itself
 
     @contextmanager
     def follow(self, recorder: Recorder) -> Iterator[None]:
         """Watch the run: its sizes are symbols from here on."""
-        self._recorder = recorder
+        self._recorder, self.noted = recorder, recorder.rows
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
         with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.kept), ranges_by(counted):
@@ -150,8 +151,7 @@ class Writer:
         return found
 
     def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
-        usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
-        return LeftOut(f"what it calls depends on its sizes: {usually}, but {_called(other)} at {self._setting(run)}")
+        return difference(row, other, self._setting(run))
 
     def _setting(self, run: int) -> str:
         return self.axes.shown(self.sizes.settings[run + 1]) or "another run"
@@ -387,6 +387,12 @@ class Writer:
             told = dict.fromkeys("another tensor" if isinstance(value, Ref) else repr(value) for value in values)
             raise CannotRun(f"it returns {', '.join(told)}, as the sizes are")
         return self._node(first) if isinstance(first, Ref) else first
+
+
+def difference(row: Row | None, other: Row | None, setting: str) -> LeftOut:
+    """Return the error for a call of the run at the example's sizes that is another one, or none, in a run at this setting."""
+    usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
+    return LeftOut(f"what it calls depends on its sizes: {usually}, but {_called(other)} at {setting}")
 
 
 def _called(row: Row | None) -> str:

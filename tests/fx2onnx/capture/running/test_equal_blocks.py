@@ -55,6 +55,8 @@ def test_the_graph_is_that_of_blocks_that_are_all_noted(monkeypatch: pytest.Monk
 class Nothing:
     """No block is equal to another."""
 
+    known = ()
+
     def noted(self, recorder: Recorder) -> Any:
         return torch.no_grad()
 
