@@ -31,7 +31,7 @@ def gives(formula: Any, settings: Sequence[Setting], tensors: Sequence[torch.Ten
     return True
 
 
-def difference(recorder: Recorder, tensor: torch.Tensor, others: Sequence[torch.Tensor | None]) -> Exception:
+def error_of_unequal_numbers(recorder: Recorder, tensor: torch.Tensor, others: Sequence[torch.Tensor | None]) -> Exception:
     """Return the error for a tensor that other runs make of other numbers, with the line that makes it or takes it."""
     lengths = {len(one) for one in (tensor, *others) if one is not None and one.dim()}
     if len(lengths) > 1:

@@ -30,7 +30,7 @@ from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
-from .unify import Arguments, Writer, difference
+from .unify import Arguments, Writer, error_of_other_calls
 from .whiles import TRIED, TURNS, Whiles, check_turns
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -179,12 +179,12 @@ class Runs:
         for setting, found in zip(self.settings, self.traces, strict=True) if number < len(rows) else ():
             other = found.rows[number] if number < len(found.rows) else None
             if other is None or other.kind != rows[number].kind:
-                raise difference(rows[number], other, self.axes.shown(setting))
+                raise error_of_other_calls(rows[number], other, self.axes.shown(setting))
 
     @property
     def _way(self) -> Any:
         """What decides the calls of a run beside sizes and values."""
-        reads = self.reads and tuple(map(id, self.reads))
+        reads = None if self.reads is None else tuple(map(id, self.reads))
         return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written()
 
     def _check_whiles(self) -> None:

@@ -26,7 +26,7 @@ from .loops.lists import every_turn, sizes_of_list
 from .loops.places import counted, ranges_by
 from .loops.rolling import rolled
 from .loops.turns import EVERY, Loop
-from .made_of_numbers import difference, gives
+from .made_of_numbers import error_of_unequal_numbers, gives
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symbols, moving, steps
@@ -151,7 +151,7 @@ class Writer:
         return found
 
     def _difference(self, row: Row | None, other: Row | None, run: int) -> CannotRun:
-        return difference(row, other, self._setting(run))
+        return error_of_other_calls(row, other, self._setting(run))
 
     def _setting(self, run: int) -> str:
         return self.axes.shown(self.sizes.settings[run + 1]) or "another run"
@@ -240,7 +240,7 @@ class Writer:
         if (formula := self._recorder.formulas.get(number)) is not None and gives(formula, self.sizes.settings[1:], others):
             return self._tensor_of_sizes(ref, first, pytree.tree_leaves(formula))
         if any(other is not first and (other is None or not equal(first, other)) for other in others):
-            raise difference(self._recorder, first, others)
+            raise error_of_unequal_numbers(self._recorder, first, others)
         target = f"lifted_tensor_{number}"
         with self.graph.inserting_before(self._first):
             node = self._placed(f"c_{target}", ref, Described.as_is(first))
@@ -389,7 +389,7 @@ class Writer:
         return self._node(first) if isinstance(first, Ref) else first
 
 
-def difference(row: Row | None, other: Row | None, setting: str) -> LeftOut:
+def error_of_other_calls(row: Row | None, other: Row | None, setting: str) -> LeftOut:
     """Return the error for a call of the run at the example's sizes that is another one, or none, in a run at this setting."""
     usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
     return LeftOut(f"what it calls depends on its sizes: {usually}, but {_called(other)} at {setting}")
