@@ -10,11 +10,8 @@ import pytest
 from exportlab.measure import benchmark, sources
 
 STALE = frozenset(
-    {
-        "captures", "cpp_programs", "export_time", "graph_size", "how_we_measure", "latency", "llama_layers", "memory", "optimisers",
-        "own_exporter", "real_sizes", "start_up", "transformer_files",
-    }
-)  # runs that are older than their code, which their pages show by a badge: this list is to be empty  # fmt: skip
+    {"captures", "cpp_programs", "latency", "real_sizes"}
+)  # runs that are older than their code, shown by a badge on their pages
 NAMES = sorted(path.stem for path in benchmark.DATA.glob("*.json"))
 SCRIPT = """from exportlab.measure import benchmark
 ROUNDS = 3
