@@ -188,8 +188,8 @@ else:
 # %%
 # Is it right?
 # ------------
-# Each exporter first exports each model once, and is held against eager at every size above. Only what comes out right is timed; a file
-# that is wrong only where a mask hides everything counts as right here.
+# Each exporter first exports each model once, and ``compare`` verifies the file at the sizes above. Right files are timed, and so are files
+# that are wrong only where a mask hides everything.
 
 names = [BASE, "to_onnx", "dynamo"]
 compared = {
