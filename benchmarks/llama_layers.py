@@ -204,7 +204,7 @@ assert not apart.problem, apart.problem
 # Is it right?
 # ------------
 # The export sees 3 tokens after 5. Each artifact is then held against eager at another batch, at the prompt without a past, and at the one
-# token after 64. What is wrong is not timed; a file that is wrong only where a mask hides everything is. ``to_onnx, functions`` writes the
+# token after 64. What is wrong is not timed; a file that is right except where a mask hides everything is. ``to_onnx, functions`` writes the
 # layer once, as a function, and calls it with the weights of each layer.
 
 ways: dict[str, dict[str, Any]] = {

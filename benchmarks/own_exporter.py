@@ -189,7 +189,7 @@ else:
 # Is it right?
 # ------------
 # Each exporter first exports each model once, and ``compare`` verifies the file at the sizes above. Right files are timed, and so are files
-# that are wrong only where a mask hides everything.
+# that are right except where a mask hides everything.
 
 names = [BASE, "to_onnx", "dynamo"]
 compared = {
