@@ -279,13 +279,13 @@ class Marks(NamedTuple):
 
 @cache
 def operators() -> Marks:
-    """Return the three marks, as operators of torch: `enter`, `leave` and `repeat`. They can be traced, not run."""
+    """Return the three marks, as operators of torch: `enter`, `leave` and `repeat`. The last can be traced, not run."""
     library = torch.library.Library(NAMESPACE, "DEF")
     library.define("enter(Tensor[] inputs, Tensor[] weights, int block) -> Tensor[]")
     library.define("leave(Tensor[] results, int block) -> Tensor[]")
     library.define("repeat(Tensor[] inputs, Tensor[] weights, int block) -> Tensor[]")
-    torch.library.register_fake(f"{NAMESPACE}::enter", lambda inputs, weights, block: [t.clone() for t in inputs], lib=library)
-    torch.library.register_fake(f"{NAMESPACE}::leave", lambda results, block: [t.clone() for t in results], lib=library)
+    library.impl("enter", lambda inputs, weights, block: [t.clone() for t in inputs], "CompositeExplicitAutograd")
+    library.impl("leave", lambda results, block: [t.clone() for t in results], "CompositeExplicitAutograd")
     torch.library.register_fake(f"{NAMESPACE}::repeat", _like_the_first, lib=library)
     space = getattr(torch.ops, NAMESPACE)
     return Marks(library, space.enter.default, space.leave.default, space.repeat.default)
@@ -294,3 +294,33 @@ def operators() -> Marks:
 def _like_the_first(inputs: list[torch.Tensor], weights: list[torch.Tensor], block: int) -> list[torch.Tensor]:
     given = [r for r in CURRENT.get().block(block).results if isinstance(r, torch.Tensor)]
     return [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device) for t in given]
+
+
+def inline_repeated_blocks(module: torch.fx.GraphModule) -> None:
+    """Write the traced block out at each call that repeats it, so that a module with marks can be run."""
+    for repeat in [*module.graph.find_nodes(op="call_function", target=operators().repeat)]:
+        with module.graph.inserting_before(repeat):
+            repeat.replace_all_uses_with(_copied_for(repeat))
+        module.graph.erase_node(repeat)
+    module.recompile()
+
+
+def _copied_for(repeat: torch.fx.Node) -> torch.fx.Node:
+    """Copy the traced block, with the inputs and the weights of one that repeats it; return the mark that leaves the copy."""
+    arguments: tuple[Any, ...] = repeat.args
+    inputs, weights, number = arguments
+    enter, *rest = _traced_nodes(repeat.graph, number)
+    own_weights: Any = enter.args[1]
+    copies: dict[torch.fx.Node, torch.fx.Node] = dict(zip(own_weights, weights, strict=True))
+    copies[enter] = repeat.graph.call_function(operators().enter, (inputs, weights, number))
+    for node in rest:
+        copies[node] = repeat.graph.node_copy(node, lambda read: copies.get(read, read))
+    return copies[rest[-1]]
+
+
+def _traced_nodes(graph: torch.fx.Graph, number: int) -> list[torch.fx.Node]:
+    """Return the nodes of a traced block, from the mark that enters it to the one that leaves it."""
+    nodes = list(graph.nodes)
+    start = next(i for i, node in enumerate(nodes) if node.target is operators().enter and node.args[2] == number)
+    end = next(i for i, node in enumerate(nodes) if node.target is operators().leave and node.args[1] == number)
+    return nodes[start : end + 1]

@@ -16,7 +16,7 @@ from ..errors import FrozenDimension, ToOnnxError, first_sentence
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
 from .held import Held, numbers_read
-from .of_libraries import losses_in_libraries, open_in_libraries
+from .of_libraries import losses_in_libraries
 from .packed import check_no_result_is_packed, packing_described
 from .padded_encoders import zeros_as_without_gradients
 from .plain_numbers import plain_numbers_noted
@@ -60,10 +60,7 @@ class Way:
         return _unpacked(made, unchecked)
 
     def _losses_in_libraries(self, made: Capture, model: nn.Module) -> tuple[str, ...]:
-        """Return the lines of `losses_in_libraries`; of the program without marks where blocks are marked, which cannot be called."""
         held = Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes)
-        if self.functions and any(open_in_libraries(held)):
-            return replace(self, functions=()).by_export(model).limits
         return tuple(losses_in_libraries(held, self.accept_ranges))
 
     def check_held(self, made: Capture, model: Any, why: str, least: int = 2) -> None:

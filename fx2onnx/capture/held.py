@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 from unittest.mock import patch
 
@@ -15,6 +15,7 @@ from torch._subclasses import fake_impls
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
+from ..blocks.sharing import inline_repeated_blocks
 from ..errors import first_sentence
 from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
@@ -42,6 +43,7 @@ class Held:
     model: nn.Module
     given: tuple[tuple[Any, ...], dict[str, Any]]
     asked: Sequence[DynamicDim]
+    _modules: dict[bool, nn.Module] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -105,7 +107,16 @@ class Held:
 
     def _found(self, arguments: Any, guarded: bool) -> list[torch.Tensor]:
         with _buffers_kept(self.program):
-            return _tried(self.program.module(check_guards=guarded), arguments)
+            return _tried(self._module(guarded), arguments)
+
+    def _module(self, guarded: bool) -> nn.Module:
+        """Return the program as a module, with or without its checks of sizes; it is built once."""
+        if guarded not in self._modules:
+            module = self.program.module(check_guards=guarded)
+            assert isinstance(module, torch.fx.GraphModule)
+            inline_repeated_blocks(module)
+            self._modules[guarded] = module
+        return self._modules[guarded]
 
     @property
     def _moves_alone(self) -> bool:

@@ -28,7 +28,7 @@ def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
         FrozenDimension: there is such a test of another axis.
     """
     differs = cache(lambda sizes: held.differs(dict(sizes)))
-    for test in open_in_libraries(held):
+    for test in _open_in_libraries(held):
         sizes = list(islice(_other_sizes(test), TRIED))
         if sizes and not any(map(differs, sizes)):
             continue
@@ -37,7 +37,7 @@ def losses_in_libraries(held: Held, accepted: Sequence[str]) -> Iterator[str]:
         yield lost_by(test)
 
 
-def open_in_libraries(held: Held) -> Iterator[OpenTest]:
+def _open_in_libraries(held: Held) -> Iterator[OpenTest]:
     """Yield the tests that come out another way at some size; those in the caller's own code were seen before."""
     leaves = pytree.tree_leaves(held.given)
     symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import onnxruntime
 import pytest
@@ -139,13 +140,16 @@ class Block(nn.Module):
         return self.function(self.linear(x))
 
 
-def test_blocks_that_become_functions_are_held_without_their_marks(library: dict[str, Any]) -> None:
-    names = {"export_modules_as_functions": (Block,), "dynamic_shapes": (AXES,)}
+def test_blocks_that_become_functions_are_checked_after_one_export(library: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    export = Mock(wraps=torch.export.export)
+    monkeypatch.setattr(torch.export, "export", export)
+    options: dict[str, Any] = {"export_modules_as_functions": (Block,), "dynamic_shapes": (AXES,)}
     x = torch.randn(2, 7, 3)
-    kept = to_onnx(nn.Sequential(*(Block(library["padded"]) for _ in range(2))), (x,), **names)
-    assert "Block" in {function.name for function in kept.model_proto.functions}
+    exported = to_onnx(nn.Sequential(*(Block(library["padded"]) for _ in range(3))), (x,), **options)
+    assert exported.report.functions == {"Block": 3}
+    assert export.call_count == 1
     with pytest.raises(FrozenDimension, match="only rows > 1 is exported: the test at installed_functions"):
-        to_onnx(nn.Sequential(*(Block(library["more_rows"]) for _ in range(2))), (x,), **names)
+        to_onnx(nn.Sequential(*(Block(library["more_rows"]) for _ in range(2))), (x,), **options)
 
 
 @pytest.mark.parametrize("path", ["torchvision/models/vit.py", "torch_geometric/nn/conv.py"])
