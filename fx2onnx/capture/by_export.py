@@ -82,7 +82,7 @@ def capture_by_export(
     args, kwargs = kept_apart(args, dict(kwargs))
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, asked)
-    export = partial(exported, model, args, kwargs, as_dims(dynamic_shapes, accept_ranges), strict, asked)
+    export = partial(exported, model, args, kwargs, as_dims(dynamic_shapes, accept_ranges, asked), strict, asked)
     with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
@@ -276,13 +276,20 @@ def _violation(error: Exception) -> str:
     return told
 
 
-def as_dims(dynamic_shapes: Any, accepted: Sequence[str]) -> Any:
-    """Return what torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for a name whose range is accepted as it comes."""
+def as_dims(dynamic_shapes: Any, accepted: Sequence[str], asked: Sequence[DynamicDim]) -> Any:
+    """Return what torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for an axis whose range is accepted as it comes.
+
+    An axis without a name is accepted by where it is, which a `Dim.DYNAMIC` does not show; so all of these become `Dim.AUTO`.
+    `check_dynamic_dims` refuses those that turn out static and are not accepted.
+    """
+    accepts_unnamed = any(dim.name in accepted and not dim.named for dim in asked)
 
     def as_dim(dim: Any) -> Any:
         name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)
         if moves(dim) and name in accepted:
             return Dim.AUTO
+        if accepts_unnamed and is_hint(dim, Dim.DYNAMIC):
+            return Dim.AUTO(min=dim.min, max=dim.max)
         return Dim.DYNAMIC if isinstance(dim, str) else dim
 
     return pytree.tree_map(as_dim, dynamic_shapes, is_leaf=moves)

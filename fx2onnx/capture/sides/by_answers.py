@@ -48,7 +48,7 @@ def capture_by_answers(
 
     def export() -> torch.export.ExportedProgram:
         with as_before(model):  # so that no capture finds what another one left
-            return exported(model, args, kwargs, as_dims(dynamic_shapes, accept_ranges), False, asked)
+            return exported(model, args, kwargs, as_dims(dynamic_shapes, accept_ranges, asked), False, asked)
 
     sides = Sides(export, asked, pytree.tree_leaves((args, kwargs)), accept_ranges)
     with only_harmless_mutations(model, args, kwargs):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from typing import Any
 
 import pytest
 import torch
 from modules import Op
 from torch import Tensor
+from torch.export import Dim
 
 from exportlab import to_onnx
+from fx2onnx.errors import FrozenDimension
 
 X = torch.randn(4, 6)
 CAPTURES = ("run", "torch.export")
@@ -67,3 +71,24 @@ def test_a_test_of_torchs_own_is_named_where_the_model_has_none() -> None:
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_nothing_is_said_where_nothing_was_lost(capture: str) -> None:
     assert limits_of(torch.relu, X, shapes=({0: "rows"},), accepted=("rows",), capture=capture) == ()
+
+
+def added_to_four_rows(x: Tensor) -> Tensor:
+    """A sum that fixes the number of rows."""
+    return x + torch.ones(4, 6)
+
+
+@pytest.mark.parametrize("capture", ["torch.export", "auto"])
+@pytest.mark.parametrize("rows", ["rows", Dim.DYNAMIC, Dim.DYNAMIC(max=64)], ids=["name", "DYNAMIC", "DYNAMIC with an end"])
+@pytest.mark.parametrize("function", [split_in_two, added_to_four_rows])
+def test_passing_the_accept_ranges_that_an_error_advises_exports_the_model(function: Any, rows: Any, capture: str) -> None:
+    with pytest.raises(FrozenDimension) as refused:
+        limits_of(function, X, shapes=({0: rows},), accepted=(), capture=capture)
+    advice = re.search(r"accept_ranges=(\(.+?,\))", str(refused.value))
+    assert advice is not None
+    assert limits_of(function, X, shapes=({0: rows},), accepted=ast.literal_eval(advice[1]), capture=capture)
+
+
+def test_an_axis_without_a_name_that_is_not_accepted_still_has_to_move() -> None:
+    with pytest.raises(FrozenDimension, match=r'"axis 1 of args\[0\]" was asked to be dynamic'):
+        limits_of(added_to_four_rows, X, shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), accepted=("axis 0 of args[0]",), capture="auto")
