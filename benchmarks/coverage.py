@@ -16,7 +16,8 @@ from pathlib import Path
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from exportlab import show, zoo
+from content import zoo
+from exportlab import show
 from exportlab.files import written_whole
 from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled

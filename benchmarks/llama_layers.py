@@ -18,6 +18,7 @@ from torch import nn
 from transformers import DynamicCache
 from transformers.masking_utils import create_causal_mask
 
+from content.zoo.tiny import model
 from exportlab import case, exporters, show, tensor, to_onnx
 from exportlab.cases import Built, Declaration, Sample
 from exportlab.eager import fresh
@@ -26,7 +27,6 @@ from exportlab.messages import muffled
 from exportlab.specs import integers, ones
 from exportlab.verification.comparison import Attempt, attempt
 from exportlab.verification.difference import difference_of
-from exportlab.zoo.tiny import model
 
 page = benchmark.page(
     "llama_layers",
@@ -308,7 +308,6 @@ facts = {
         depth: {way: found[way].artifact.ops().total() for way in timed if way != BASE}
         for depth, found in tried.items()
     },
-    "apart": max(found[way].report.worst for found in tried.values() for way in timed),
     "refused": {way: refusal(way) for way in ways if way not in timed},
 }
 run = page.keep({**exported, **ran}, facts=facts, packages=(*benchmark.PACKAGES, "transformers"))

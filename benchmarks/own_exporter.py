@@ -18,13 +18,13 @@ from transformers import BertConfig, BertModel, DynamicCache, LlamaConfig, Llama
 from transformers.integrations.executorch import register_dynamic_cache_export_support
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
+from content.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from exportlab import case, compare, exporters, show, tensor
 from exportlab.cases import Built, Declaration
 from exportlab.measure import benchmark, figures, tables, timing, words
 from exportlab.messages import muffled
 from exportlab.specs import built, integers, ones
 from exportlab.verification.difference import difference_of
-from exportlab.zoo.tiny import HEAD, KEY_HEADS, SIZES
 from fx2onnx.build.conversion import Conversion, ConversionOptions
 from fx2onnx.build.passes import passes_applied
 from fx2onnx.capture.by_export import Capture, capture_by_export

@@ -1,4 +1,4 @@
-"""Export Lab's helper package: a zoo of cases, exporters behind one protocol, and a verification that looks for silent failures.
+"""Export Lab's helper package: exporters behind one protocol, and a verification that looks for silent failures.
 
 A name is imported when it is first asked for: torch takes seconds, and a help text needs none of it.
 """

@@ -17,7 +17,7 @@ from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
 ROOT = Path(__file__).parent.parent
 LISTED = ROOT / "tests" / "site" / "claims.csv"
-PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md", "exportlab/errors/catalogue/*.py")
+PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md", "content/errors/*.py")
 STRONG = re.compile(
     r"\b(always|never(?! saw\b| seen\b)|nobody|the only|only one|silent(?:ly)?|says nothing|no (?:error|warning)"
     r"|without (?:a word|an? (?:error|warning))|nothing (?:checks|warns|warned|is said|complain(?:s|ed))"
@@ -50,7 +50,7 @@ class Listed:
 def read_page(path: Path) -> Page:
     """Return the prose and the code of a lesson, a recipe, a known error or a page."""
     text = path.read_text(encoding="utf-8")
-    if path.parent.name == "catalogue":
+    if path.parent.name == "errors":
         return _docstrings_apart(ast.parse(text))
     if path.suffix == ".py":
         blocks = split_code_and_text_blocks(str(path))[1]

@@ -23,7 +23,7 @@ import torch
 from same_graph import difference
 from torch.export import Dim
 
-from exportlab import zoo
+from content import zoo
 from exportlab.exporters import Artifact, get
 from exportlab.messages import quiet
 from exportlab.outcomes import Outcome

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from expected import EXPECTED, QUICK, Run, covering, from_csv, moving, to_csv
 
-from exportlab import exporters, zoo
+from content import zoo
+from exportlab import exporters
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, Task, grid, sweep

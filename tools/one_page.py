@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 OUT, DRAFTS = ROOT / "build/page", ROOT / "build/page-scripts"
-SCRIPTS, CATALOGUE = ("gallery", "benchmarks"), "exportlab/errors/catalogue"
+SCRIPTS, CATALOGUE = ("gallery", "benchmarks"), "content/errors"
 NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages that cannot do without
     "known_errors": ("-",),
     "sphinx_gallery.gen_gallery": SCRIPTS,

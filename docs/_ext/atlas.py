@@ -14,7 +14,7 @@ from site_files import GENERATED, ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 from support_matrix import SCRIPT, STYLE, WHOSE, beside
 
-from exportlab.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
+from content.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
 from exportlab.cases import Case
 from exportlab.outcomes import Mark
 from exportlab.sweep import page as swept

@@ -129,7 +129,7 @@ def _absolute(file: str) -> str:
 
 
 def _of_exporters(file: str) -> bool:
-    if COMPILED in file or (file.startswith(OURS) and "/zoo/" not in file):
+    if COMPILED in file or file.startswith(OURS):
         return True
     package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""
     return not Path(file).is_file() or package in EXPORTERS or (not package and file.startswith(STANDARD))

@@ -11,13 +11,13 @@ from typing import Any
 
 from recomputed import METADATA, ROOT, Lines, all_of, check, named
 
-from exportlab import zoo
+from content import zoo
 from exportlab.outcomes import Outcome
 from exportlab.said import warned
 from exportlab.sweep.records import Record
 
 MATRIX = ROOT / "docs/data/matrix.jsonl"
-ZOO = ROOT / "exportlab/zoo"
+ZOO = ROOT / "content/zoo"
 KINDS = {
     "ok": "right",
     "capture": "refused",

@@ -17,7 +17,8 @@ from onnxscript._internal.values import TracedOnnxFunction
 from torch import Tensor, nn
 from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
 
-from exportlab import Sample, export, patches, quiet, verify, zoo
+from content import zoo
+from exportlab import Sample, export, patches, quiet, verify
 from exportlab.messages import heard
 from fx2onnx.caches import registries
 

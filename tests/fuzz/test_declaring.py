@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from promise import OfModel, promised
 
+from content.zoo import get
 from exportlab import Sample, case, expect_failure, require, tensor
 from exportlab.cases import Case, registered_case
 from exportlab.specs import built, flags, integers, ones
-from exportlab.zoo import get
 
 LINEAR = made("linear")
 SPECS = [tensor, integers, flags, ones, partial(built, lambda *parts: list(parts))]

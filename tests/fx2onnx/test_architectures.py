@@ -9,7 +9,7 @@ import torch
 from torch.export import Dim
 from transformers import LlamaConfig, LlamaModel
 
-from exportlab import zoo
+from content import zoo
 from exportlab.cases import Case
 from exportlab.exporters import get
 from exportlab.verification.comparison import attempt, reason

@@ -12,8 +12,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 from transformers import DynamicCache, EncoderDecoderCache
 
+from content.zoo.tiny import weighted
 from exportlab import verify
-from exportlab.zoo.tiny import weighted
 from fx2onnx import to_onnx
 from fx2onnx.caches import caches_known
 from fx2onnx.errors import CaptureError, MutationError

@@ -93,7 +93,7 @@ def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
         "gallery": "**/*.py",
         "tutorials": "[0-9]*.md",
         "benchmarks": "*.py",
-        "exportlab/errors/catalogue": "*.py",
+        "content/errors": "*.py",
         "tests": "**/*.py",
     }
     for folder, pattern in folders.items():

@@ -16,7 +16,8 @@ from modules import Op
 from torch import nn
 from torch.export import Dim
 
-from exportlab import to_onnx, verify, zoo
+from content import zoo
+from exportlab import to_onnx, verify
 from fx2onnx import NEWEST_OPSET, OLDEST_OPSET
 from fx2onnx.errors import MutationError, NameCollision
 from fx2onnx.state import initial_state

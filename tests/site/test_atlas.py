@@ -11,7 +11,7 @@ from pathlib import Path
 import atlas as page
 from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
-from exportlab.atlas import timm, transformers
+from content.atlas import timm, transformers
 from exportlab.exporters.spoken import spoken
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page.counts import Sweep

@@ -15,7 +15,7 @@ from expected import EXPECTED, from_csv
 from support_matrix import links
 from swept import RECORDS, Rows, cases, sweep_of
 
-from exportlab import zoo
+from content import zoo
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page import counts
 from exportlab.sweep.records import Record

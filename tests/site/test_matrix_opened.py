@@ -12,7 +12,7 @@ import pytest
 import support_matrix as page
 from swept import RECORDS, sweep_of
 
-from exportlab import zoo
+from content import zoo
 from exportlab.sweep import page as swept
 
 ROOT = Path(__file__).parents[2]

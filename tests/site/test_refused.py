@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import nn
 
+from content.zoo import cases
 from exportlab import export, verify
 from exportlab.cases import Built
 from exportlab.messages import muffled
 from exportlab.samples import Sample
-from exportlab.zoo import cases
 from fx2onnx.build.graph import Graph
 
 ROOT = Path(__file__).parents[2]

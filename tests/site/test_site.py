@@ -226,7 +226,7 @@ def linked(text: Path) -> list[str]:
 
 def source_of(page: str) -> str:
     """What a page is made of: a known error, a recipe or a benchmark, or the page itself."""
-    return re.sub("^errors/", "exportlab/errors/catalogue/", page.removeprefix("generated/"))
+    return re.sub("^errors/", "content/errors/", page.removeprefix("generated/"))
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.name)

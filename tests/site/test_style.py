@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("index.md", "README.md", "docs/**/*.md", "tutorials/*.md", "gallery/**/*.py", "benchmarks/*.py", "exportlab/errors/catalogue/*.py")
+PAGES = ("index.md", "README.md", "docs/**/*.md", "tutorials/*.md", "gallery/**/*.py", "benchmarks/*.py", "content/errors/*.py")
 FEWEST = 20
 
 

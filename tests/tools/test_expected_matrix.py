@@ -8,7 +8,7 @@ import pytest
 from expected import QUICK, covering, from_csv, moving, to_csv
 from expected_matrix import STORED, difference, differences, outcomes_of, stored, tasks
 
-from exportlab import zoo
+from content import zoo
 from exportlab.outcomes import Outcome
 from exportlab.sweep import MODES, Task
 from exportlab.sweep.records import Record, read
@@ -25,7 +25,7 @@ RECORDS = (
     ),
     Record("branch_on_batch", "dynamo", "static", Outcome.OK),
     Record("branch_on_batch", "dynamo", "dynamic", Outcome.FROZEN),
-    Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
+    Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="content/zoo/branches.py:30"),
     Record("branch_on_value", "to_onnx", "dynamic", Outcome.CAPTURE),
 )
 

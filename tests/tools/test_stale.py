@@ -38,7 +38,7 @@ def test_a_recipe_reads_the_machinery_that_it_uses_and_no_content() -> None:
         "exportlab/verification/verify.py", "fx2onnx/__init__.py", "fx2onnx/translate/registry.py", "fx2onnx/ops/activation.py",
     }  # fmt: skip
     assert folders_read_by("gallery/torch_onnx/model_mlp.py").isdisjoint({
-        "exportlab/zoo", "exportlab/errors/catalogue", "exportlab/doctor", "exportlab/sweep", "gallery/torch_export",
+        "content/zoo", "content/errors", "exportlab/doctor", "exportlab/sweep", "gallery/torch_export",
     })  # fmt: skip
 
 
@@ -49,24 +49,24 @@ def test_a_recipe_that_does_not_export_to_onnx_reads_no_translation() -> None:
 
 def test_a_case_that_is_named_is_read_with_what_it_needs_and_no_other() -> None:
     found = read_by("tests/fx2onnx/test_to_onnx.py")
-    assert "exportlab/zoo/basics.py" in found
-    assert "exportlab/zoo/loops.py" not in found
+    assert "content/zoo/basics.py" in found
+    assert "content/zoo/loops.py" not in found
 
 
 def test_who_asks_for_all_cases_reads_them_all() -> None:
-    everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("exportlab/zoo/*.py")}
+    everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("content/zoo/*.py")}
     assert read_by("benchmarks/coverage.py") >= everything
-    assert read_by("tests/exportlab/zoo/test_zoo.py") >= everything
+    assert read_by("tests/content/zoo/test_zoo.py") >= everything
 
 
 def test_a_name_that_is_put_together_elsewhere_is_looked_for_in_strings_and_data() -> None:
-    assert "exportlab/zoo/loops.py" in read_by("tests/exportlab/sweep/test_sweep.py"), "row_loop, of a tuple"
-    assert "exportlab/zoo/audio.py" not in read_by("tests/exportlab/sweep/test_sweep.py")
-    assert "exportlab/zoo/audio.py" in read_by("tutorials/105_two_flavours.ipynb"), "the names come from the stored matrix"
+    assert "content/zoo/loops.py" in read_by("tests/exportlab/sweep/test_sweep.py"), "row_loop, of a tuple"
+    assert "content/zoo/audio.py" not in read_by("tests/exportlab/sweep/test_sweep.py")
+    assert "content/zoo/audio.py" in read_by("tutorials/105_two_flavours.ipynb"), "the names come from the stored matrix"
 
 
 def test_of_a_file_of_cases_only_those_that_are_named_count(changed: dict[Path, str]) -> None:
-    test, loops = ROOT / "tests/exportlab/sweep/test_sweep.py", ROOT / "exportlab/zoo/loops.py"
+    test, loops = ROOT / "tests/exportlab/sweep/test_sweep.py", ROOT / "content/zoo/loops.py"
     before, text = fingerprint(test), loops.read_text(encoding="utf-8")
     changed[loops] = f"{text}\n\n@case()\ndef one_more():\n    ...\n"
     forget()
@@ -81,12 +81,12 @@ def test_of_a_file_of_cases_only_those_that_are_named_count(changed: dict[Path, 
 
 
 def test_who_recognises_an_error_reads_them_all() -> None:
-    everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("exportlab/errors/catalogue/*.py")}
+    everything = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("content/errors/*.py")}
     assert read_by("exportlab/doctor/findings.py") >= everything
 
 
 def test_a_known_error_does_not_read_another() -> None:
-    catalogue = sorted(ROOT.glob("exportlab/errors/catalogue/[a-z]*.py"))
+    catalogue = sorted(ROOT.glob("content/errors/[a-z]*.py"))
     others = {path for path in catalogue if path != catalogue[0]}
     assert catalogue[0] in reads(catalogue[0])
     assert not others & reads(catalogue[0])
@@ -123,7 +123,7 @@ def test_a_path_is_followed_as_far_as_it_is_written_out() -> None:
 
 
 def test_what_only_a_type_checker_imports_is_not_read() -> None:
-    tree = ast.parse("if TYPE_CHECKING:\n    from exportlab import zoo\ndef f(x: zoo.Case): ...")
+    tree = ast.parse("if TYPE_CHECKING:\n    from content import zoo\ndef f(x: zoo.Case): ...")
     assert facts(tree.body, bindings_of(tree)).references == frozenset()
 
 
@@ -135,7 +135,7 @@ def test_what_a_package_imports_when_it_is_asked_for_is_read() -> None:
 
 def test_every_module_that_finds_code_by_name_is_known() -> None:
     """Whoever loads code in a new way has to tell it: what a page reads would be missed."""
-    modules = [path for folder in ("exportlab", "fx2onnx") for path in (ROOT / folder).rglob("*.py")]
+    modules = [path for folder in ("exportlab", "fx2onnx", "content") for path in (ROOT / folder).rglob("*.py")]
     named = {path for path in modules for node in ast.walk(tree_of(path)) if getattr(node, "attr", getattr(node, "id", "")) in FINDS}
     named |= {path for path in modules if ROOT / "exportlab/entry_points.py" in {step.path for step in next_steps(Whole(path))}}
     others = {"__init__.py", "entry_points.py", "cli/commands.py", "exporters/protocol.py", "exporters/openvino_model.py"}
@@ -173,7 +173,7 @@ def forget() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "counts"), [("exportlab/doctor/run.py", False), ("fx2onnx/ops/activation.py", True), ("exportlab/zoo/loops.py", True)]
+    ("module", "counts"), [("exportlab/doctor/run.py", False), ("fx2onnx/ops/activation.py", True), ("content/zoo/loops.py", True)]
 )
 def test_a_docstring_counts_where_it_is_shown(changed: dict[Path, str], module: str, counts: bool) -> None:
     path = ROOT / module

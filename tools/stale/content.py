@@ -24,8 +24,8 @@ class Finder:
     names_one: bool = False
 
 
-ZOO, CATALOGUE, OPS = ROOT / "exportlab/zoo", ROOT / "exportlab/errors/catalogue", ROOT / "fx2onnx/ops"
-ATLAS = ROOT / "exportlab/atlas"
+ZOO, CATALOGUE, OPS = ROOT / "content/zoo", ROOT / "content/errors", ROOT / "fx2onnx/ops"
+ATLAS = ROOT / "content/atlas"
 CONTENT = (ZOO, CATALOGUE, ATLAS)
 FINDERS = {
     (ROOT / "exportlab/cases.py", "registered"): Finder(ZOO),

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("exportlab", "fx2onnx")
+PACKAGES = ("exportlab", "fx2onnx", "content")
 MADE = {"build", "generated"}  # at the root: what is written, not read
 HIDDEN = {".ci", ".devcontainer", ".github"}  # hidden folders that are part of the repository
 OTHER_FOLDERS = ("tools", "docs/_ext", "docs", "tutorials")  # that pages and tools import from

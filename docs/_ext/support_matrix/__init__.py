@@ -10,7 +10,7 @@ from typing import Any
 from site_files import GENERATED, ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 
-from exportlab import zoo
+from content import zoo
 from exportlab.cases import Case
 from exportlab.said import CAUSES, NOISE, name_of
 from exportlab.sweep import page as swept

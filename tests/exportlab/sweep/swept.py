@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from exportlab import zoo
+from content import zoo
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page.counts import Sweep
@@ -31,7 +31,7 @@ RECORDS = (
     ),
     Record("branch_on_batch", "dynamo", "static", Outcome.OK),
     Record("branch_on_batch", "dynamo", "dynamic", Outcome.FROZEN),
-    Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="exportlab/zoo/branches.py:30"),
+    Record("branch_on_value", "dynamo", "dynamic", Outcome.CAPTURE, error="E: </script><!-- 1 < 2", where="content/zoo/branches.py:30"),
     Record("branch_on_value", "to_onnx", "dynamic", Outcome.CAPTURE),
     Record("branch_on_batch", "torchscript", "dynamic", Outcome.FROZEN, said=("UserWarning: this is old", "TracerWarning: <a> branch")),
     Record("mlp", "torchscript", "dynamic", Outcome.NARROW, said=("TracerWarning: a size",)),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from exportlab import zoo
+from content import zoo
 from exportlab.outcomes import Outcome
 from exportlab.sweep.observe import kept, seen
 from exportlab.verification.report import Check
@@ -18,5 +18,5 @@ def test_a_record_names_the_values_at_which_a_check_failed() -> None:
 
 def test_a_message_is_kept_without_the_folders_of_this_machine() -> None:
     said = f"in {torch.__file__}:3 and {Path(zoo.__file__).with_name('loops.py')}:18"
-    assert kept(said) == "in torch/__init__.py:3 and exportlab/zoo/loops.py:18"
+    assert kept(said) == "in torch/__init__.py:3 and content/zoo/loops.py:18"
     assert len(kept("x" * 1000)) == 400

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from swept import RECORDS, Rows, cases, sweep_of
 
-from exportlab import zoo
+from content import zoo
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
 from exportlab.sweep import page

@@ -17,7 +17,7 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from exportlab import zoo
+from content import zoo
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
 from exportlab.sweep.isolated import Setup, started
 from exportlab.sweep.records import Record, read

@@ -16,7 +16,7 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
-from exportlab import zoo
+from content import zoo
 from exportlab.cases import Sample
 from exportlab.verification.verify import verify
 from fx2onnx import ToOnnxError, to_onnx

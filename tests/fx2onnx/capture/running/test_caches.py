@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from exportlab.zoo.tiny import GROUPED, model
+from content.zoo.tiny import GROUPED, model
 from fx2onnx import to_onnx
 
 WINDOWED = {"sliding_window": 4, "head_dim": 8, "layer_types": ["sliding_attention", "full_attention"]}

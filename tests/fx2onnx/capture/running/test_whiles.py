@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from exportlab import verify, zoo
+from content import zoo
+from exportlab import verify
 from exportlab.outcomes import Outcome
 from fx2onnx import to_onnx
 from fx2onnx.capture.running.refusal import CannotRun

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from exportlab import to_onnx, verify, zoo
+from content import zoo
+from exportlab import to_onnx, verify
 from exportlab.outcomes import Outcome
 from fx2onnx import ToOnnxError
 from fx2onnx.capture.by_export import capture_by_export

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
-from exportlab import verify, zoo
+from content import zoo
+from exportlab import verify
 from exportlab.outcomes import Outcome
 from fx2onnx import to_onnx
 from fx2onnx.capture.running.numbered import at_sizes

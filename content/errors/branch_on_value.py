@@ -1,0 +1,62 @@
+"""GuardOnDataDependentSymNode: an `if` on a value of a tensor
+
+The capture runs your model once, with tensors that have a shape and no values. An `if` asks for a value, and there is none: so the
+capture can follow neither branch. Nothing in the graph could stand for both, unless you say how.
+"""
+
+import torch
+from torch import nn
+
+from exportlab.errors.known import Claim, Fix, KnownError
+from exportlab.exporters import export
+
+
+class ByValue(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:
+            return x * 2
+        return x * 3
+
+
+SAMPLES = [(torch.ones(4, 3),), (-torch.ones(7, 3),), (torch.ones(1, 3),)]
+ROWS = ({0: "rows"},)
+
+
+def breaks() -> Claim:
+    return export("dynamo", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
+
+
+class ByWhere(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x.sum() > 0, x * 2, x * 3)
+
+
+def where() -> Claim:
+    """`torch.where` computes both and picks. Best where both are cheap and neither can fail."""
+    return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
+
+
+class ByCond(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x * 3, (x,))
+
+
+def cond() -> Claim:
+    """`torch.cond` keeps both branches in the graph, as an `If`, and runs one. Best where a branch is expensive."""
+    return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
+
+
+def to_onnx() -> Claim:
+    """`to_onnx` runs the model once for each side, and writes the `if` as an `If`."""
+    return export("to_onnx", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"Could not guard on data-dependent expression Eq\(u\d+, 1\)",
+    breaks=breaks,
+    fixes=(Fix("change the model", where), Fix("change the model", cond), Fix("another exporter", to_onnx)),
+    threads=("pytorch/pytorch#101255", "pytorch/pytorch#93579", "pytorch/pytorch#153955"),
+    kin=r"Could not guard on data-dependent|Could not extract specialized integer",
+    advice="the branch is on a value: use torch.where or torch.cond",
+)

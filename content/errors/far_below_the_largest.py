@@ -1,0 +1,52 @@
+"""-inf where PyTorch returns a number: `torch.logcumsumexp` is exported with the largest element of the whole row taken out
+
+PyTorch adds one element at a time and takes out the larger of two. The exporter takes the largest element of the row out of all of them and
+writes `Log(CumSum(Exp(x - max))) + max`. The exponential of an element that is 104 below the largest is 0 in float32, and its logarithm is
+minus infinity. So a small number in front of a large one is lost. Where the whole row is minus infinity, the result is NaN.
+"""
+
+import torch
+from torch import nn
+
+from exportlab.errors.known import Claim, Fix, KnownError
+from exportlab.exporters import export
+
+
+class Running(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.logcumsumexp(0)
+
+
+SAMPLES = [(torch.linspace(50, 350, rows),) for rows in (6, 9, 2)]
+ROWS = ({0: "rows"},)
+
+
+def breaks() -> Claim:
+    return export("dynamo", Running(), SAMPLES[0], dynamic_shapes=ROWS), Running(), SAMPLES
+
+
+class EachOfItsOwn(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        place = torch.arange(x.shape[0])
+        return torch.where(place <= place[:, None], x, -torch.inf).logsumexp(-1)
+
+
+def each() -> Claim:
+    """Take `logsumexp` of what each place sees, under a triangle. That takes memory for the square of the length."""
+    return export("dynamo", EachOfItsOwn(), SAMPLES[0], dynamic_shapes=ROWS), Running(), SAMPLES
+
+
+def to_onnx() -> Claim:
+    """`to_onnx` adds one element at a time, in an ONNX `Scan`, and needs no square of memory."""
+    return export("to_onnx", Running(), SAMPLES[0], dynamic_shapes=ROWS), Running(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="silent",
+    message=r"^export inputs: output\S*\[[\d, ]+\]: -inf where eager has \d\S* \(\d+ of \d+ elements differ\)\n?",
+    check="export inputs",
+    breaks=breaks,
+    op="logcumsumexp",
+    fixes=(Fix("change the model", each), Fix("another exporter", to_onnx)),
+    threads=("microsoft/onnxscript#904",),
+)

@@ -1,0 +1,51 @@
+"""tensors used as indices must be long, int, byte or bool tensors: `x[mask]` with a uint8 mask
+
+Before there were masks of `bool`, they were `uint8`, and torch still takes them for masks, with a warning. The capture has rules of its own
+for what may be an index, and their byte is `int8`.
+"""
+
+import torch
+from torch import nn
+
+from exportlab.errors.known import Claim, Fix, KnownError
+from exportlab.exporters import export
+
+
+class Kept(nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x[mask] * 2
+
+
+def inputs(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.linspace(-1, 1, rows * 3).reshape(rows, 3), (torch.arange(rows) % 3 > 0).to(torch.uint8)
+
+
+SAMPLES = [inputs(4), inputs(7), inputs(1)]
+ROWS = ({0: "rows"}, {0: "rows"})
+
+
+def breaks() -> Claim:
+    return export("dynamo", Kept(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
+
+
+class KeptByBool(nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return x[mask.bool()] * 2
+
+
+def as_bool() -> Claim:
+    """Write `mask.bool()`. Callers may go on giving bytes."""
+    return export("dynamo", KeptByBool(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
+
+
+def torchscript() -> Claim:
+    """The older exporter runs the model with real tensors, and knows such masks."""
+    return export("torchscript", Kept(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"tensors used as indices must be long, int, byte or bool tensors",
+    breaks=breaks,
+    fixes=(Fix("change the model", as_bool), Fix("another exporter", torchscript)),
+)

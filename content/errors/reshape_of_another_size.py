@@ -1,0 +1,47 @@
+"""Reshape: the input tensor cannot be reshaped to the requested shape, at a size other than the example's
+
+The model pads where the size asks for it, `if n % 2:`, and the example did not ask. So the padding is not in the graph: the `if` was
+decided by the example. The `Reshape` after it needs an even number, and finds out when it runs.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from exportlab.errors.known import Claim, Fix, KnownError
+from exportlab.exporters import export
+
+
+class PairSums(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] % 2:
+            x = F.pad(x, (0, 0, 0, 1))
+        return x.reshape(-1, 2, 3).sum(1)
+
+
+SAMPLES = [(torch.arange(3.0 * rows).reshape(rows, 3),) for rows in (4, 7, 6, 1)]
+ROWS = ({0: "rows"},)
+
+
+def breaks() -> Claim:
+    return export("dynamo", PairSums(), SAMPLES[0], dynamic_shapes=ROWS), PairSums(), SAMPLES
+
+
+class PaddedAlways(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        padded = F.pad(x, (0, 0, 0, x.shape[0] % 2))
+        return padded.reshape((x.shape[0] + 1) // 2, 2, 3).sum(1)
+
+
+def padded_always() -> Claim:
+    """Pad always, by what is missing: none is a number like another, and the size stays a formula."""
+    return export("dynamo", PaddedAlways(), SAMPLES[0], dynamic_shapes=ROWS), PairSums(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="run",
+    message=r"The input tensor cannot be reshaped to the requested shape\. Input shape:\{[\d,]*\}, requested shape:\{[\d,-]*\}",
+    breaks=breaks,
+    fixes=(Fix("change the model", padded_always),),
+    threads=("microsoft/onnxruntime#2779", "pytorch/pytorch#99516", "microsoft/onnxruntime#19280"),
+)

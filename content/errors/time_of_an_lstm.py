@@ -1,0 +1,85 @@
+"""FrozenDimension: "time" was asked to be dynamic but is the constant 6: the length of a sequence for an LSTM or GRU
+
+torch.export takes an LSTM apart, in Python: one step after the other, as many as the example has. It records these steps, so
+the length of the sequence is fixed. `to_onnx(capture="torch.export")` reports that in these words; torch.export itself reports
+that your code specialised the axis. `torch.onnx.export` replaces this decomposition by one that loops in the graph, and keeps
+the length dynamic.
+"""
+
+import torch
+from torch import nn
+from torch._higher_order_ops.scan import scan
+from torch.nn.functional import linear
+
+from exportlab.errors.known import Claim, Fix, KnownError
+from exportlab.exporters import export
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.lstm = nn.LSTM(3, 5, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lstm(x)[0]
+
+
+SAMPLES = [(torch.linspace(-1, 1, rows * time * 3).reshape(rows, time, 3),) for rows, time in ((4, 6), (3, 9), (2, 1))]
+MOVING = ({0: "rows", 1: "time"},)
+
+
+def breaks() -> Claim:
+    return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING, capture="torch.export"), Recurrent(), SAMPLES
+
+
+class Scanned(Recurrent):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        w_x, w_h, b_x, b_h = self.lstm.all_weights[0]
+
+        def step(state: tuple[torch.Tensor, torch.Tensor], row: torch.Tensor) -> tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]:
+            h, c = state
+            i, f, g, o = (linear(row, w_x, b_x) + linear(h, w_h, b_h)).chunk(4, dim=1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            return (h, c), h.clone()
+
+        start = x.new_zeros(x.shape[0], self.lstm.hidden_size)
+        _, outputs = scan(step, (start, start.clone()), x.transpose(0, 1))
+        return outputs.transpose(0, 1)
+
+
+def scanned() -> Claim:
+    """Write the step and let `scan` repeat it, with the weights of the LSTM: it becomes a `Scan` or a `Loop` for any length."""
+    return export("to_onnx", Scanned(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+def torch_onnx() -> Claim:
+    """`torch.onnx.export` writes an `LSTM` for any length. If something captured one before in this process, clear torch's cache first."""
+    torch.ops.aten.lstm.input._dispatch_cache.clear()
+    return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+def to_onnx() -> Claim:
+    """`to_onnx` with its default capture runs the LSTM whole and writes the operator of that name."""
+    return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+def torchscript() -> Claim:
+    """The legacy exporter, `dynamo=False`, keeps the LSTM whole too."""
+    return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
+
+
+ERROR = KnownError(
+    stage="capture",
+    message=r"FrozenDimension: [^\n]* was asked to be dynamic but is the constant \d+ after [^\n]*accept_ranges=",
+    breaks=breaks,
+    op="lstm|gru|rnn|LSTM|GRU|RNN",
+    fixes=(
+        Fix("change the model", scanned),
+        Fix("another exporter", torch_onnx),
+        Fix("another exporter", to_onnx),
+        Fix("another exporter", torchscript),
+    ),
+    threads=("pytorch/pytorch#126339", "pytorch/executorch#5176", "pytorch/pytorch#191855"),
+)

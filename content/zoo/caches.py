@@ -1,0 +1,279 @@
+"""Models of the transformers library that take what they have seen and return it longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from exportlab.cases import Declaration, case
+from exportlab.specs import TensorSpec, built, integers, ones, tensor
+
+from .decoders import EXPERTS, GPT2, SHORT_WINDOW, STATE_SPACE
+from .seq2seq import BART, T5
+from .tiny import GROUPED, HEAD, HEADS, HIDDEN, LAYERS, SIZES, VOCABULARY, cached, model, padded, padded_at_start, past
+
+SOME = {"batch": (2, 3, 1), "seq": (3, 4, 1), "past": (5, 2, 7, 1, 0)}
+STEP = {"batch": (2, 3, 1), "past": (5, 8, 1, 0)}
+LONGEST_KEPT = 12  # places of a static cache
+Pairs = list[tuple[Tensor, Tensor]]
+
+
+@case(dims=SOME, topics=("transformers", "text", "attention", "cache"))
+def llama_with_cache() -> Declaration:
+    """A decoder takes what it has seen in a `DynamicCache` and returns it longer: do batch, tokens and past move?"""
+
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.llama = tiny_llama()
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor, past_key_values: Any) -> tuple[Tensor, Any]:
+            found = self.llama(input_ids, attention_mask=attention_mask, past_key_values=past_key_values)
+            return found.logits, found.past_key_values
+
+    tokens = {"input_ids": integers("batch", "seq", high=VOCABULARY), "attention_mask": ones("batch", "past+seq")}
+    return Decoder(), (), {**tokens, "past_key_values": cached(past())}
+
+
+@case(dims=SOME, topics=("transformers", "text", "attention", "cache"))
+def llama_with_pairs() -> Declaration:
+    """The same decoder, its past as pairs of keys and values: does it matter where the cache is built?"""
+    from transformers import DynamicCache
+
+    class Decoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.llama = tiny_llama()
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor, pairs: Pairs) -> tuple[Tensor, Pairs]:
+            found = self.llama(input_ids, attention_mask=attention_mask, past_key_values=DynamicCache(pairs))
+            return found.logits, pairs_of(found.past_key_values)
+
+    return Decoder(), (integers("batch", "seq", high=VOCABULARY), ones("batch", "past+seq"), past())
+
+
+def tiny_llama() -> nn.Module:
+    """A decoder that shares keys and values between two heads each."""
+    return model("LlamaForCausalLM", "LlamaConfig", **{**GROUPED, "use_cache": True})
+
+
+def pairs_of(cache: Any) -> Pairs:
+    """The keys and values of each layer of a cache."""
+    return [(layer.keys, layer.values) for layer in cache.layers]
+
+
+def next_token() -> dict[str, TensorSpec]:
+    """One further token of each text, and which tokens count, the past ones included."""
+    return {"input_ids": integers("batch", 1, high=VOCABULARY), "attention_mask": TensorSpec(("batch", "past+1"), padded_at_start)}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
+def gpt2_with_cache() -> Declaration:
+    """Learned positions go on where the past ended: is the length of the past read at run time?"""
+    return model("GPT2Model", **GPT2), (), {**next_token(), "past_key_values": cached(past(HEADS)), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
+def gpt_neox_with_cache() -> Declaration:
+    """Only a quarter of each head was turned before it was kept: is the new quarter turned by its own place?"""
+    return model("GPTNeoXModel", **SIZES), (), {**next_token(), "past_key_values": cached(past(HEADS)), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
+def phi_with_cache() -> Declaration:
+    """Attention and feed-forward share one norm, and the past belongs to the one only: are the two still apart?"""
+    return model("PhiModel", **GROUPED), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
+def qwen2_with_cache() -> Declaration:
+    """One token against a past of any length, even none, texts padded at the start: is the row of the mask right?"""
+    return model("Qwen2Model", **GROUPED), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
+def gemma_with_cache() -> Declaration:
+    """A flag among the inputs says to keep the past: is it burnt in, and the cache returned?"""
+    return model("GemmaModel", **GROUPED, head_dim=HEAD), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache", "sliding window"))
+def mistral_with_cache() -> Declaration:
+    """A window of four over a past of five, then eight, then none: does the mask hide what the window leaves behind?"""
+    return model("MistralModel", **GROUPED, **SHORT_WINDOW), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache", "experts"))
+def mixtral_with_cache() -> Declaration:
+    """One token, so most experts get none: are those of the example the only ones in the file?"""
+    return model("MixtralModel", **GROUPED, **EXPERTS), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
+
+
+class WithPairs(nn.Module):
+    """A decoder that takes and returns its past as pairs of keys and values, one for each layer."""
+
+    def __init__(self, decoder: nn.Module) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, past: Pairs) -> tuple[Tensor, Pairs]:
+        from transformers import DynamicCache
+
+        found = self.decoder(input_ids, attention_mask=attention_mask, past_key_values=DynamicCache(past), use_cache=True)
+        return found.last_hidden_state, pairs_of(found.past_key_values)
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
+def gpt2_with_pairs() -> Declaration:
+    """The past in pairs, all heads with keys of their own: do the four tensors keep their order?"""
+    return WithPairs(model("GPT2Model", **GPT2)), (), {**next_token(), "past": past(HEADS)}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
+def qwen2_with_pairs() -> Declaration:
+    """The past in pairs and none of it at the last size: are tensors without a token concatenated right?"""
+    return WithPairs(model("Qwen2Model", **GROUPED)), (), {**next_token(), "past": past()}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
+def gemma_with_pairs() -> Declaration:
+    """The past in pairs of fewer heads than queries have: are keys repeated after they are kept, not before?"""
+    return WithPairs(model("GemmaModel", **GROUPED, head_dim=HEAD)), (), {**next_token(), "past": past()}
+
+
+@case(dims={"batch": (2, 3, 1), "past": (5, 8, 1)}, topics=("transformers", "text", "cache", "sliding window"))
+def gemma3_with_window() -> Declaration:
+    """Layers with a window keep the last three only, others all: do two lengths of past move, each by its own rule?"""
+    from transformers import DynamicCache
+
+    kinds = ["sliding_attention", "full_attention"]
+    decoder = model("Gemma3TextModel", **GROUPED, **SHORT_WINDOW, head_dim=HEAD, layer_types=kinds)
+
+    class Windowed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.decoder = decoder
+
+        def forward(self, input_ids: Tensor, prompt: Tensor) -> tuple[Tensor, Pairs]:
+            seen = self.decoder(prompt, past_key_values=DynamicCache(config=self.decoder.config), use_cache=True)
+            found = self.decoder(input_ids, past_key_values=seen.past_key_values, use_cache=True)
+            return found.last_hidden_state, pairs_of(found.past_key_values)
+
+    return Windowed(), (integers("batch", 1, high=VOCABULARY), integers("batch", "past", high=VOCABULARY))
+
+
+@case(dims={"batch": (2, 3, 1), "seq": (3, 4, 1)}, topics=("transformers", "text", "cache", "inplace"))
+def llama_static_cache() -> Declaration:
+    """A `StaticCache` of twelve places, made of tensors that come: written in place at a position. Is the result new?"""
+    from transformers import StaticCache
+
+    class Static(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.llama = tiny_llama()
+
+        def forward(self, input_ids: Tensor, filled: Tensor, past: Pairs) -> tuple[Tensor, Pairs]:
+            cache = StaticCache(config=self.llama.config, max_cache_len=LONGEST_KEPT)
+            for layer, (keys, values) in zip(cache.layers, past, strict=True):
+                layer.lazy_initialization(keys, values)
+                layer.keys, layer.values, layer.cumulative_length = keys.clone(), values.clone(), filled.clone()
+            found = self.llama(input_ids, past_key_values=cache, use_cache=True)
+            return found.logits, pairs_of(cache)
+
+    return Static(), (integers("batch", "seq", high=VOCABULARY), integers(low=2, high=8), past(length=LONGEST_KEPT))
+
+
+@case(topics=("transformers", "text", "cache", "state"))
+def llama_static_buffers() -> Declaration:
+    """The library's own recipe: a static cache in buffers of the module. Where do they go in a file without state?"""
+    from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+
+    decoder = tiny_llama()
+    decoder.generation_config.cache_implementation = "static"
+    module = TorchExportableModuleWithStaticCache(decoder, batch_size=2, max_cache_len=LONGEST_KEPT)
+    return module, (), {"input_ids": integers(2, 3, high=VOCABULARY), "cache_position": built(torch.arange, 3)}
+
+
+ANSWER = {"batch": (2, 3, 1), "seq": (7, 10, 1), "past": (5, 8, 1)}
+
+
+class AnswerStep(nn.Module):
+    """One further token of a decoder that reads an encoder's result: takes both pasts in pairs, returns its own longer."""
+
+    def __init__(self, whole: nn.Module) -> None:
+        super().__init__()
+        self.whole = whole
+
+    def forward(self, encoded: Tensor, attention_mask: Tensor, token: Tensor, own: Pairs, crossed: Pairs) -> tuple[Tensor, Pairs]:
+        from transformers import DynamicCache, EncoderDecoderCache
+        from transformers.modeling_outputs import BaseModelOutput
+
+        found = self.whole(
+            attention_mask=attention_mask,
+            decoder_input_ids=token,
+            encoder_outputs=BaseModelOutput(last_hidden_state=encoded),
+            past_key_values=EncoderDecoderCache(DynamicCache(own), DynamicCache(crossed)),
+            use_cache=True,
+        )
+        return found.last_hidden_state, pairs_of(found.past_key_values.self_attention_cache)
+
+
+def answering() -> tuple[Any, ...]:
+    """The encoder's result, its mask, one token, and the keys and values of either kind."""
+    encoded = tensor("batch", "seq", HIDDEN), TensorSpec(("batch", "seq"), padded)
+    return *encoded, integers("batch", 1, high=VOCABULARY), past(HEADS), past(HEADS, "seq")
+
+
+@case(dims=ANSWER, topics=("transformers", "text", "cache", "relative positions"))
+def t5_with_pairs() -> Declaration:
+    """Two pasts, one that grows and one that stays; biases for one row at the end of the past: is it the last row?"""
+    return AnswerStep(model("T5Model", **T5)), answering()
+
+
+@case(dims=ANSWER, topics=("transformers", "text", "cache"))
+def bart_with_pairs() -> Declaration:
+    """What was computed from the encoder is kept: are keys of the encoder's text left alone, and its result unread?"""
+    return AnswerStep(model("BartModel", **BART)), answering()
+
+
+@case(dims=ANSWER, topics=("transformers", "text", "cache", "containers"))
+def bart_with_cache() -> Declaration:
+    """Both pasts in an `EncoderDecoderCache`, a container of containers: is it rebuilt on the way out?"""
+    from transformers import EncoderDecoderCache
+    from transformers.exporters.exporter_dynamo import register_pytree_node
+
+    register_pytree_node(EncoderDecoderCache)
+    encoded, mask, new, own, crossed = answering()
+    both = built(EncoderDecoderCache, cached(own), cached(crossed))
+    inputs = {"attention_mask": mask, "decoder_input_ids": new, "encoder_outputs": (encoded,)}
+    return model("BartModel", **BART), (), {**inputs, "past_key_values": both, "use_cache": True}
+
+
+@case(dims={"batch": (2, 3, 1)}, topics=("transformers", "text", "cache", "state space"))
+def mamba_with_state() -> Declaration:
+    """One token on a state of one size whatever came before: are both states, copied in place, results of the file?"""
+    from transformers import DynamicCache
+
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mamba = model("MambaModel", **STATE_SPACE, state_size=4, time_step_rank=4)
+
+        def forward(self, input_ids: Tensor, states: Pairs) -> tuple[Tensor, Pairs]:
+            cache = with_states(DynamicCache(config=self.mamba.config), states)
+            found = self.mamba(input_ids, cache_params=cache, use_cache=True)
+            return found.last_hidden_state, [(layer.conv_states[0], layer.recurrent_states[0]) for layer in cache.layers]
+
+    state = tensor("batch", 2 * HIDDEN, 3), tensor("batch", 2 * HIDDEN, 4)
+    return Recurrent(), (integers("batch", 1, high=VOCABULARY), [state] * LAYERS)
+
+
+def with_states(cache: Any, states: Iterable[tuple[Tensor, Tensor]]) -> Any:
+    """The cache of a state space, filled with these states of its convolutions and recurrences."""
+    for layer, (convolved, recurrent) in zip(cache.layers, states, strict=True):
+        layer.update_conv_state(convolved)
+        layer.update_recurrent_state(recurrent)
+    return cache
