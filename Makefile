@@ -6,15 +6,13 @@ JOBS ?= auto
 BOTH_MODES ?= torch.export,to_onnx,dynamo,torchscript
 MOVING ?= openvino,executorch,transformers
 TIMEOUT ?= 120
-STAGES ?= lessons errors pytest matrix
-NOTEBOOKS ?= gallery
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site page test matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
+site page test test-landing test-all matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site page test notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
+.PHONY: help site page test test-landing test-all notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -29,9 +27,15 @@ site: $(READY)  ## execute every recipe and page, render the site to build/site/
 page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.py; WATCH=1: again at each change, in a preview that reloads)
 	@$(BIN)/python tools/one_page.py $(PAGE) $(if $(WATCH),--watch)
 
-test: $(READY)  ## run lessons and compare their outputs, then known errors, pytest, a part of the matrix: what reads something that changed (recipes run in `make site`)
-	@$(BIN)/python tools/run_stale.py --jobs $(JOBS) --notebooks "$(NOTEBOOKS)" --exporters $(BOTH_MODES) $(STAGES)
-	@echo "All tests pass. (To run them again with nothing changed: rm -r build/stamps)"
+test: $(READY)  ## run the fast tests and two lessons (tier 0: 5 minutes on two cores); seconds when nothing has changed
+	@$(BIN)/python tools/run_tests.py --jobs $(JOBS) 0
+
+test-landing: $(READY)  ## run what CI runs besides: captures, operators row by row, verify, fuzzers, a quarter of the lessons (tier 1)
+	@$(BIN)/python tools/run_tests.py --jobs $(JOBS) 1
+
+test-all: $(READY)  ## run every test and lesson, recipes as notebooks, and the whole matrix (hours)
+	@$(BIN)/python tools/run_tests.py --jobs $(JOBS) 0 1 2
+	@$(BIN)/python tools/expected_matrix.py --check
 
 notebooks: $(READY)  ## execute the lessons and store their .ipynb pairs
 	@$(BIN)/python tools/store_pairs.py

@@ -8,16 +8,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from tiers import tier_of
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("short", max_examples=200, derandomize=True, database=None, **COMMON)
 settings.register_profile("long", max_examples=20_000, database=None, print_blob=True, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that chooses a tier; paths that are named on the command line run whatever their tier."""
+    parser.addoption("--tier", type=int, choices=(0, 1, 2), default=0, help="run the tests of this tier, where no path is named")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of other tiers."""
+    if collection_path.suffix != ".py" or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return None
+    return True if tier_of(collection_path) != config.getoption("--tier") else None
 
 
 @pytest.fixture(autouse=True)

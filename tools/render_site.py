@@ -7,51 +7,42 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from stale import ROOT
-from stale.hashing import combined, hashed, of_text
-from stale.tree import files
-from stamps import Stamps, State
+from changes import ROOT, digest, environment, is_noted, repository_files, write_note
 
-SITE, DOCTREES, STAMPS = ROOT / "build/site", ROOT / "build/doctrees", ROOT / "build/stamps/site"
+SITE, DOCTREES, NOTE = ROOT / "build/site", ROOT / "build/doctrees", ROOT / "build/passed/site"
 GENERATED = ROOT / "generated"  # what recipes and errors printed, which Sphinx renders
 FETCHED = ROOT / "build/web/node_modules/onnxruntime-web/dist"  # what runs models in pages
-WRITTEN = ROOT / "sg_execution_times.rst"  # sphinx-gallery puts it beside the sources
 ALWAYS = {"-E", "-a", "--fresh-env", "--write-all"}  # options that ask for all pages
 
 
 def main(options: Sequence[str], render: Callable[[Sequence[str]], int] | None = None) -> int:
-    """Render the site where it is stale, and note what it was made of; return what Sphinx does.
+    """Render the site where something has changed, and note what it was made of; return what Sphinx does.
 
     Args:
         options: of sphinx-build.
         render: renders it with these options; Sphinx, unless a test says otherwise.
     """
     before = sources(options)  # what changes while it is rendered makes it stale again
-    stamps = Stamps(STAMPS, {"site": (*before, *rendered())})
-    if not stamps.stale() and not ALWAYS.intersection(options):
-        print("site: nothing changed since it was rendered")
+    if is_noted(NOTE, f"{before} {rendered()}") and not ALWAYS.intersection(options):
+        print("site: nothing has changed since it was rendered")
         return 0
-    print(f"site: {stamps.reason()}", flush=True)
     failed = (render or by_sphinx)(options)
     if not failed:
-        Stamps(STAMPS, {"site": (*before, *rendered())}).keep("site")
+        write_note(NOTE, f"{before} {rendered()}")
     return failed
 
 
-def sources(options: Sequence[str]) -> State:
-    """Return a line for each thing that a page can be made of: the files of the repository, packages, the runtime of browsers, options."""
-    installed = (path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
-    lines = {"Python and its packages": [sys.version, *sorted(installed)], "what make web fetches": dated(FETCHED), "the options": options}
-    return (*combined(files() - {WRITTEN}, of_text), *(f"{hashed(said)} {name}" for name, said in lines.items()))
+def sources(options: Sequence[str]) -> str:
+    """Return a digest of all that a page can be made of: the files of the repository, packages, the runtime of browsers, options."""
+    return digest(repository_files(ROOT), environment(), *dated(FETCHED), *options)
 
 
-def rendered() -> State:
-    """Return a line for each folder that is written: what is gone from it, or was written by something else, is made again."""
-    return tuple(f"{hashed(dated(folder))} {folder.name}/" for folder in (SITE, GENERATED))
+def rendered() -> str:
+    """Return a digest of what is written: what is gone from it, or was written by something else, is made again."""
+    return digest([], *dated(SITE), *dated(GENERATED))
 
 
 def dated(folder: Path) -> list[str]:

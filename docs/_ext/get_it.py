@@ -14,13 +14,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from changes import digest
 from docutils import nodes
 from freshness import is_fresh, mark_fresh
 from site_files import ROOT, STATIC, publish_static
 from sphinx.application import Sphinx
-from stale import digest
 
-PACKAGES = ("exportlab", "fx2onnx")
+PACKAGES = ("exportlab", "fx2onnx", "content")
 IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
 FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
     "tutorials/301_transformer_whole_road": "tutorials/serving",
