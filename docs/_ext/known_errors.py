@@ -230,8 +230,8 @@ def _joined(statements: Iterable[str]) -> str:
 
 def _shown(statement: ast.stmt, source: str) -> str:
     """Return a statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
-    if isinstance(statement, ast.ImportFrom) and statement.level:
-        return "" if statement.level == 2 else imported(statement)
+    if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("exportlab."):
+        return "" if statement.module == "exportlab.errors.known" else imported(statement)
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
     if isinstance(statement, ast.FunctionDef):
         if ast.get_docstring(statement) is not None:
@@ -242,9 +242,9 @@ def _shown(statement: ast.stmt, source: str) -> str:
 
 
 def imported(statement: ast.ImportFrom) -> str:
-    """Return a relative import as a reader would write it: from the package where it is public, else from its module."""
+    """Return an import as a reader would write it: from the package where it is public, else from its module."""
     names = [alias.name for alias in statement.names]
-    module = "exportlab" if set(names) <= set(exportlab.__all__) else f"exportlab.{statement.module}"
+    module = "exportlab" if set(names) <= set(exportlab.__all__) else statement.module
     return f"from {module} import {', '.join(names)}"
 
 
