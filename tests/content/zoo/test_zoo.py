@@ -41,8 +41,7 @@ def axes_named(tree: Any) -> set[str]:
     return {term for name in names for term in name.split("+") if not term.isdigit()}
 
 
-@each
-def test_a_case_is_the_same_every_time(subject: Case) -> None:
+def check_it_is_the_same_every_time(subject: Case) -> None:
     one, other = subject.module().state_dict(), subject.module().state_dict()
     assert one.keys() == other.keys()
     assert all(same(one[key], other[key]) for key in one)
@@ -51,46 +50,51 @@ def test_a_case_is_the_same_every_time(subject: Case) -> None:
         assert all(map(same, leaves(a), leaves(b)))
 
 
-@each
-def test_making_a_case_leaves_the_global_generator_alone(subject: Case) -> None:
+def check_it_leaves_the_global_generator_alone(subject: Case) -> None:
     before = torch.get_rng_state()
     subject.module(), subject.samples()
     assert torch.equal(before, torch.get_rng_state())
 
 
-@each
-def test_eager_runs_at_every_size(subject: Case) -> None:
+def check_eager_runs_at_every_size(subject: Case) -> None:
     with torch.inference_mode():
         for sample in subject.samples():
             subject.module()(*sample.args, **sample.kwargs)
 
 
-@each
-def test_a_case_asks_something(subject: Case) -> None:
+def check_it_asks_something(subject: Case) -> None:
     assert subject.doc.endswith(("?", "."))
     assert len(subject.doc) <= 120
     assert subject.topics
 
 
-@each
-def test_dims_are_those_of_the_inputs(subject: Case) -> None:
+def check_dims_are_those_of_the_inputs(subject: Case) -> None:
     assert axes_named(subject.dynamic_shapes()) == set(subject.dims)
 
 
-@each
-def test_the_size_at_export_is_neither_0_nor_1(subject: Case) -> None:
+def check_the_size_at_export_is_neither_0_nor_1(subject: Case) -> None:
     assert all(values[0] >= 2 for values in subject.dims.values())
 
 
-@each
-def test_every_dim_moves_and_is_1_at_least_once(subject: Case) -> None:
+def check_every_dim_moves_and_is_1_at_least_once(subject: Case) -> None:
     assert all(len(set(values)) > 1 for values in subject.dims.values())
     assert all(1 in values for name, values in subject.dims.items() if name not in NEVER_1)
 
 
-@each
-def test_the_module_is_in_the_mode_that_the_case_declares(subject: Case) -> None:
+def check_the_module_is_in_the_mode_that_the_case_declares(subject: Case) -> None:
     assert all(module.training is subject.training for module in subject.module().modules())
+
+
+@each
+def test_a_case_is_well_declared_and_repeatable(subject: Case) -> None:
+    check_it_is_the_same_every_time(subject)
+    check_it_leaves_the_global_generator_alone(subject)
+    check_eager_runs_at_every_size(subject)
+    check_it_asks_something(subject)
+    check_dims_are_those_of_the_inputs(subject)
+    check_the_size_at_export_is_neither_0_nor_1(subject)
+    check_every_dim_moves_and_is_1_at_least_once(subject)
+    check_the_module_is_in_the_mode_that_the_case_declares(subject)
 
 
 def test_names_are_unique_and_known() -> None:
