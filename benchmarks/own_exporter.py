@@ -278,8 +278,8 @@ times |= measured(halves, rounds=6, discard=1)
 # Equal layers once
 # -----------------
 # ``functions=(LlamaDecoderLayer,)`` makes each layer a call of one function, and captures it once, by ``torch.export``. Where the code of a
-# library tests a size, as Llama's does, ``to_onnx`` then exports the whole model once more to check the other side of the test, and most of
-# the time goes there. The outputs are held against those of the plain export.
+# library tests a size, as Llama's does, ``to_onnx`` then runs the captured program at sizes on the other side of the test, and compares it
+# with the model. The outputs are compared with those of the plain export.
 
 once = {"functions": (LlamaDecoderLayer,)}
 depths = (1, 3) if page.quick else (4, 32)
