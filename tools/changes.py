@@ -17,17 +17,17 @@ PACKAGES = ("fx2onnx", "exportlab", "content/zoo")
 
 
 def repository_files(root: Path = ROOT) -> list[Path]:
-    """Return every file of a checkout but those that make, pip and Python write."""
+    """Return every file of a checkout but hidden ones and those that make, pip and Python write."""
     found: list[Path] = []
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         folders[:] = [name for name in folders if not (_is_written(here / name, root) or (name.startswith(".") and name not in HIDDEN))]
-        found += [here / name for name in names if not name.endswith(".pyc") and not _is_written(here / name, root)]
+        found += [here / name for name in names if not name.startswith(".") and not _is_written(here / name, root)]
     return sorted(found)
 
 
 def _is_written(path: Path, root: Path) -> bool:
-    return path.name == "__pycache__" or path.suffix == ".egg-info" or (path.parent == root and path.name in WRITTEN)
+    return path.name == "__pycache__" or path.suffix in (".egg-info", ".pyc") or (path.parent == root and path.name in WRITTEN)
 
 
 def digest(paths: Iterable[Path], *further: str) -> str:
