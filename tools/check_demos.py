@@ -15,7 +15,7 @@ from browser.chromium import Page, opened
 from browser.hosting import served
 from browser.strokes import STROKES
 
-LINKS = 25  # at most, on the landing page, of those that a reader sees
+LINKS = 27  # at most, on the landing page, of those that a reader sees
 MOVE = """(() => {{
   const slider = document.getElementById("instrument-batch");
   slider.value = {rows};
