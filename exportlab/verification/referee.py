@@ -140,7 +140,7 @@ def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any
 def _ruling(near: bool, file: float, eager: float, unstable: frozenset[int]) -> Ruling:
     distances = f"off the float64 answer by {file:.1e}, eager by {eager:.1e}"
     if not near:
-        return Ruling(False, distances)
+        return Ruling(False, distances, unstable)
     return Ruling(True, f"{ROUNDING}the file is {'nearer than' if file <= eager else 'as near as'} eager, {distances}", unstable)
 
 

@@ -30,7 +30,8 @@ class VerificationError(AssertionError):
 class Check:
     """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen.
 
-    `values` names the change of the inputs that `other values` made. `judged` are the numbers of the outputs that were compared with
+    `values` names the change of the inputs that `other values` made, and `excuse` the one of `excuses.EXCUSES` for which an answer that
+    differs is no error. `judged` are the numbers of the outputs that were compared with
     eager, and `unjudged` those that differ where eager itself is too inexact.
     """
 
@@ -40,6 +41,7 @@ class Check:
     worst: float | None = None
     detail: str = ""
     values: str = ""
+    excuse: str = ""
     judged: frozenset[int] = frozenset()
     unjudged: frozenset[int] = frozenset()
 

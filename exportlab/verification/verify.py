@@ -23,7 +23,8 @@ from .dependence import Dependence
 from .devices import Device, Provider, device_of, named_options
 from .difference import Tolerances, check_tolerances, tolerance_text
 from .kinds import other_kind
-from .probe import Probe, Subject, looked_at
+from .look import looked_at
+from .probe import Probe, Subject
 from .reach import reached
 from .report import VALUES, Check, Report, never_judged
 from .thresholds import thresholds

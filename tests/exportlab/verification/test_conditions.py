@@ -146,7 +146,7 @@ def test_where_eager_cannot_be_watched_a_nan_that_spreads_otherwise_is_told(monk
     def unwatchable(*args: Any) -> None:
         raise ValueError("too many values to unpack")
 
-    monkeypatch.setattr("exportlab.verification.probe.decided", unwatchable)
+    monkeypatch.setattr("exportlab.verification.excuses.decided", unwatchable)
     module, sample = nn.Tanh(), (torch.randn(4),)
     report = verify(export("torch.export", Spread(module), sample), module, [sample])
     told = [check.detail for check in report.checks if check.values == "one NaN"]

@@ -114,7 +114,7 @@ def test_what_eager_answers_on_the_device_of_the_file_is_right(cuda: type[FakeSe
     cuda.off, artifact = 1e-3, export("to_onnx", MODEL, SAMPLE)
     assert verify(artifact, MODEL, SAMPLE, providers=[CUDA]).outcome is Outcome.WRONG
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("exportlab.verification.probe.returned_on", on_device)
+    monkeypatch.setattr("exportlab.verification.excuses.returned_on", on_device)
     report = verify(artifact, MODEL, SAMPLE, providers=[CUDA])
     assert report.outcome is Outcome.OK
     assert "eager on cuda answers as the file does" in str(report)

@@ -1,0 +1,241 @@
+"""Name the reasons for which a file that answers otherwise than eager is not wrong: a list of classifiers, asked in order.
+
+Each has its own corpus in tests/exportlab/verification/test_excuses.py: differences that it excuses, and wrong files that it does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..cases import Sample
+from ..eager import fresh, last_returned
+from ..messages import first_line
+from ..outcomes import Outcome
+from .devices import returned_on
+from .difference import Difference, difference_of, distances
+from .fast_path import WORDS as OF_THE_FAST_PATH
+from .fast_path import is_of_the_fast_path
+from .probe import Probe, Subject
+from .referee import BEYOND, Ruling, half_in, is_beyond, ruled
+from .report import ROUNDING, Check
+from .sensitivity import decided, moves_as_much
+from .ties import WORDS as OF_TIES
+from .ties import apart_in_order, sorts
+
+UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
+OF_NAN = "ONNX does not define where NaN is sorted"
+OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
+FEW = 16.0
+SMALL = 10.0  # times the tolerance: what may be rounding, and what kernels may be off by for extreme values
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The answers of eager and of a file to one probe, which differ.
+
+    Attributes:
+        actual: what is compared: where values that are not finite were given, the file's answer with eager's in their places.
+    """
+
+    probe: Probe
+    subject: Subject
+    expected: Any
+    actual: Any
+    found: Difference
+
+    @cached_property
+    def half(self) -> torch.dtype | None:
+        """The coarsest type of half precision that the module computes in."""
+        return half_in(self.subject.module, self.probe.calls, self.expected)
+
+    @cached_property
+    def ruling(self) -> Ruling | None:
+        """What the module in float64 shows; None where the answers are infinitely far apart and no half precision explains it."""
+        if self.found.unlike or not (self.half or self.found.worst < math.inf):
+            return None
+        return ruled(self.subject.module, self.probe.calls, self.expected, self.actual, self.subject.tolerances)
+
+    @cached_property
+    def apart_in_order(self) -> float | None:
+        """How far the file is off eager whose sorts keep equal elements in their order; None where that is another answer."""
+        return apart_in_order(self.subject.module, self.probe.calls, self.actual, self.subject.tolerances)
+
+    def right(self, words: str, apart: float | None = None) -> Check:
+        """Return the check of a difference that is none of meaning."""
+        return self.probe.check(Outcome.OK, self.found.worst if apart is None else apart, words)
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """One reason why a difference is no error.
+
+    Attributes:
+        classify: returns the check where the reason holds, else None.
+        unlike: whether it may hold where the answers differ in shape or type, or in integers.
+        exact: whether eager itself was seen to give the file's answer, so that how exact eager is does not matter.
+    """
+
+    name: str
+    classify: Callable[[Pair], Check | None]
+    unlike: bool = False
+    exact: bool = False
+
+
+def excuse(pair: Pair) -> Check | None:
+    """Return the check of a difference that one of `EXCUSES` explains; None where none does, and the file is wrong.
+
+    Where eager is far from its own float64 answer, what an excuse calls right is not judged, unless eager itself gave the file's answer.
+    """
+    for reason in EXCUSES:
+        if pair.found.unlike and not reason.unlike:
+            continue
+        check = reason.classify(pair)
+        if check is not None:
+            return replace(check if reason.exact else _bounded(pair, check), excuse=reason.name)
+    return None
+
+
+def _bounded(pair: Pair, check: Check) -> Check:
+    """The check, or, where it calls right what eager is too inexact to judge, that this is not judged."""
+    if check.outcome is not Outcome.OK or pair.ruling is None or not pair.ruling.unstable:
+        return check
+    why = f"eager is {UNSTABLE}: {pair.ruling.words.removeprefix(ROUNDING)}"
+    return pair.probe.unjudged(pair.found.worst, pair.ruling.unstable, why)
+
+
+# Classifiers -----------------------------------------------------------------------------------------------------------------------------
+
+
+def _decides_nothing(pair: Pair) -> Check | None:
+    """Values that are not finite, which the model decides nothing by: kernels spread NaN and infinity in ways of their own."""
+    if not pair.probe.variation.not_finite:
+        return None
+    try:
+        same = decided(pair.subject.module, pair.probe.calls) == decided(pair.subject.module, pair.subject.first)
+    except Exception as error:  # noqa: BLE001 - eager answered these calls: what fails is the watching, and it is told
+        return _not_finite(pair, f"eager cannot be watched: {first_line(error)}")
+    return _not_finite(pair, "the model decides nothing by it") if same else None
+
+
+def _not_finite(pair: Pair, why: str) -> Check:
+    return pair.probe.check(Outcome.SKIPPED, detail=f"the file spreads what is not finite otherwise; {why}")
+
+
+def _is_of_the_device(pair: Pair) -> Check | None:
+    """Eager on the device of the file answers as the file does, or as near as rounding there explains."""
+    device = pair.subject.device
+    if device is None:
+        return None
+    try:
+        there = returned_on(device, pair.subject.module, pair.probe.calls)
+    except Exception:  # noqa: BLE001 - a module need not run there: then eager on the CPU alone decides
+        return None
+    if not difference_of(there, pair.actual, pair.subject.tolerances).problem:
+        return pair.right(f"eager on {device.name} answers as the file does, and otherwise on the CPU")
+    ruling = ruled(pair.subject.module, pair.probe.calls, there, pair.actual)
+    measured = ruling.is_rounding and not ruling.unstable
+    return pair.right(f"{ruling.words}; eager on {device.name}") if measured else None
+
+
+def _is_rounding(pair: Pair) -> Check | None:
+    """The file is as near to the float64 answer as eager, which gives the same answer again."""
+    if pair.ruling is None or not pair.ruling.is_rounding or not _answers_again(pair):
+        return None
+    if pair.ruling.unstable and (_is_of_ties(pair) or _is_of_sorted_nan(pair)):
+        return None  # what order explains is not left to rounding
+    return pair.right(pair.ruling.words)
+
+
+def _answers_again(pair: Pair) -> bool:
+    """Whether eager gives the same answer once more: what it draws at random is no rounding."""
+    try:
+        again = last_returned(fresh(pair.subject.module), pair.probe.calls)
+    except Exception:  # noqa: BLE001 - it answered before: what it does is not the same either way
+        return False
+    return not difference_of(pair.expected, again, {}).problem
+
+
+def _is_of_extreme_values(pair: Pair) -> Check | None:
+    """Kernels are less exact for extreme values: a few tolerances, or a few roundings of what is given."""
+    found = pair.found
+    if not pair.probe.variation.extreme or not (found.times < SMALL or found.worst <= _roundings(pair.probe.calls[-1])):
+        return None
+    return pair.right(f"less exact for extreme values, {found.times:.1f} times the tolerance: {found.problem}")
+
+
+def _is_of_a_small_result(pair: Pair) -> Check | None:
+    """A result that is small beside the inputs, off by no more than a rounding of these."""
+    found = pair.found
+    if found.times >= SMALL or found.worst > _a_rounding(pair.probe.calls[-1]):
+        return None
+    words = f"less exact for a small result, {found.times:.1f} times the tolerance, within a rounding of what is given"
+    return pair.right(f"{words}: {found.problem}")
+
+
+def _is_of_the_fast_path(pair: Pair) -> Check | None:
+    """Eager without torch's fast path for encoders answers as the file does."""
+    if not pair.probe.variation.name:
+        return None
+    if not is_of_the_fast_path(pair.subject.module, pair.probe.calls, pair.actual, pair.subject.tolerances):
+        return None
+    return pair.probe.check(Outcome.SKIPPED, pair.found.worst, OF_THE_FAST_PATH)
+
+
+def _is_of_ties(pair: Pair) -> Check | None:
+    """Eager answers as the file does where its sorts keep equal elements in their order, which torch leaves open."""
+    return None if pair.apart_in_order is None else pair.right(OF_TIES, pair.apart_in_order)
+
+
+def _is_of_sorted_nan(pair: Pair) -> Check | None:
+    """A model that sorts values that are not finite."""
+    sorts_nan = pair.probe.variation.not_finite and sorts(pair.subject.module, pair.probe.calls)
+    return pair.probe.check(Outcome.SKIPPED, detail=OF_NAN) if sorts_nan else None
+
+
+def _is_ill_conditioned(pair: Pair) -> Check | None:
+    """Eager itself moves as far for inputs a rounding away; where it moves far, nothing is judged."""
+    probe, subject = pair.probe, pair.subject
+    if not moves_as_much(subject.module, probe.calls, pair.expected, pair.actual, patience=subject.patience.seconds):
+        return None
+    leaves = enumerate(zip(*map(pytree.tree_leaves, (pair.expected, pair.actual)), strict=True))
+    tensors = ((place, a, b) for place, (a, b) in leaves if isinstance(a, torch.Tensor) and a.numel())
+    beyond = {place for place, a, b in tensors if is_beyond(a, distances(a, b), pair.half)}
+    if beyond:
+        return probe.unjudged(pair.found.worst, beyond, OF_MOVEMENT.replace("eager itself moves", "eager moves"))
+    return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, pair.found.worst, OF_MOVEMENT)
+
+
+EXCUSES: Sequence[Excuse] = (
+    Excuse("not finite", _decides_nothing),
+    Excuse("device", _is_of_the_device, exact=True),
+    Excuse("rounding", _is_rounding),
+    Excuse("ties", _is_of_ties, unlike=True, exact=True),
+    Excuse("sorted NaN", _is_of_sorted_nan, unlike=True),
+    Excuse("extreme values", _is_of_extreme_values),
+    Excuse("small result", _is_of_a_small_result),
+    Excuse("fast path", _is_of_the_fast_path, exact=True),
+    Excuse("ill-conditioned", _is_ill_conditioned),
+)
+
+
+def _roundings(sample: Sample) -> float:
+    """A few roundings of the largest finite number among the inputs: what is left where a model subtracts them from each other."""
+    return FEW * max((eps * largest for largest, eps in _largest(sample)), default=0.0)
+
+
+def _a_rounding(sample: Sample) -> float:
+    """One rounding of the largest finite number among the inputs, or of 1: as exact are kernels of `sigmoid`, however small its result."""
+    return max((eps * max(largest, 1.0) for largest, eps in _largest(sample)), default=torch.finfo(torch.float32).eps)
+
+
+def _largest(sample: Sample) -> list[tuple[float, float]]:
+    """The largest finite number of each of its tensors of floats, and a rounding of 1 in its type."""
+    floats = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.numel()]
+    return [(float(leaf.double().nan_to_num(posinf=0, neginf=0).abs().max()), torch.finfo(leaf.dtype).eps) for leaf in floats]

@@ -1,0 +1,100 @@
+"""One look at an artifact: run eager, then the artifact, and compare the last answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch._subclasses import FakeTensor
+from torch.utils import _pytree as pytree
+
+from ..eager import fresh, last_returned
+from ..messages import first_line
+from ..outcomes import Outcome
+from .dependence import Dependence
+from .difference import difference_of
+from .excuses import SMALL, Pair, excuse
+from .patience import at_most
+from .probe import Probe, Subject
+from .report import REFUSED, Check
+
+
+def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = None) -> Check:
+    """Run eager, then the artifact, and return the check."""
+    check, outputs = _looked_at(probe, subject, dependence)
+    judged = outputs - check.unjudged if probe.tells and (check.outcome is Outcome.OK or check.unjudged) else frozenset()
+    return replace(check, judged=judged)
+
+
+def _looked_at(probe: Probe, subject: Subject, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
+    """The check, and the outputs that eager has."""
+    try:
+        with at_most(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
+            expected = last_returned(fresh(subject.module), probe.calls)
+        leaves = _with_numbers(expected)
+    except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
+        return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}"), frozenset()
+    outputs = frozenset(range(len(leaves)))
+    subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
+    try:
+        actual = last_returned(subject.artifact.fresh(), probe.calls)
+    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
+        return probe.refused(first_line(error)), outputs
+    if dependence is not None and not probe.variation.not_finite:
+        dependence.note(probe.calls, expected, actual)
+    return _judged(probe, subject, expected, actual), outputs
+
+
+def _with_numbers(returned: Any) -> list[Any]:
+    """The leaves of what eager returned.
+
+    Raises:
+        ValueError: one holds no numbers that could be compared.
+    """
+    leaves = pytree.tree_leaves(returned)
+    for leaf in (leaf for leaf in leaves if isinstance(leaf, torch.Tensor)):
+        if leaf.is_meta:
+            raise ValueError("it returns a tensor on the device meta, which holds no numbers")
+        if leaf.layout != torch.strided:
+            raise ValueError(f"it returns a {leaf.layout} tensor, which no file does")
+    return leaves
+
+
+def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check:
+    compared = _where_finite(expected, actual) if probe.variation.not_finite else actual
+    if probe.variation.not_finite and _nothing_finite(expected):
+        return probe.check(Outcome.SKIPPED, detail="eager answers nothing finite")
+    found = difference_of(expected, compared, subject.tolerances)
+    if not found.problem:
+        return probe.check(Outcome.OK, found.worst)
+    pair = Pair(probe, subject, expected, compared, found)
+    return excuse(pair) or probe.check(probe.failure, found.worst, _problem(pair))
+
+
+def _problem(pair: Pair) -> str:
+    """What differs, and how far both answers are off the float64 answer where that may be taken for rounding."""
+    is_close = not pair.found.unlike and (pair.half or pair.found.times < SMALL)
+    return f"{pair.found.problem}; {pair.ruling.words}" if is_close and pair.ruling else pair.found.problem
+
+
+def _where_finite(expected: Any, actual: Any) -> Any:
+    """The answers, with eager's own where it is not finite: what kernels make of NaN and infinity is their own."""
+    leaves, spec = pytree.tree_flatten(expected)
+    answers, given = pytree.tree_flatten(actual)
+    if spec != given:
+        return actual
+    return pytree.tree_unflatten([_finite(a, b) for a, b in zip(leaves, answers, strict=True)], given)
+
+
+def _nothing_finite(expected: Any) -> bool:
+    tensors = [leaf for leaf in pytree.tree_leaves(expected) if isinstance(leaf, torch.Tensor)]
+    return bool(tensors) and not any(bool(leaf.isfinite().any()) for leaf in tensors)
+
+
+def _finite(expected: Any, actual: Any) -> Any:
+    if not isinstance(expected, torch.Tensor) or not isinstance(actual, torch.Tensor) or isinstance(actual, FakeTensor):
+        return actual
+    if expected.shape != actual.shape or expected.dtype != actual.dtype:
+        return actual
+    return torch.where(expected.isfinite(), actual, expected)
