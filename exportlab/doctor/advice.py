@@ -1,16 +1,14 @@
-"""Write what can be pasted: the user's own lines, changed; a translation of their operator, begun; the lines that carry state."""
+"""Write what to do at the user's line, and what can be pasted: the line, changed; a translation, begun; lines that carry state."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import torch
 
 from .facts import Facts
 from .lines import SourceLine
-from .rewrite import as_cond, checked_in_python, rewritten
-from .rewrite_calls import as_vmap, with_a_copy
+from .rewrite import as_cond, checked_in_python, loops_around, rewritten
 
 VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-dependent branching|FrozenDimension|only .* is exported")
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
@@ -23,7 +21,6 @@ RETURNED = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kw
 changed, feeds = program.report.mutations, {{{given}}}
 results = session.run(None, feeds)  # session = onnxruntime.InferenceSession("model.onnx")
 feeds |= dict(zip(changed, results[-len(changed):]))  # what the call left in its arguments, for the next one"""
-OR_COPIED = "# or, where nobody reads it after the call"
 SKELETON = '''def {name}(g, {arguments}):
     """{schema}"""
     raise NotImplementedError("the same in nodes of ONNX: g.Mul(x, y) appends one and returns what it gives; y may be a number")
@@ -32,12 +29,35 @@ SKELETON = '''def {name}(g, {arguments}):
 exportlab.export("{exporter}", {model}, args, kwargs{shapes}, custom_translation_table={{torch.ops.{op}: {name}}}).save("model.onnx")'''
 
 
+LOOPED, BRANCHED, READ = re.compile(r"^for\b"), re.compile(r"\b(if|elif|while|assert)\b"), re.compile(r"\bint\(|\.item\(|\.tolist\(")
+BY_VALUE, BY_SIZE = re.compile(r"data-dependent"), re.compile(r"user-specified ranges|is the constant \d+ after")
+LOOP_OVER_NUMBERS = "work on the whole tensor: the loop goes over numbers that are read from one"
+LOOP = "compute all turns of the loop at once, by an operator or torch.vmap; or use to_onnx, which keeps a loop"
+NUMBER = "keep the number a tensor; where it is a size, take it from the shape of an input, or pass it as an argument"
+WITHIN = (
+    "a value is tested within what this line calls: leave the test out (torch.distributions: validate_args=False), or compute it yourself"
+)
+
+
+def of_line(message: str, place: SourceLine | None) -> str:
+    """Return what to do about a value or a size that decides something, by the kind of the line; empty where the line is a branch."""
+    if place is None or not (BY_VALUE.search(message) or BY_SIZE.search(message)):
+        return ""
+    if BY_SIZE.search(message):
+        return LOOP if LOOPED.search(place.source) else ""
+    if any(".tolist(" in head for head in loops_around(place)):
+        return LOOP_OVER_NUMBERS
+    if BRANCHED.search(place.source) or LOOPED.search(place.source):
+        return ""
+    return NUMBER if READ.search(place.source) else WITHIN
+
+
 def of_refusal(message: str, place: SourceLine | None, facts: Facts) -> str:
     """Return what may be pasted to get past a refusal; empty where nothing is known."""
     if place is not None and VALUES.search(message):
         return _changed_test(place)
     if changed := CHANGED.search(message):
-        return of_change(changed[1], place, facts)
+        return of_change(changed[1], facts)
     op = next((name for groups in FOREIGN.findall(message) if (name := _title(groups)) in _schemas(facts)), "")
     return skeleton(op, _schemas(facts)[op], facts) if op else ""
 
@@ -48,29 +68,20 @@ def of_test(place: SourceLine | None) -> str:
 
 
 def _changed_test(place: SourceLine) -> str:
-    return rewritten(checked_in_python, place) or rewritten(as_cond, place) or rewritten(as_vmap, place)
+    return rewritten(checked_in_python, place) or rewritten(as_cond, place)
 
 
-def of_change(name: str, place: SourceLine | None, facts: Facts) -> str:
-    """Return how an argument is copied before it is written into; of a buffer, how its state is carried from call to call."""
+def of_change(name: str, facts: Facts) -> str:
+    """Return how what a call leaves in its arguments, or in a buffer, is carried from call to call; empty where no file does it."""
     arguments = facts.summary.arguments if facts.summary else ()
+    given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
     if name in arguments:
-        copied = rewritten(with_a_copy(name), place) if place is not None else ""
-        return _returned(arguments, copied, facts) if returns(facts) else copied
+        return RETURNED.format(model=model_of(facts), shapes=shapes_of(facts), given=given) if returns(facts) else ""
     if facts.kept is not None and name in ("", *facts.kept.names):
         return facts.kept.code
     if any(trial.options.get("mutations") and not trial.right for trial in facts.tried):
         return ""
-    feeds = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
-    return STATE.format(model=model_of(facts), shapes=shapes_of(facts), feeds=feeds)
-
-
-def _returned(arguments: Sequence[str], copied: str, facts: Facts) -> str:
-    """How what is left in the arguments comes out and goes in again; and the copy, where that is all that is written into."""
-    given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
-    lines = RETURNED.format(model=model_of(facts), shapes=shapes_of(facts), given=given)
-    alone = facts.eager is not None and len(facts.eager.changes) == 1
-    return f"{lines}\n{OR_COPIED}\n{copied}" if alone and copied else lines
+    return STATE.format(model=model_of(facts), shapes=shapes_of(facts), feeds=given)
 
 
 def returns(facts: Facts) -> bool:

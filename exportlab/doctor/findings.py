@@ -11,7 +11,7 @@ from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
-from .advice import CHANGED, of_change, of_refusal, of_test, returns
+from .advice import CHANGED, of_change, of_line, of_refusal, of_test, returns
 from .changes import with_change
 from .events import Captured, Kept, Summary, Trial
 from .facts import FLOOR, Facts, best
@@ -24,6 +24,7 @@ DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
+OF_THE_CAPTURE = "do the same in an export as in eager: the test depends on how the model is run, and not on its inputs"
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 
 
@@ -105,17 +106,20 @@ def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Fin
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
     message = of_notes(failure)[0] or failure.message  # that of the line
+    by_line = of_line(message, place)
     known = None if kept else _known(message, place)
+    if known is not None and known.name == "branch_on_value" and by_line:
+        known = None  # the line is no branch
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
-        code, fix = of_change(name, place, facts), _for_arguments(name, facts)
+        code, fix = of_change(name, facts), _for_arguments(name, facts)
         return Finding(stage, (trial.label,), sentence(failure), place, fix, code=code, detail=failure.message)
     return Finding(
         stage=stage,
         exporters=(trial.label,),
         defect=sentence(failure),
         place=place,
-        fix=smallest_change(message, known, _source(place)),
+        fix=(by_line if known is None else "") or smallest_change(message, known, _source(place)),
         known=known,
         code=of_refusal(message, place, facts),
         detail=failure.message,
@@ -135,7 +139,14 @@ def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
     if (noted := of_notes(failure)[1]) is not None:
         return noted
     operator = _of_operator(failure.message, facts) or _narrowed(failure.message, facts)
-    return (operator if "UnsupportedOps" in failure.types else None) or of_failure(failure) or operator or trial.at or _of_others(facts)
+    return (
+        (operator if "UnsupportedOps" in failure.types else None)
+        or of_failure(failure)
+        or operator
+        or trial.at
+        or _of_others(facts)
+        or facts.parted.get("sample")
+    )
 
 
 def _made_at(name: str, facts: Facts) -> SourceLine | None:
@@ -237,7 +248,7 @@ def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     divergence, parted = facts.diverged.get(trial.label), facts.parted.get("capture")
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if parted is not None:
-        return _made(trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted)
+        return _made(trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted, OF_THE_CAPTURE)
     if facts.kept is not None:
         return _of_kept(trial, failed, facts.kept)
     if divergence is None:
@@ -318,7 +329,7 @@ def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     refusal = _refusal("MutationError", facts)
     place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
     defect = "the model changes its state in every call, and the file forgets it"
-    return _made(trial, failed, defect, place, fix, get("buffer_that_stays"), of_change("", place, facts))
+    return _made(trial, failed, defect, place, fix, get("buffer_that_stays"), of_change("", facts))
 
 
 def _of_kept(trial: Trial, failed: Sequence[Check], kept: Kept) -> Finding:
@@ -341,7 +352,7 @@ def _of_arguments(trial: Trial, facts: Facts) -> Finding:
     names = facts.eager.changes if facts.eager else ()
     place = of_failure(_refusal("MutationError", facts)) or _written(facts) or _begin(facts)
     defect = f"the model writes into {listed(names)}, which the caller has after the call; the file leaves it as it was"
-    finding = _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], place, facts))
+    finding = _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], facts))
     return replace(finding, stage="warned", silent=False) if trial.warns_of_its_arguments else finding
 
 

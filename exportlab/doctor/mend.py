@@ -3,58 +3,34 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import re
-from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from ..cases import Sample
 from ..eager import fresh, last_returned
 from ..exporters import get
 from ..exporters.to_onnx import shown_path
-from ..isolation import failure_of
 from ..messages import heard
 from ..outcomes import Outcome
-from ..verification.comparison import Attempt, exported, loaded, verified
-from ..verification.difference import TOLERANCES, Tolerances, difference_of
+from ..verification.comparison import exported, loaded, verified
+from ..verification.difference import difference_of
 from .edits import Draft, blocks, draft_of, in_force
 from .events import Mended, Tell
-from .lines import SourceLine, of_locals, own_frames
-from .paths import Seen, seen_at
+from .lines import SourceLine
 from .patient import Patient
 from .rewrite import Function, Source, source_at
 from .rules import Rule, proposed
 
-TRIALS, DEEP = 40, 4  # drafts that are exported at most, and changes in one draft
-BY_ROUNDING = dict.fromkeys(TOLERANCES, TOLERANCES[torch.bfloat16])
-ASKS = re.compile(r"\.item\(|\.tolist\(|\bint\(|\bfloat\(|\blen\(|\.numpy\(|\bmath\.|\bnp\.")
-
-
-@dataclass(frozen=True)
-class Node:
-    """A draft, what was done in it, and the lines that are to be looked at in it; `exact`, `rounds`: see `Rule`."""
-
-    draft: Draft
-    done: tuple[str, ...]
-    lines: tuple[int, ...]
-    said: str = ""
-    exact: bool = True
-    rounds: bool = False
-
-    def after(self, rule: Rule) -> Node:
-        """Return the node as it is once a rule is applied."""
-        return replace(self, done=(*self.done, rule.what), exact=self.exact and rule.exact, rounds=self.rounds or rule.rounds)
+TRIALS = 20  # drafts that are exported at most
+READS = re.compile(r"\.item\(|\.tolist\(|\bint\(|\bfloat\(|\bbool\(")
 
 
 @dataclass
 class Search:
-    """Tries changes on one patient, those of fewer lines first, until one is right with all exporters."""
+    """Tries one change at a time on one patient, until one is right with all exporters."""
 
     patient: Patient
     exporters: Sequence[str]
@@ -63,113 +39,71 @@ class Search:
     expected: list[Any] = field(default_factory=list)
     right: tuple[str, ...] = ()
     drafts: int = 0
-    tried: int = 0
 
     def run(self, places: Sequence[SourceLine]) -> None:
         """Tell every change that is right with more exporters than the one before."""
         with heard():
             self.expected = [self._eager(sample) for sample in self.patient.all]
             for place in places:
-                self._from(Node(draft_of(place.file), (), (place.line,)), place)
-                if len(self.right) == len(self.exporters):
-                    return
-
-    def _from(self, first: Node, place: SourceLine) -> None:
-        waiting = deque([first])
-        while waiting and self.tried < TRIALS:
-            node = waiting.popleft()
-            for rule, draft in self._drafts(node):
-                found = self._tried(draft, node.after(rule), place)
-                if len(self.right) == len(self.exporters):
-                    return
-                if found is not None and len(found.done) < DEEP:
-                    waiting.append(found)
+                for rule, draft in self._drafts(place):
+                    self._try(rule, draft, place)
+                    if len(self.right) == len(self.exporters) or self.drafts >= TRIALS:
+                        return
 
     def _eager(self, sample: Sample) -> Any:
         return last_returned(fresh(self.patient.module), (sample,))
 
-    def _drafts(self, node: Node) -> Iterator[tuple[Rule, Draft]]:
-        """Every change that a rule proposes for one of the lines or one that it depends on."""
-        shown = node.draft.shown
-        for line in dict.fromkeys(line for first in node.lines for line in _related(shown, first)):
-            source = source_at(shown, line)
-            for rule, change in proposed(source, self._seen(node.draft, line)) if source else ():
+    def _drafts(self, place: SourceLine) -> Iterator[tuple[Rule, Draft]]:
+        """Every change that a rule makes of the line or of one that it depends on."""
+        for line in dict.fromkeys(_related(place.file, place.line)):
+            source = source_at(place.file, line)
+            for rule, change in proposed(source) if source else ():
                 self.drafts += 1
-                yield rule, node.draft.with_change(change, self.folder, self.drafts)
+                yield rule, draft_of(place.file).with_change(change, self.folder, self.drafts)
 
-    def _seen(self, draft: Draft, line: int) -> list[Seen]:
-        with suppress(Exception), in_force(draft):
-            return seen_at(draft.shown, line, [lambda sample=sample: self._eager(sample) for sample in self.patient.samples])  # type: ignore[misc]
-        return []
-
-    def _tried(self, draft: Draft, before: Node, place: SourceLine) -> Node | None:
-        """Export it; where it is refused elsewhere than before, return it with the new line."""
-        try:
-            with in_force(draft):
-                if not self._is_same(BY_ROUNDING if before.rounds else None):
-                    return None
-                self.tried += 1
-                attempts = [
-                    exported(get(name), self.patient.module, self.patient.samples[0], self.patient.dynamic_shapes)
-                    for name in self.exporters
-                ]
-                seen = [self._judged(attempt) for attempt in attempts] if before.exact else []
-        except Exception:  # noqa: BLE001 - a draft that cannot be run is none
-            return None
-        seen = seen or [self._judged(attempt) for attempt in attempts]
-        right = tuple(attempt.exporter for attempt in seen if attempt.outcome is Outcome.OK)
+    def _try(self, rule: Rule, draft: Draft, place: SourceLine) -> None:
+        right = self._right_with(draft)
         if len(right) > len(self.right):
             self.right = right
             shown = place.where.rpartition(":")[0] or shown_path(draft.file)
-            self.tell(Mended(place, _joined(before.done), blocks(draft, shown), right))
-        return None if right else _refused(draft, before, seen)
+            self.tell(Mended(place, rule.what, blocks(draft, shown), right))
 
-    def _is_same(self, tolerances: Tolerances | None) -> bool:
+    def _right_with(self, draft: Draft) -> tuple[str, ...]:
+        """The exporters that are right with the draft, where it gives what the model gave."""
+        try:
+            with in_force(draft):
+                return tuple(filter(self._is_right, self.exporters)) if self._is_same() else ()
+        except Exception:  # noqa: BLE001 - a draft that cannot be run is none
+            return ()
+
+    def _is_same(self) -> bool:
         pairs = zip(self.patient.all, self.expected, strict=True)
-        return not any(difference_of(wanted, self._eager(sample), tolerances).problem for sample, wanted in pairs)
+        return not any(difference_of(wanted, self._eager(sample)).problem for sample, wanted in pairs)
 
-    def _judged(self, attempt: Attempt) -> Attempt:
-        return verified(loaded(attempt), self.patient.module, self.patient.all)
-
-
-def _joined(done: Sequence[str]) -> str:
-    return "; then ".join(dict.fromkeys(done))
-
-
-def _refused(draft: Draft, before: Node, attempts: Sequence[Attempt]) -> Node | None:
-    """The draft with the lines at which an exporter refuses it, where that is another refusal than before."""
-    errors = [attempt.error for attempt in attempts if attempt.error is not None]
-    if not errors:
-        return None
-    failure = failure_of(errors[0])
-    lines = [line for file, line in own_frames(failure) if file in (draft.shown, draft.file)]
-    at = of_locals(errors[0])
-    lines += [at.line] if at is not None and at.file == draft.shown else []
-    said = f"{failure.error} {linecache.getline(draft.shown, lines[0]).strip() if lines else ''}"
-    return replace(before, draft=draft, lines=tuple(dict.fromkeys(lines)), said=said) if lines and said != before.said else None
+    def _is_right(self, exporter: str) -> bool:
+        attempt = exported(get(exporter), self.patient.module, self.patient.samples[0], self.patient.dynamic_shapes)
+        return verified(loaded(attempt), self.patient.module, self.patient.all).outcome is Outcome.OK
 
 
 def _related(file: str, line: int) -> list[int]:
-    """The line, the heads of what it stands in, and the lines before it that ask for the values which it reads."""
+    """The line, the heads of the branches that it stands in, and the lines before it that read the numbers which it uses."""
     source = source_at(file, line)
     statement = source.innermost(ast.stmt) if source else None
     if source is None or statement is None:
         return [line]
-    heads = [
-        n.lineno for n in ast.walk(source.tree) if isinstance(n, ast.For | ast.While | ast.If) and n.lineno < line <= (n.end_lineno or 0)
-    ]
-    return [line, *sorted(heads, reverse=True), *_asking(source, statement)]
+    heads = [n.lineno for n in ast.walk(source.tree) if isinstance(n, ast.If) and n.lineno < line <= (n.end_lineno or 0)]
+    return [line, *sorted(heads, reverse=True), *_readers(source, statement)]
 
 
-def _asking(source: Source, statement: ast.stmt) -> list[int]:
-    """Where the names that a statement reads got their values, if a number or an array was asked for there."""
+def _readers(source: Source, statement: ast.stmt) -> list[int]:
+    """The lines where the names that a statement uses were assigned a number read from a tensor."""
     functions = [n for n in ast.walk(source.tree) if isinstance(n, Function) and n.lineno <= source.line <= (n.end_lineno or 0)]
-    read = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}
+    used = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}
     lines = []
     for node in (node for function in functions for node in ast.walk(function)):
-        if isinstance(node, ast.Assign) and node.lineno < source.line and ASKS.search(ast.unparse(node.value)):
+        if isinstance(node, ast.Assign) and node.lineno < source.line and READS.search(ast.unparse(node.value)):
             names = {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-            lines += [node.lineno] if names & read else []
+            lines += [node.lineno] if names & used else []
     return sorted(set(lines), reverse=True)
 
 

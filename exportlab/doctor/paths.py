@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -71,37 +70,3 @@ def parting(one: Path, other: Path) -> SourceLine | None:
     if same == 0 or same == len(one) == len(other):
         return None
     return source_line(*one[same - 1])
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a line could read when it was about to run: the names of its module, and its own."""
-
-    names: Mapping[str, Any]
-    own: Mapping[str, Any]
-
-    def value(self, expression: str) -> Any:
-        """Evaluate an expression there.
-
-        Raises:
-            whatever it raises.
-        """
-        return eval(expression, dict(self.names), dict(self.own))
-
-
-def seen_at(file: str, line: int, calls: Sequence[Callable[[], Any]]) -> list[Seen]:
-    """Return what a line saw at first in each of these calls; nothing of one that does not come there."""
-    found: list[Seen] = []
-    for call in calls:
-        here: list[Seen] = []
-
-        def watch(frame: FrameType, event: str, arg: Any, here: list[Seen] = here) -> Any:
-            if here or frame.f_code.co_filename != file:
-                return None
-            if event == "line" and frame.f_lineno == line:
-                here.append(Seen(frame.f_globals, dict(frame.f_locals)))
-            return watch
-
-        _traced(watch, call)
-        found += here
-    return found

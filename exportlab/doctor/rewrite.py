@@ -1,4 +1,4 @@
-"""Write an `if` of the user's as `torch.cond`, and a check as one that an export leaves out. Not here: loops and calls (rewrite_calls)."""
+"""Write an `if` of the user's as `torch.cond`, and a check as one that an export leaves out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .lines import SourceLine
 
 IN_PYTHON = ("item", "tolist")  # methods that ask for a value
 NUMBERS = ("bool", "int", "float")
+OF_THE_RUN = ("is_compiling", "is_exporting", "is_grad_enabled", "is_scripting", "is_tracing", "training")  # no tensor: never a torch.cond
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -57,6 +58,13 @@ def source_at(file: str, line: int) -> Source | None:
         return Source(_with_sizes_marked(ast.parse("".join(linecache.getlines(file)))), line)
     except SyntaxError:
         return None
+
+
+def loops_around(place: SourceLine) -> list[str]:
+    """Return the heads of the `for` loops that a line stands in, or begins."""
+    source = source_at(place.file, place.line)
+    loops = [node for node in ast.walk(source.tree) if isinstance(node, ast.For)] if source else []
+    return [ast.unparse(loop.iter) for loop in loops if loop.lineno <= place.line <= (loop.end_lineno or 0)]
 
 
 def _with_sizes_marked(tree: ast.Module) -> ast.Module:
@@ -115,11 +123,12 @@ def checked_in_python(source: Source) -> Change:
 
 def as_cond(source: Source) -> Change:
     """Make a `torch.cond` of the `if` at this line, with all that it replaces: both arms return, or both assign; or it is an expression."""
-    node = source.innermost(ast.If)
+    node, statement = source.innermost(ast.If), source.innermost(ast.stmt)
+    if statement is None or any(name in ast.unparse(node.test if node else statement) for name in OF_THE_RUN):
+        raise CannotRewrite
     if node is not None:
         return _statement(node, source.block_of(node))
-    statement = source.innermost(ast.stmt)
-    if source.innermost(ast.IfExp) is None or statement is None:
+    if source.innermost(ast.IfExp) is None:
         raise CannotRewrite
     return changed(ast.unparse(_Conditions().visit(copy.deepcopy(statement))), statement)
 
@@ -261,7 +270,7 @@ class _Tested(ast.NodeTransformer):
         if len(node.ops) > 1:
             pairs = zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
             return self._all([ast.Compare(left, [op], [right]) for left, op, right in pairs], ast.BitAnd())
-        node.left, node.comparators = _value_of(node.left), [_value_of(value) for value in node.comparators]
+        node.left, node.comparators = value_of(node.left), [value_of(value) for value in node.comparators]
         if _is_a_size(node.left):
             node.left = _full(node.left)
         return node
@@ -276,7 +285,7 @@ class _Tested(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return the tensor whose value is asked for."""
-        return _value_of(node)
+        return value_of(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Return whether a number is not zero."""
@@ -289,12 +298,12 @@ class _Tested(ast.NodeTransformer):
         return first
 
 
-def _value_of(node: ast.expr) -> ast.expr:
-    """The tensor in `float(t)`, `t.item()`, `bool(t)`."""
+def value_of(node: ast.expr) -> ast.expr:
+    """Return the tensor in `float(t)`, `t.item()`, `bool(t)`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IN_PYTHON:
-        return _value_of(node.func.value)
+        return value_of(node.func.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NUMBERS and len(node.args) == 1:
-        return _value_of(node.args[0])
+        return value_of(node.args[0])
     return node
 
 

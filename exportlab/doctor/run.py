@@ -18,10 +18,9 @@ from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, events
 from ..outcomes import Outcome
 from ..sweep.warm_up import warmed_up
-from .draws import try_draws
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
 from .facts import FLOOR, Facts, best
-from .findings import drawn, suspects
+from .findings import suspects
 from .hang import Watch
 from .mend import mend
 from .patient import Patient, summary_of, without, written
@@ -166,12 +165,9 @@ class Examination:
         yield from self._step("watch", partial(watch, self.patient), lambda failure: None)
         yield from self._step("state", partial(carry, self.patient, exporters), lambda failure: None)
         carried = self.facts.kept is not None and bool(self.facts.kept.code)
-        if self.facts.eager is not None and not carried:
+        if self.facts.eager is not None and not carried and not self.facts.eager.random:  # random results cannot be compared
             folder = Path(mkdtemp(dir=self.folder))
-            if self.facts.eager.random:
-                search = partial(try_draws, self.patient, exporters, drawn(self.facts), folder)
-            else:
-                search = partial(mend, self.patient, exporters, suspects(self.facts), folder)
+            search = partial(mend, self.patient, exporters, suspects(self.facts), folder)
             yield from self._step("change", search, self._not_mended, last=True)
 
     def _to_be_mended(self) -> list[str]:

@@ -1,54 +1,62 @@
-"""Strong claims of pages are listed, with the cell or the test that shows them; each comparison says whose exporter is in it."""
+"""Each sentence of a page with a strong word (always, never, silently …) is in claims.csv, with the cell or the test that proves it."""
 
 from __future__ import annotations
 
+import ast
+import csv
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from claims import ROOT, Listed, claims, listed, pages, read_page, unlisted
-
-KINDS = {"proved", "definition", "instruction"}
+ROOT = Path(__file__).parents[2]
+PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md", "content/errors/*.py")
+STRONG = re.compile(
+    r"\b(always|never(?! saw\b| seen\b)|nobody|the only|only one|silent(?:ly)?|says nothing|no (?:error|warning)|guarantee[sd]?|impossible"
+    r"|cannot|without (?:a word|an? (?:error|warning))|nothing (?:checks|warns|warned|is said|complain(?:s|ed))|takes the same|no matter"
+    r"|at any (?:size|length|batch))\b",
+    re.IGNORECASE,
+)
+PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#>:]|\d\.) ?)")
+SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[{\"(])")
 OURS = "`to_onnx` is this site's own exporter, so check what is said of it here on a model of your own."
-ADVICE = "say it with less, or list it in tests/site/claims.csv with the cell or the test that proves it"
-COMPARED = [page for page in pages() if page.startswith(("tutorials", "gallery")) and "compare(" in read_page(ROOT / page).code]
+FENCED = re.compile(r"^(`{3,}).*?^\1", re.DOTALL | re.MULTILINE)
 
 
-def in_words(text: str) -> str:
-    """The text on one line, in the marks of Markdown."""
-    return " ".join(text.replace("``", "`").split())
+def prose(path: Path) -> str:
+    """The text of a page without its code: of Python, docstrings and comments that begin a line."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return FENCED.sub("", text)
+    holders = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef))
+    comments = "\n".join(line.removeprefix("# ") if line.startswith("# ") and line != "# %%" else "" for line in text.splitlines())
+    return "\n\n".join([*(ast.get_docstring(node) or "" for node in holders), comments])
 
 
-def defined(proof: str) -> bool:
-    """Whether a cell of a page, or a test, is where `page#code` or `file::test` says."""
-    page, _, code = proof.partition("#")
-    if code:
-        return (ROOT / page).exists() and code in read_page(ROOT / page).code
-    file, _, test = proof.partition("::")
-    return bool(test) and (ROOT / file).exists() and f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
+def claims() -> Iterator[tuple[str, str]]:
+    for path in (path for pattern in PAGES for path in sorted(ROOT.glob(pattern))):
+        for paragraph in PARAGRAPH.split(prose(path)):
+            for sentence in SENTENCE.split(" ".join(paragraph.split())):
+                if STRONG.search(sentence):
+                    yield path.relative_to(ROOT).as_posix(), sentence
 
 
-@pytest.mark.parametrize("page", pages())
-def test_what_a_page_claims_is_listed(page: str) -> None:
-    assert unlisted(page) == [], ADVICE
+def is_defined(proof: str) -> bool:
+    """Whether the cell of a page, or the test, is there: `page#code` or `file::test`."""
+    path, _, code = proof.replace("::", "#def ").partition("#")
+    return bool(code) and (ROOT / path).is_file() and code in (ROOT / path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("line", listed(), ids=lambda line: f"{Path(line.page).stem}: {line.sentence[:40]}")
-def test_a_listed_claim_stands_on_its_page_and_has_its_proof(line: Listed) -> None:
-    assert line.sentence in claims(read_page(ROOT / line.page).prose), "it is on its page no more: take it out of the list"
-    assert line.kind in KINDS
-    assert defined(line.proof) if line.kind == "proved" else not line.proof
+def test_strong_claims_and_their_proofs() -> None:
+    with (ROOT / "tests/site/claims.csv").open(encoding="utf-8", newline="") as file:
+        listed = {(row["page"], row["sentence"]): row for row in csv.DictReader(file)}
+    found = set(claims())
+    assert sorted(found - listed.keys()) == [], "say less, or list the sentence in claims.csv with the cell or the test that proves it"
+    assert sorted(listed.keys() - found) == [], "on its page no more: take it out of claims.csv"
+    assert [row for row in listed.values() if row["kind"] == "proved" and not is_defined(row["proof"])] == []
 
 
-def test_a_claim_is_found_wherever_it_stands() -> None:
-    prose = "It works.\nA guard\nis never checked. Sizes that it never saw.\n\n- nobody warns\n| a | cannot |"
-    assert claims(prose) == ["A guard is never checked.", "- nobody warns", "| a | cannot |"]
-
-
-def test_a_proof_that_is_gone_is_none() -> None:
-    assert defined("tests/site/test_claims.py::test_a_proof_that_is_gone_is_none")
-    assert not any(map(defined, ("tests/site/test_claims.py", "tests/site/test_claims.py::test_gone", "index.md#no such code")))
-
-
-@pytest.mark.parametrize("page", COMPARED)
-def test_a_comparison_says_whose_exporter_is_in_it(page: str) -> None:
-    assert in_words(read_page(ROOT / page).prose).count(OURS) == 1
+def test_a_comparison_names_whose_exporter_is_in_it() -> None:
+    pages = [path for pattern in ("tutorials/*.md", "gallery/**/*.py") for path in ROOT.glob(pattern)]
+    compared = [path for path in pages if re.search(r"^(?!#).*\bcompare\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    assert compared
+    assert [path.name for path in compared if " ".join(prose(path).replace("``", "`").split()).count(OURS) != 1] == []

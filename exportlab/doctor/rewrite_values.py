@@ -1,0 +1,70 @@
+"""Write a statement of the user's so that a value stays a tensor, and a mask of bytes is one of bools."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from .rewrite import CannotRewrite, Change, Source, changed, value_of
+
+MASKED = ("where", "masked_fill", "masked_fill_", "masked_scatter", "masked_select")  # they take a mask
+
+
+def as_tensor(source: Source) -> Change:
+    """Return the statement without `float(…)` and `.item()`.
+
+    Raises:
+        CannotRewrite: no value is read there.
+    """
+    return _visited(source, _Tensors())
+
+
+def with_mask_of_bools(source: Source) -> Change:
+    """Return the statement with `x[mask.bool()]` in the place of `x[mask]`.
+
+    Raises:
+        CannotRewrite: no tensor is an index there.
+    """
+    return _visited(source, _Bools())
+
+
+def _visited(source: Source, transformer: ast.NodeTransformer) -> Change:
+    statement = source.innermost(ast.stmt)
+    if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr):
+        raise CannotRewrite
+    new = ast.unparse(ast.fix_missing_locations(transformer.visit(copy.deepcopy(statement))))
+    if new == ast.unparse(statement):
+        raise CannotRewrite
+    return changed(new, statement)
+
+
+class _Tensors(ast.NodeTransformer):
+    """`float(t)`, `t.item()` → `t`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return the tensor that the number comes from."""
+        self.generic_visit(node)
+        return value_of(node)
+
+
+class _Bools(ast.NodeTransformer):
+    """`x[mask]` → `x[mask.bool()]`; `x.masked_fill(mask, 0)` → `x.masked_fill(mask.bool(), 0)`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Return the selection by bools."""
+        self.generic_visit(node)
+        if isinstance(node.slice, ast.Name | ast.Attribute | ast.Call):
+            node.slice = _as_bools(node.slice)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return the call with a mask of bools."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in MASKED and node.args:
+            at = next((i for i, given in enumerate(node.args[:2]) if isinstance(given, ast.Name) and "mask" in given.id), 0)
+            node.args[at] = _as_bools(node.args[at])
+        return node
+
+
+def _as_bools(mask: ast.expr) -> ast.expr:
+    return ast.Call(ast.Attribute(mask, "bool", ast.Load()), [], [])
