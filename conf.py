@@ -15,6 +15,7 @@ extensions = [
     "myst_nb",
     "sphinx_design",
     "sphinx_copybutton",
+    "sphinxext.opengraph",
     "gallery_pages",
     "findings",
     "recipe_index",
@@ -84,6 +85,8 @@ nb_execution_mode = "off"  # the page is what is stored, and what is stored is w
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+ogp_enable_meta_description = True
+ogp_social_cards = {"enable": False}  # one card for all pages
 copybutton_exclude = ".linenos, .gp, .go"
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"

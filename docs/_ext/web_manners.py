@@ -1,4 +1,4 @@
-"""What the web expects of a page: a description, a card for links, an address, images that wait, and no files that nobody reads."""
+"""What the web expects of a page: an address, a card for links, images that wait, and no files that nobody reads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sphinx.transforms import SphinxTransform
 
 CARD = "card.png"
 PICTURES = {"image/png", "image/jpeg"}  # in a notebook each is text, a third longer than its file
-LENGTH = 200  # letters of a description, which search engines cut near 160
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the metadata to each page, and tidy up behind the last."""
-    app.config.html_baseurl = app.config.html_baseurl or address()
-    app.connect("html-page-context", introduce)
+    app.config.html_baseurl = app.config.ogp_site_url = app.config.html_baseurl or address()
+    has_card = any((Path(app.confdir) / folder / CARD).is_file() for folder in app.config.html_static_path)
+    app.config.ogp_image = f"_static/{CARD}" if has_card and app.config.html_baseurl else None
     app.connect("html-page-context", let_images_wait)
     app.connect("build-finished", tidy)
     app.add_transform(NothingTwice)
@@ -49,34 +49,6 @@ def address() -> str:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     configured = str(project.get("urls", {}).get("documentation", ""))
     return configured.rstrip("/") + "/" if configured else ""
-
-
-def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Add the description and the card of a page to its head."""
-    title = re.sub(r"<[^>]+>", "", context.get("title", ""))
-    said = {"og:type": "article", "og:site_name": app.config.project, "og:title": html.unescape(title)}
-    if text := first_paragraph(doctree):
-        said["description"] = said["og:description"] = text
-    if app.config.html_baseurl:
-        said["og:url"] = app.config.html_baseurl + pagename + ".html"
-        if any((Path(app.confdir) / folder / CARD).is_file() for folder in app.config.html_static_path):
-            said |= {"og:image": f"{app.config.html_baseurl}_static/{CARD}", "twitter:card": "summary_large_image"}
-    context["metatags"] = context.get("metatags", "") + "".join(tag(name, content) for name, content in said.items())
-
-
-def first_paragraph(doctree: nodes.document | None) -> str:
-    """Return the first sentences of a page's own text, as many as fit into a description."""
-    if doctree is None:
-        return ""
-    own = (p.astext() for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section))
-    text = " ".join(next(own, "").split())
-    return text if len(text) <= LENGTH else text[:LENGTH].rsplit(" ", 1)[0] + " …"
-
-
-def tag(name: str, content: str) -> str:
-    """Return one element of the head."""
-    kind = "property" if name.startswith("og:") else "name"
-    return f'\n<meta {kind}="{name}" content="{html.escape(content)}"/>'
 
 
 def let_images_wait(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

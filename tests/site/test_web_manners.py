@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import web_manners
-from docutils import nodes
 from docutils.core import publish_doctree
 
 BODY = '<img src="a.png"> <img src="b.png"> <img loading="eager" src="c.png">'
@@ -23,33 +22,8 @@ def app(tmp_path: Path) -> Any:
     )
 
 
-def introduced(app: Any, text: str) -> str:
-    context = {"title": "A <em>page</em> &amp; more", "metatags": ""}
-    web_manners.introduce(app, "a/b", "page.html", context, publish_doctree(text, settings_overrides={"doctitle_xform": False}))
-    return context["metatags"]
-
-
-def test_a_page_is_described_by_its_first_paragraph(app: Any) -> None:
-    head = introduced(app, 'T\n=\n\n.. note:: Not this.\n\nOne "quoted"\nparagraph.\n\nTwo.\n\nS\n-\n\nThree.\n')
-    assert '<meta name="description" content="One &quot;quoted&quot; paragraph."/>' in head
-    assert '<meta property="og:title" content="A page &amp; more"/>' in head
-    assert "og:url" not in head, "nothing is said of an address that there is not"
-
-
-def test_a_description_ends_with_a_word() -> None:
-    section = nodes.section("", nodes.paragraph("", "word " * 100))
-    document = SimpleNamespace(findall=lambda kind: section.findall(kind))
-    text = web_manners.first_paragraph(document)  # type: ignore[arg-type]
-    assert len(text) <= web_manners.LENGTH + 2
-    assert text.endswith("word …")
-
-
-def test_an_address_gives_links_a_card_and_a_list_of_pages(app: Any, tmp_path: Path) -> None:
+def test_an_address_gives_a_list_of_pages(app: Any, tmp_path: Path) -> None:
     app.config.html_baseurl = "https://lab.example/"
-    (tmp_path / web_manners.CARD).touch()
-    head = introduced(app, "T\n=\n\nOne.\n\nS\n-\n\nTwo.\n")
-    assert 'content="https://lab.example/a/b.html"' in head
-    assert 'content="https://lab.example/_static/card.png"' in head
     app.env.found_docs = {"index", "a/b"}
     web_manners.tidy(app, None)
     assert "<loc>https://lab.example/a/b.html</loc>" in (tmp_path / "sitemap.xml").read_text()
