@@ -23,7 +23,7 @@ from exportlab.measure import benchmark, figures, timing, words
 from exportlab.messages import muffled
 from exportlab.outcomes import Mark, Outcome
 from exportlab.sweep import Limits, grid, records, sweep
-from exportlab.sweep.changes import worst
+from exportlab.sweep.changes import find_worst_record
 from exportlab.sweep.records import Record
 
 page = benchmark.page(
@@ -178,7 +178,7 @@ def read() -> list[Record]:
     """The stored sweep, one record a run, that of its worst round; none where nothing is stored."""
     if not STORED.exists():
         return []
-    return [worst(rounds) for rounds in records.groups(records.read(STORED)).values()]
+    return [find_worst_record(rounds) for rounds in records.groups(records.read(STORED)).values()]
 
 
 def origin() -> str:

@@ -21,9 +21,9 @@ import torch
 from torch import nn
 
 from .checks import kind_of, must_be, must_be_names, must_be_whole
-from .entry_points import listed, loaded
-from .moving import DynamicShapes, dynamic_shapes_of, sizes_of
-from .samples import Declaration, Inputs, NotDeclared, Sample, bound, declared
+from .entry_points import collect_by_name, load_entry_points
+from .infer_dynamic_shapes import DynamicShapes, dynamic_shapes_of, sizes_of
+from .samples import Declaration, Inputs, NotDeclared, Sample, bound, parse_declaration
 from .specs import Maker
 
 __all__ = [
@@ -122,7 +122,7 @@ class Case:
         with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()):
             torch.manual_seed(0)
             returned = self.factory()
-        module, given = declared(returned, self.name)
+        module, given = parse_declaration(returned, self.name)
         if self.dims and len(given) > 1:
             raise NotDeclared(f"{self.name} returns several samples and has dims too: these make the samples, so it must return one")
         return module, given
@@ -169,7 +169,7 @@ def registered() -> Mapping[str, Case]:
     Raises:
         BrokenEntryPoint: what a package registers cannot be used.
     """
-    return listed(GROUP, Case)
+    return collect_by_name(GROUP, Case)
 
 
 class NotInstalled(ImportError):
@@ -190,7 +190,7 @@ def atlas(family: str) -> Mapping[str, Case]:
     """
     if family not in atlas_families():
         raise KeyError(f"the atlas has no family {family!r}; there are {', '.join(atlas_families()) or 'none'}")
-    function = next(function for entry, function in loaded(ATLAS) if entry.name == family)
+    function = next(function for entry, function in load_entry_points(ATLAS) if entry.name == family)
     return {case.name: case for case in function()}
 
 

@@ -41,30 +41,30 @@ def _not_copied(module: nn.Module) -> str:
     return type(module).__name__
 
 
-def copied(sample: Sample) -> Sample:
+def copy_sample(sample: Sample) -> Sample:
     """Return a deep copy of the arguments; a tensor that was computed from others is copied without what it was computed from."""
     return copied_whole(sample)
 
 
-def last_returned(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
+def run_calls(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
     """Return what the last of these calls returns, without gradients; each gets copies, since a module may write into its inputs.
 
     A module may compute gradients itself, under `torch.enable_grad`, which `torch.inference_mode` would not allow.
     """
     with torch.no_grad():
-        results = [callee(*s.args, **s.kwargs) for s in map(copied, calls)]
-    return pytree.tree_map_only(torch.Tensor, _without_graph, results[-1])
+        results = [callee(*s.args, **s.kwargs) for s in map(copy_sample, calls)]
+    return pytree.tree_map_only(torch.Tensor, _detach, results[-1])
 
 
-def _without_graph(tensor: torch.Tensor) -> torch.Tensor:
+def _detach(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach() if tensor.requires_grad else tensor
 
 
-def uncompiled() -> AbstractContextManager[Any]:
+def disable_compile() -> AbstractContextManager[Any]:
     """Return a block in which what `torch.compile` wrapped runs as it was written: compiling each copy of a model would take minutes."""
     return torch.compiler.set_stance("force_eager")
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:
     """Return what a copy of the module returns for copies of these arguments, without gradients."""
-    return last_returned(fresh(module), (sample,))
+    return run_calls(fresh(module), (sample,))

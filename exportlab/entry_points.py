@@ -27,7 +27,7 @@ class Named(Protocol):
 Kind = TypeVar("Kind", bound=Named)
 
 
-def loaded(group: str) -> Iterator[tuple[EntryPoint, Any]]:
+def load_entry_points(group: str) -> Iterator[tuple[EntryPoint, Any]]:
     """Yield the entry points of a group in the order of their names, each with what it stands for.
 
     Raises:
@@ -40,15 +40,15 @@ def loaded(group: str) -> Iterator[tuple[EntryPoint, Any]]:
             raise BrokenEntryPoint(entry, f"cannot be loaded: {first_line(error)}") from error
 
 
-def listed(group: str, kind: type[Kind]) -> dict[str, Kind]:
+def collect_by_name(group: str, kind: type[Kind]) -> dict[str, Kind]:
     """Return by name what the functions of a group list: each entry point stands for one that takes nothing and returns a list of `kind`.
 
     Raises:
         BrokenEntryPoint: one cannot be imported, fails, lists something else, or lists a name that is taken.
     """
     found: dict[str, Kind] = {}
-    for entry, function in loaded(group):
-        for one in _called(entry, function):
+    for entry, function in load_entry_points(group):
+        for one in _call_entry_point(entry, function):
             if not isinstance(one, kind):
                 raise BrokenEntryPoint(entry, f"lists a {type(one).__name__}, not only what is a {kind.__name__}")
             if one.name in found:
@@ -57,7 +57,7 @@ def listed(group: str, kind: type[Kind]) -> dict[str, Kind]:
     return found
 
 
-def _called(entry: EntryPoint, function: Any) -> list[Any]:
+def _call_entry_point(entry: EntryPoint, function: Any) -> list[Any]:
     try:
         return list(function())
     except Exception as error:

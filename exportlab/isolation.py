@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
 
+from .diagnostics import ANSI
 from .messages import chain, first_line
 from .outcomes import Outcome
-from .said import ANSI
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 OFTEN = 0.1  # seconds between two looks at the memory of a child
@@ -78,15 +78,15 @@ class Abandoned(Exception):
     """Whoever waited for the call is gone; it was ended."""
 
 
-def apart(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None, anew: bool = False) -> Ended:
+def run_isolated(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None, anew: bool = False) -> Ended:
     """Call `call` in a child, and say how that ended. Arguments and errors are those of `events`."""
-    for ended in events(partial(_untold, call), seconds=seconds, memory=memory, until=until, anew=anew):
+    for ended in events(partial(_call_without_events, call), seconds=seconds, memory=memory, until=until, anew=anew):
         if isinstance(ended, Ended):
             return ended
     raise AssertionError("a call ends in one way or another")
 
 
-def _untold(call: Callable[[], Any], tell: Callable[[Any], None]) -> Any:
+def _call_without_events(call: Callable[[], Any], tell: Callable[[Any], None]) -> Any:
     return call()
 
 
@@ -116,17 +116,17 @@ def events(
     """
     context = multiprocessing.get_context("spawn" if anew else "fork")
     ours, theirs = context.Pipe(duplex=False)
-    child: BaseProcess = context.Process(target=_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
+    child: BaseProcess = context.Process(target=_run_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
     child.start()
     theirs.close()
     try:
-        yield from _watched(child, ours, seconds, partial(memory_of, child, whole), memory, until)
+        yield from _watch_child(child, ours, seconds, partial(memory_of, child, whole), memory, until)
     finally:
         end(child)
         ours.close()
 
 
-def _watched(
+def _watch_child(
     child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
 ) -> Iterator[Any]:
     """Yield what the child says, unless it dies or goes beyond a limit."""
@@ -135,14 +135,14 @@ def _watched(
     while (left := deadline - time.monotonic()) > 0:
         ready = wait(sources, min(OFTEN, left))
         if answers in ready:
-            said = _received(child, answers)
+            said = _receive(child, answers)
             yield said
             if isinstance(said, Ended):
                 return
         elif ready:
             raise Abandoned
         elif exit_code(child) is not None and not answers.poll():  # what it started may still hold the pipe
-            yield _died(child)
+            yield _report_death(child)
             return
         if taken() > memory:
             yield Ended(failure=Failure("crash", f"MemoryLimit: the process took more than {memory / 2**30:g} GiB and was ended"))
@@ -150,17 +150,17 @@ def _watched(
     yield Ended(failure=Failure("timeout", f"TimeLimit: not done after {seconds:g} s"))
 
 
-def _received(child: BaseProcess, answers: Connection) -> Any:
+def _receive(child: BaseProcess, answers: Connection) -> Any:
     """Return what the child says, or how it died without a word."""
     try:
         return answers.recv()
     except EOFError:
-        return _died(child)
+        return _report_death(child)
     except Exception as error:  # noqa: BLE001 - whatever unpickling raises: another than `_send` wrote into the pipe
         return Ended(failure=Failure("crash", f"ProcessDied: what it said cannot be read: {first_line(error)}"))
 
 
-def _died(child: BaseProcess) -> Ended:
+def _report_death(child: BaseProcess) -> Ended:
     deadline = time.monotonic() + DYING
     while (code := exit_code(child)) is None and time.monotonic() < deadline:
         time.sleep(SOON)
@@ -250,7 +250,7 @@ def _kill(process: int) -> None:
         os.kill(process, signal.SIGKILL)
 
 
-def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection, anew: bool) -> None:
+def _run_in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection, anew: bool) -> None:
     os.setsid()
     if not anew:
         os.environ.update(NO_GPU)
@@ -260,7 +260,7 @@ def _in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection,
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (STDIN, STDOUT, STDERR):
         os.dup2(nowhere, descriptor)
-    _send(answers, _ended(call, answers.send))
+    _send(answers, _run_to_end(call, answers.send))
     answers.close()
     os._exit(0)  # what the call left behind (exit handlers, threads) must not keep it from ending
 
@@ -280,7 +280,7 @@ def _send(answers: Connection, ended: Ended) -> None:
         answers.send(Ended(failure=failure_of(error)))
 
 
-def _ended(call: Callable[[Callable[[Any], None]], Any], tell: Callable[[Any], None]) -> Ended:
+def _run_to_end(call: Callable[[Callable[[Any], None]], Any], tell: Callable[[Any], None]) -> Ended:
     try:
         return Ended(call(tell))
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - it crosses the pipe as text

@@ -16,7 +16,7 @@ from pathlib import PurePath
 from typing import Any
 
 from .checks import kind_of, must_be
-from .said import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, kept, tidied
+from .diagnostics import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, clean_line, kept
 
 STDOUT, STDERR = 1, 2
 CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py")  # where a notebook keeps what a cell held; another path in each run
@@ -170,7 +170,7 @@ def _written_in(lines: list[Line]) -> Iterator[None]:
                 os.close(copy)
             written.seek(0)
             text = written.read().decode(errors="replace") + "\n" + printed.getvalue()
-            lines.extend(Line(NATIVE, line) for line in map(tidied, text.splitlines()) if WARNING_OR_ERROR.match(line))
+            lines.extend(Line(NATIVE, line) for line in map(clean_line, text.splitlines()) if WARNING_OR_ERROR.match(line))
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def _beginning(message: str, lines: int) -> list[str]:
     return found[:lines]
 
 
-def _folded(line: str) -> str:
+def _wrap_line(line: str) -> str:
     """A line of a message at the width of a page, further lines indented."""
     return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
 
@@ -239,6 +239,6 @@ def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -
         message = _message(error)
         if not any(re.search(match, _message(cause)) for cause in chain(error)):
             raise AssertionError(f"a {kind.__name__} was raised as expected, but its message lacks {match!r}: {message}") from error
-        print("\n".join([f"{type(error).__name__}:", *map(_folded, _beginning(message, lines))]))
+        print("\n".join([f"{type(error).__name__}:", *map(_wrap_line, _beginning(message, lines))]))
         return
     raise AssertionError(f"this was expected to raise {kind.__name__}, and it did not: the page is out of date")

@@ -50,7 +50,7 @@ def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str,
 
 def _called_for(model: nn.Module, given: list[Any]) -> Iterator[tuple[Any, list[str]]]:
     """Patches not entered yet, each with the reasons for it."""
-    caches, classes = _of_transformers(model, given), _unknown_dataclasses(given)
+    caches, classes = _find_cache_reason(model, given), _unknown_dataclasses(given)
     if caches:
         yield caches_as_containers(), [f"caches_as_containers: {caches}"]
     if classes:
@@ -63,7 +63,7 @@ def _called_for(model: nn.Module, given: list[Any]) -> Iterator[tuple[Any, list[
         yield checks_passed(), [f"checks_passed: a check at {place} is taken as passed" for place in checks]
 
 
-def _of_transformers(model: nn.Module, given: list[Any]) -> str:
+def _find_cache_reason(model: nn.Module, given: list[Any]) -> str:
     """Why the caches of transformers may be met; empty where they are not."""
     if "transformers" not in sys.modules:
         return ""
@@ -130,7 +130,7 @@ def checks_passed() -> Iterator[list[str]]:
         places.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
         return passes
 
-    with _replaced(torch.Tensor, "__bool__", answered):
+    with _patch_attribute(torch.Tensor, "__bool__", answered):
         yield places
 
 
@@ -147,7 +147,7 @@ def _checks_of(code: CodeType) -> dict[int, bool]:
 def _checks_in(source: str) -> dict[int, bool]:
     """The lines of a file that check one value, each with the value that passes."""
     found: dict[int, bool] = {}
-    for node in ast.walk(_parsed(source)):
+    for node in ast.walk(_parse_source(source)):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _only_raises(node)):
             value, passes = node.test, isinstance(node, ast.Assert)
             while isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
@@ -157,7 +157,7 @@ def _checks_in(source: str) -> dict[int, bool]:
     return found
 
 
-def _parsed(source: str) -> ast.AST:
+def _parse_source(source: str) -> ast.AST:
     try:
         return ast.parse(source)
     except SyntaxError:  # generated code, whose lines are those of no file
@@ -224,7 +224,7 @@ def indices_in_vmap() -> Iterator[None]:
 
         return mapped
 
-    with _replaced(torch, "vmap", vmap):
+    with _patch_attribute(torch, "vmap", vmap):
         yield
 
 
@@ -244,12 +244,12 @@ def operators_read_once() -> Iterator[None]:
     from onnxscript._internal.values import TracedOnnxFunction
 
     own: Any = TracedOnnxFunction.function_ir
-    with _replaced(TracedOnnxFunction, "function_ir", property(cache(own.fget))):
+    with _patch_attribute(TracedOnnxFunction, "function_ir", property(cache(own.fget))):
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def _patch_attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Another attribute, until the end of the block; what was inherited is inherited again."""
     held, own = name in vars(owner), getattr(owner, name)
     setattr(owner, name, value)

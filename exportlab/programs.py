@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from .checks import must_be_names
-from .plain import one_line
+from .printable import one_line
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian's, where they have another name than the program

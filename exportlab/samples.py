@@ -89,7 +89,7 @@ def samples_of(given: Samples, module: nn.Module) -> list[Sample]:
     return found
 
 
-def declared(returned: Any, name: str) -> tuple[nn.Module, list[Sample]]:
+def parse_declaration(returned: Any, name: str) -> tuple[nn.Module, list[Sample]]:
     """Return module and samples of what a function of the user's own returned.
 
     Raises:
@@ -141,7 +141,7 @@ def is_pair(inputs: Any) -> bool:
     return type(inputs) is tuple and len(inputs) == 2 and isinstance(inputs[0], tuple) and _holds_names(inputs[1])
 
 
-def named(path: tuple[Any, ...]) -> str:
+def format_leaf_path(path: tuple[Any, ...]) -> str:
     """Return the path of a leaf as one writes it: `x`, `past[0]`."""
     first, rest = path[0], path[1:]
     return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))

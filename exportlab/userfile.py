@@ -46,7 +46,7 @@ def built(case: Case, path: Path, build: Callable[[], Built]) -> Built:
         BadInput: the factory raises, or returns something else than it should.
     """
     try:
-        return guarded(build, f"{path}:{case.name}", path)
+        return call_user_code(build, f"{path}:{case.name}", path)
     except NotDeclared as error:
         raise BadInput(f"{error} (at {path}:{_line_of(case)})") from error
 
@@ -63,7 +63,7 @@ def all_cases(path: str) -> list[Case]:
     return found
 
 
-def guarded(call: Callable[[], T], what: str, path: Path) -> T:
+def call_user_code(call: Callable[[], T], what: str, path: Path) -> T:
     """Return what `call` returns.
 
     Raises:
@@ -111,7 +111,7 @@ def _module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look their module up
     _find_siblings(path.resolve().parent)
-    guarded(lambda: loader.exec_module(module), str(path), path)
+    call_user_code(lambda: loader.exec_module(module), str(path), path)
     return module
 
 

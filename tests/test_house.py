@@ -165,3 +165,29 @@ def test_no_machine_and_no_registry_is_named() -> None:
             continue
         found = named.search(text_of(path))
         assert not found, f"{name} names {found.group()!r}"
+
+
+# Names that say nothing of what a function does: a participle, or a preposition at the beginning.
+VAGUE = re.compile(
+    r"_*(of|in|at|by|with|without|from|for|as|on)_\w+|_*[a-z]+(ed|wn|ought|eld|old|aid)|_*(made|given|seen|written|taken|chosen|drawn|worst|best|own)"
+)
+VAGUE_STILL = {  # those of a public API, those that benchmarks call, whose stored runs hold their scripts, and usual constructors
+    *("compared", "measured", "registered", "examined", "for_model", "as_containers", "by_example", "spoken", "muffled"),
+    *("in_onnxruntime", "in_process", "stored", "exported", "lightened", "in_bytes", "shown", "seen", "summed", "interleaved"),
+    *("by_turns", "rounded", "listed", "from_file", "from_program", "from_fx", "from_ir", "from_csv", "fold", "dropdown"),
+}
+
+
+def functions_of(folder: str) -> list[str]:
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py"))
+    return [node.name for tree in trees for node in tree.body if isinstance(node, FUNCTION)]
+
+
+@pytest.mark.parametrize("folder", ["exportlab", "tools", "docs/_ext"])
+def test_the_name_of_a_function_is_a_verb_phrase(folder: str) -> None:
+    assert [name for name in functions_of(folder) if VAGUE.fullmatch(name) and name not in VAGUE_STILL] == []
+
+
+def test_no_name_is_excused_that_is_gone() -> None:
+    there = {name for folder in ("exportlab", "tools", "docs/_ext") for name in functions_of(folder)}
+    assert VAGUE_STILL - there == set()

@@ -66,7 +66,7 @@ def run_all(chosen: list[str], kind: str, folder: Path) -> int:
     print(f"{len(chosen)} benchmarks, {kind}, into {folder}; Ctrl-C keeps those that are done", flush=True)
     failed = []
     for number, name in enumerate(chosen, 1):
-        print(f"{number} of {len(chosen)}: {name}, {expected(seen.get(name), kind)}", flush=True)
+        print(f"{number} of {len(chosen)}: {name}, {describe_expected_time(seen.get(name), kind)}", flush=True)
         try:
             ran = run_one(name, kind, folder)
         except KeyboardInterrupt:
@@ -82,7 +82,7 @@ def run_all(chosen: list[str], kind: str, folder: Path) -> int:
     return int(bool(failed))
 
 
-def expected(last: Ran | None, kind: str) -> str:
+def describe_expected_time(last: Ran | None, kind: str) -> str:
     """Say how long it may take, as far as that is known."""
     if last is None or last.kind != kind:
         return "which may take hours" if kind == "full" else "which may take some minutes"

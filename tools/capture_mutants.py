@@ -52,7 +52,7 @@ class Mutant:
 MUTANTS = tuple(Mutant(**mutant) for mutant in tomllib.loads((ROOT / "tests/capture_mutants.toml").read_text(encoding="utf-8"))["mutant"])
 
 
-def noticed(mutant: Mutant, folder: Path) -> str:
+def find_failing_test(mutant: Mutant, folder: Path) -> str:
     """Return the first test that fails in a copy in which this change is made; nothing if all pass."""
     file = folder / CAPTURE / mutant.file
     own = file.read_text(encoding="utf-8")
@@ -91,14 +91,14 @@ def first_failure(folder: Path, tests: Sequence[str]) -> str:
     return failed[0] if failed else ""
 
 
-def chosen(words: Sequence[str]) -> Iterator[Mutant]:
+def select_mutants(words: Sequence[str]) -> Iterator[Mutant]:
     """Yield the mutants whose file or description has one of these words; all if there are none."""
     return (mutant for mutant in MUTANTS if not words or any(word in f"{mutant.file} {mutant.what}" for word in words))
 
 
 def main(words: Sequence[str]) -> int:
     """Print what became of each mutant; return how many came out otherwise than the table says."""
-    mutants, killed, unexpected = list(chosen(words)), 0, 0
+    mutants, killed, unexpected = list(select_mutants(words)), 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in COPIED:
@@ -107,7 +107,7 @@ def main(words: Sequence[str]) -> int:
         if failed := first_failure(folder, sorted({test for mutant in mutants for test in mutant.tests.split()})):
             raise SystemExit(f"without any change: {failed}")
         for mutant in mutants:
-            failed = noticed(mutant, folder)
+            failed = find_failing_test(mutant, folder)
             killed += bool(failed)
             unexpected += bool(failed) == bool(mutant.survives)
             print(f"{mutant.file}: {mutant.what}: {failed or f'SURVIVES {mutant.survives}'}", flush=True)

@@ -48,7 +48,7 @@ FETCHED = "performance.getEntriesByType('resource').filter((entry) => entry.name
 VISIBLE_LINKS = "[...document.querySelectorAll('a[href]')].filter((a) => a.checkVisibility() && !a.classList.contains('headerlink')).length"
 
 
-def expected(rows: int) -> dict[str, object]:
+def build_expected_state(rows: int) -> dict[str, object]:
     """What the page shows at a batch: eager, the file that kept one branch, the file that has both."""
     right = 2 if rows > 4 else 3
     numbers = [[value] * rows * 3 for value in (right, 2, right)]
@@ -62,7 +62,7 @@ def problems(page: Page, runs_here: bool) -> Iterator[str]:
         page.evaluate(MOVE.format(rows=rows))
         if runs_here:
             page.wait_for(f"document.querySelector('.instrument').dataset.computed == '{rows}'")
-        if (seen := page.evaluate(STATE)) != expected(rows):
+        if (seen := page.evaluate(STATE)) != build_expected_state(rows):
             yield f"at a batch of {rows} the landing page shows {json.dumps(seen)}"
     if not runs_here and page.evaluate(FETCHED):
         yield "the landing page loads ONNX Runtime, which this site does not have"
@@ -86,7 +86,7 @@ def misread(page: Page, address: str) -> Iterator[str]:
             yield f"the page of lesson 306 takes a drawn {digit} for {said!r}"
 
 
-def misled(page: Page, address: str, runs_here: bool) -> Iterator[str]:
+def find_branch_errors(page: Page, address: str, runs_here: bool) -> Iterator[str]:
     """One line for each place of the slider at which the recipe on two branches shows other numbers than eager's, or the wrong branch."""
     go(page, f"{address}{BRANCHES}", "document.getElementById('demo-branches-data') != null")
     data = json.loads(page.evaluate("document.getElementById('demo-branches-data').textContent"))
@@ -101,7 +101,7 @@ def misled(page: Page, address: str, runs_here: bool) -> Iterator[str]:
             yield f"at a first value of {value} the recipe on two branches shows {json.dumps(seen)}"
 
 
-def miswritten(page: Page, address: str, runs_here: bool) -> Iterator[str]:
+def find_sentence_errors(page: Page, address: str, runs_here: bool) -> Iterator[str]:
     """One line for each beginning that lesson 302 completes otherwise than eager; one where it takes a strange character."""
     go(page, f"{address}{SENTENCE}", "document.getElementById('demo-sentence-data') != null")
     data = json.loads(page.evaluate("document.getElementById('demo-sentence-data').textContent"))
@@ -134,7 +134,7 @@ def main(site: Path) -> int:
     runs_here = (site / "_static/ort").is_dir()
     with served(site) as address, opened(f"{address}index.html") as page:
         page.call("Emulation.setDeviceMetricsOverride", width=1280, height=1600, deviceScaleFactor=1, mobile=False)
-        found = [*problems(page, runs_here), *misled(page, address, runs_here), *miswritten(page, address, runs_here)]
+        found = [*problems(page, runs_here), *find_branch_errors(page, address, runs_here), *find_sentence_errors(page, address, runs_here)]
         found += misread(page, address) if runs_here else ()
     how = "computed in the pages" if runs_here else "as stored: onnxruntime-web is not in this site (make web)"
     print("\n".join(found) or f"the demos show what their pages say, {how}")

@@ -44,7 +44,7 @@ def read(site: Path) -> dict[Path, Page]:
     return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if "_static" not in path.parts}
 
 
-def of_the_machine(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
+def find_machine_paths(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     """One line for each path of the machine that a page shows, and for each warning that a benchmark's page shows."""
     for path, page in pages.items():
         name, text = path.relative_to(site.resolve()).as_posix(), "".join(page.text)
@@ -54,7 +54,7 @@ def of_the_machine(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
             yield f"{name}: {found[:120]}: a warning"
 
 
-def broken(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
+def find_broken_links(site: Path, pages: dict[Path, Page]) -> Iterator[str]:
     """One line for each link to a file or an anchor that the site does not have."""
     for path, page in pages.items():
         for link in page.links:
@@ -82,7 +82,7 @@ def main(site: Path) -> int:
         print(f"there is no site in {site}: run make site first")
         return 2
     pages = read(site)
-    found = sorted({*broken(site, pages), *of_the_machine(site, pages)})
+    found = sorted({*find_broken_links(site, pages), *find_machine_paths(site, pages)})
     print("\n".join(found) or "no broken link, and no path of the machine that built the site")
     return 1 if found else 0
 

@@ -24,7 +24,7 @@ SCROLLING = """(document.documentElement.scrollWidth > innerWidth + 1 ? 1 : 0) +
     box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0 && getComputedStyle(box).display != "table")).length"""
 
 
-def clipped(page: Page, addresses: list[str]) -> Iterator[str]:
+def find_layout_problems(page: Page, addresses: list[str]) -> Iterator[str]:
     """Yield a line for each page with clipped code at 1280 px, or with a table that scrolls at 390 px."""
     for width, script, what in ((WIDE, CLIPPED, "blocks clipped"), (NARROW, SCROLLING, "tables that scroll")):
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
@@ -51,7 +51,7 @@ def problems(site: Path, part: str) -> Iterator[str]:
     paths = [path for path in site.rglob("*.html") if "_static" not in path.parts and path.stem != "sg_execution_times"]
     names = sorted(path.relative_to(site).as_posix() for path in paths)
     with served(site) as root, opened("about:blank") as page:
-        yield from clipped(page, [root + name for name in names if part in name])
+        yield from find_layout_problems(page, [root + name for name in names if part in name])
 
 
 def main(site: Path, part: str = "") -> int:

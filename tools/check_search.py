@@ -18,10 +18,10 @@ from browser.chromium import Page, opened
 from browser.hosting import served
 
 sys.path.append(str(Path(__file__).parents[1] / "docs/_ext"))
-from error_box import NAME, judged
+from error_box import NAME, judge_quote
 from site_files import STATIC
 
-from exportlab.errors import KnownError, registered
+from exportlab.errors import KnownError, load_known_errors
 
 ROOT = Path(__file__).parents[1]
 QUERIES, QUOTES = ROOT / "tests/site/queries.csv", ROOT / "tests/site/quotes.csv"
@@ -39,11 +39,11 @@ PASTED = """(() => {{
 def not_found(page: Page, address: str) -> Iterator[str]:
     """One line for each error that its message does not find: by the box on the index, or by the search of the site."""
     page.wait_for("document.readyState == 'complete' && document.getElementById('error-message') != null")
-    for error in registered():
+    for error in load_known_errors():
         found = page.evaluate(PASTED.format(message=json.dumps(message_of(error))))
         if not _is_page_of(found, error):
             yield f"{error.name}: the box on the index finds {found}"
-    for error in registered():
+    for error in load_known_errors():
         found = first_pages(page, address, query_for(error))
         if f"generated/errors/{error.name}" not in found[: known_by(query_for(error))]:
             yield f"{error.name}: the search for {query_for(error)!r} finds {', '.join(found[:3])}"
@@ -51,7 +51,7 @@ def not_found(page: Page, address: str) -> Iterator[str]:
 
 def known_by(line: str) -> int:
     """How many errors are known by a line of a message: one line can have several causes, and the search sees no more."""
-    return max(1, sum(bool(re.search(error.message, line)) for error in registered()))
+    return max(1, sum(bool(re.search(error.message, line)) for error in load_known_errors()))
 
 
 def badly_ranked(page: Page, address: str) -> Iterator[str]:
@@ -80,7 +80,9 @@ def wrong_guesses(page: Page, address: str) -> Iterator[str]:
             page.evaluate(PASTED.format(message=json.dumps(row["message"])))
             page.wait_for("document.getElementById('error-found').dataset.state")
             found = page.evaluate("(document.querySelector('#error-found a') ?? {}).href") or ""
-            if judged(row, index) in ("certain", "unsure", "near") and not set(f"{row['page']} {row['near']}".split()) & {Path(found).stem}:
+            if judge_quote(row, index) in ("certain", "unsure", "near") and not set(f"{row['page']} {row['near']}".split()) & {
+                Path(found).stem
+            }:
                 yield f"{row['source']}: the box finds {found}"
 
 
@@ -112,7 +114,7 @@ def main(site: Path) -> int:
         return 0
     with served(site) as address, opened(f"{address}docs/errors.html") as page:
         found = [*not_found(page, address), *wrong_guesses(page, address), *badly_ranked(page, address)]
-    print("\n".join(found) or f"each of {len(registered())} messages finds its page first, and each query a page that fits")
+    print("\n".join(found) or f"each of {len(load_known_errors())} messages finds its page first, and each query a page that fits")
     return 1 if found else 0
 
 

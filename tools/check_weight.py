@@ -47,7 +47,7 @@ def problems(site: Path, pages: dict[str, int], whole: int) -> Iterator[str]:
 
 def weight_of(page: Path) -> int:
     """Bytes of a page, its scripts and its style sheets, each compressed as a server does."""
-    return compressed(page) + sum(compressed(path) for path in loaded_by(page))
+    return measure_compressed_size(page) + sum(measure_compressed_size(path) for path in loaded_by(page))
 
 
 def loaded_by(page: Path) -> set[Path]:
@@ -57,7 +57,7 @@ def loaded_by(page: Path) -> set[Path]:
 
 
 @cache
-def compressed(path: Path) -> int:
+def measure_compressed_size(path: Path) -> int:
     """Bytes of a file, compressed."""
     return len(gzip.compress(path.read_bytes(), compresslevel=6))
 

@@ -69,33 +69,35 @@ class Row(Case):
 def cases(sets: Iterable[str], names: Sequence[str] = ()) -> Iterator[Case]:
     """Yield what there is to compare in these sets: everything, or what is named."""
     for which in sets:
-        for name, mode in _of_operators(which.split()[1]) if which.startswith("op_db") else _of_zoo(which == "architectures"):
+        for name, mode in (
+            _list_operator_cases(which.split()[1]) if which.startswith("op_db") else _list_zoo_cases(which == "architectures")
+        ):
             if not names or name in names or name.partition("#")[0] in names:
                 yield Case(which, name, mode)
 
 
-def _of_zoo(architectures: bool) -> Iterator[tuple[str, str]]:
+def _list_zoo_cases(architectures: bool) -> Iterator[tuple[str, str]]:
     for case in zoo.cases():
         if ("transformers" in case.topics) is architectures:
             yield from ((case.name, mode) for mode in (("moving", "static") if case.moves else ("static",)))
 
 
-def _of_operators(dtype: str) -> Iterator[tuple[str, str]]:
+def _list_operator_cases(dtype: str) -> Iterator[tuple[str, str]]:
     for i, task in product(range(SAMPLES), tasks(dtypes=[dtype])):
         yield f"{task.op}#{i}", "moving" if task.mode == "dynamic" else task.mode
 
 
-def compared(case: Case) -> Row | None:
+def compare_case(case: Case) -> Row | None:
     """Capture one case twice; None where it says nothing about an export."""
     quiet()
-    return _of_operator(case) if case.set.startswith("op_db") else _of_case(case)
+    return _compare_operator_case(case) if case.set.startswith("op_db") else _compare_zoo_case(case)
 
 
-def _of_case(case: Case) -> Row:
+def _compare_zoo_case(case: Case) -> Row:
     built = zoo.get(case.case).build()
     given, shapes = (built.samples, built.dynamic_shapes) if case.mode == "moving" else (built.samples[:1], None)
     tried = [_attempt(built.module, given, shapes, capture) for capture in CAPTURES]
-    return _row(case, [(outcome_of(one), _seen(one)) for one in tried], [one.artifact for one in tried])
+    return _row(case, [(outcome_of(one), _describe_attempt(one)) for one in tried], [one.artifact for one in tried])
 
 
 def _attempt(module: Any, given: Any, shapes: Any, capture: str) -> Attempt:
@@ -108,11 +110,11 @@ def outcome_of(tried: Attempt) -> str:
     return DEFECT if tried.artifact is None and not isinstance(tried.error, ToOnnxError) else tried.outcome
 
 
-def _seen(tried: Attempt) -> str:
+def _describe_attempt(tried: Attempt) -> str:
     return reason(tried.error) if tried.error else str(tried.row()["what was seen"])
 
 
-def _of_operator(case: Case) -> Row | None:
+def _compare_operator_case(case: Case) -> Row | None:
     name, _, place = case.case.partition("#")
     task = Task(name, case.set.split()[1], "dynamic" if case.mode == "moving" else case.mode)
     op = database()[name]
@@ -151,11 +153,11 @@ def axes_that_move(module: Call, tensors: tuple[torch.Tensor, ...]) -> tuple[dic
     inputs = [
         node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.name in program.graph_signature.user_inputs
     ]
-    found = [{axis: _asked(value.shape[axis], program) for axis in axes} for value, axes in zip(inputs, free, strict=True)]
+    found = [{axis: _find_requested_dim(value.shape[axis], program) for axis in axes} for value, axes in zip(inputs, free, strict=True)]
     return tuple({axis: dim for axis, dim in axes.items() if dim is not None} for axes in found)
 
 
-def _asked(size: Any, program: torch.export.ExportedProgram) -> Any:
+def _find_requested_dim(size: Any, program: torch.export.ExportedProgram) -> Any:
     """What to ask of an axis that torch.export made this size: nothing where it is constant."""
     if isinstance(size, int) or not size.node.expr.free_symbols:
         return None
@@ -173,11 +175,11 @@ def _row(case: Case, seen: Sequence[tuple[str, str]], artifacts: Sequence[Artifa
         why = difference(artifacts[0].model, artifacts[1].model)  # type: ignore[union-attr]
         graphs = "equal" if not why else "same operators" if why[0] not in "+-" else "other"
     if run != export or run in NEVER:
-        why = told(by_run if run != Outcome.OK else by_export)
+        why = shorten_message(by_run if run != Outcome.OK else by_export)
     return Row(case.set, case.case, case.mode, str(run), str(export), graphs, why)
 
 
-def told(message: str) -> str:
+def shorten_message(message: str) -> str:
     """Return the beginning of a message, without the line of the harness."""
     return re.sub(r" at tests/\S+ in <lambda>", "", " ".join(message.split()))[:SAID]
 
@@ -255,7 +257,7 @@ def read(path: Path = DIFFERENCES) -> list[Row]:
         return [Row(**row) for row in csv.DictReader(file)]
 
 
-def recorded(path: Path) -> dict[Case, Row | None]:
+def load_records(path: Path) -> dict[Case, Row | None]:
     """Return what is among the records of an earlier call; a torn last line is none."""
     found: dict[Case, Row | None] = {}
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else ():
@@ -269,7 +271,7 @@ def run(wanted: Sequence[Case], path: Path, processes: int) -> None:
     """Compare these cases and append each to the records as it comes."""
     database()
     with path.open("a", encoding="utf-8") as file:
-        for case, row in done(wanted, compared, processes, LIMIT):
+        for case, row in done(wanted, compare_case, processes, LIMIT):
             row = (
                 Row(**asdict(case), run=row.outcome, torch_export=row.outcome, graphs="", why=row.detail) if isinstance(row, Lost) else row
             )
@@ -288,9 +290,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"store {DIFFERENCES.name} and {COUNTS.name}")
     asked = parser.parse_args()
-    before = recorded(asked.records)
+    before = load_records(asked.records)
     run([case for case in cases(asked.sets, asked.cases) if case not in before], asked.records, asked.processes)
-    rows = [row for row in recorded(asked.records).values() if row]
+    rows = [row for row in load_records(asked.records).values() if row]
     table = counts(rows)
     for row in table:
         print(*row.values())

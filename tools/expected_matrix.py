@@ -19,7 +19,7 @@ from exportlab import exporters
 from exportlab.cases import Case
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits, Task, grid, sweep
-from exportlab.sweep.changes import Change, worst
+from exportlab.sweep.changes import Change, find_worst_record
 from exportlab.sweep.progress import progress
 from exportlab.sweep.records import Record, groups, read
 
@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 def outcomes_of(records: Iterable[Record]) -> dict[Run, Outcome]:
     """Return the outcome of each run, the worst of its rounds."""
-    return {run: worst(rounds).outcome for run, rounds in groups(records).items()}
+    return {run: find_worst_record(rounds).outcome for run, rounds in groups(records).items()}
 
 
 def differences(expected: Outcomes, seen: Mapping[Run, Record]) -> list[str]:
@@ -75,28 +75,28 @@ def check(expected: Outcomes, cases: Iterable[str], names: Sequence[str], passed
     with tempfile.TemporaryDirectory() as folder, progress(len(chosen)) as tell:
         records = sweep(chosen, Path(folder) / "matrix.jsonl", limits=LIMITS, tell=tell)
     seen = {record.key[:3]: record for record in records}
-    found = {case: differences(of_case(expected, case), of_case(seen, case)) for case in asked}
+    found = {case: differences(select_runs(expected, case), select_runs(seen, case)) for case in asked}
     print("\n".join(line for lines in found.values() for line in lines) or f"{len(chosen)} runs, every outcome as expected")
     for case in (case for case, lines in found.items() if not lines):
         passed(case)
     return sum(map(len, found.values()))
 
 
-def of_case(runs: Mapping[Run, Kind], case: str) -> dict[Run, Kind]:
+def select_runs(runs: Mapping[Run, Kind], case: str) -> dict[Run, Kind]:
     """Return the runs of one case."""
     return {run: value for run, value in runs.items() if run[0] == case}
 
 
-def stored(names: Collection[str] = ()) -> dict[Run, Outcome]:
+def load_expected(names: Collection[str] = ()) -> dict[Run, Outcome]:
     """Return what is expected of these exporters, or of all."""
     found = from_csv(EXPECTED.read_text(encoding="utf-8"))
     return {run: Outcome(outcome) for run, outcome in found.items() if not names or run[1] in names}
 
 
-def checked(quick: bool, once: bool, only: Sequence[str]) -> int:
+def run_check(quick: bool, once: bool, only: Sequence[str]) -> int:
     """Check what the command line asks for, and return the number of differences."""
-    names = runnable(only or dict.fromkeys(exporter for _, exporter, _ in stored()))
-    expected = moving(stored(names)) if once else stored(names)
+    names = runnable(only or dict.fromkeys(exporter for _, exporter, _ in load_expected()))
+    expected = moving(load_expected(names)) if once else load_expected(names)
     everything = dict.fromkeys([*(case for case, *_ in expected), *(case.name for case in zoo.cases())])
     return check(expected, covering(expected) if quick else everything, names)
 
@@ -131,7 +131,7 @@ def main() -> int:
     less.add_argument("--moving", action="store_true", help="every case, in one mode: dynamic where it has axes that move")
     parser.add_argument("--exporters", type=lambda names: names.split(","), default=[], help="only these, separated by commas")
     chosen = parser.parse_args()
-    return write() or 0 if chosen.write else min(1, checked(chosen.quick, chosen.moving, chosen.exporters))
+    return write() or 0 if chosen.write else min(1, run_check(chosen.quick, chosen.moving, chosen.exporters))
 
 
 if __name__ == "__main__":

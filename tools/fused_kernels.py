@@ -46,20 +46,20 @@ def heads(length: int, count: int = HEADS, batch: int = 1) -> Tensor:
     return torch.randn(batch, length, count * WIDTH)
 
 
-def attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+def compute_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
     """Attention between two linear layers, which are left out."""
     q, k, v = (x.unflatten(-1, (-1, WIDTH)).transpose(1, 2) for x in (q, k, v))
     grouped = q.shape[1] != k.shape[1]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=grouped).transpose(1, 2).flatten(2)
 
 
-def turned(x: Tensor, angles: Tensor) -> Tensor:
+def apply_rotary_embedding(x: Tensor, angles: Tensor) -> Tensor:
     """A rotary embedding."""
     table, half = torch.cat([angles, angles], -1), WIDTH // 2
     return x * table.cos()[:, None] + torch.cat([-x[..., half:], x[..., :half]], -1) * table.sin()[:, None]
 
 
-def normed(x: Tensor, weight: Tensor) -> Tensor:
+def apply_rms_norm(x: Tensor, weight: Tensor) -> Tensor:
     """An RMS norm as Llama has it."""
     return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
@@ -69,21 +69,21 @@ def examples() -> dict[str, Example]:
     seen, bias = torch.rand(1, 1, 128, 128) > 0.2, torch.randn(1, 1, 128, 128)
     plain, few = (heads(128),) * 3, (heads(128, 4),) * 2
     return {
-        "attention": (attended, plain),
-        "attention, batch 8": (attended, (heads(128, batch=8),) * 3),
-        "attention, mask of booleans": (attended, (*plain, seen)),
-        "attention, mask of floats": (attended, (*plain, bias)),
-        "attention, causal": (lambda q, k, v: attended(q, k, v, causal=True), plain),
-        "attention, 4 heads of keys": (attended, (heads(128), *few)),
-        "attention, one query": (attended, (heads(1), heads(128), heads(128))),
-        "attention, one query, 4 heads of keys, mask": (attended, (heads(1), *few, seen[:, :, :1])),
-        "rotary embedding": (turned, (torch.randn(1, HEADS, 128, WIDTH), torch.randn(1, 128, WIDTH // 2))),
-        "RMS norm": (normed, (torch.randn(1, 128, 768), torch.rand(768))),
-        "RMS norm, batch 8": (normed, (torch.randn(8, 128, 768), torch.rand(768))),
+        "attention": (compute_attention, plain),
+        "attention, batch 8": (compute_attention, (heads(128, batch=8),) * 3),
+        "attention, mask of booleans": (compute_attention, (*plain, seen)),
+        "attention, mask of floats": (compute_attention, (*plain, bias)),
+        "attention, causal": (lambda q, k, v: compute_attention(q, k, v, causal=True), plain),
+        "attention, 4 heads of keys": (compute_attention, (heads(128), *few)),
+        "attention, one query": (compute_attention, (heads(1), heads(128), heads(128))),
+        "attention, one query, 4 heads of keys, mask": (compute_attention, (heads(1), *few, seen[:, :, :1])),
+        "rotary embedding": (apply_rotary_embedding, (torch.randn(1, HEADS, 128, WIDTH), torch.randn(1, 128, WIDTH // 2))),
+        "RMS norm": (apply_rms_norm, (torch.randn(1, 128, 768), torch.rand(768))),
+        "RMS norm, batch 8": (apply_rms_norm, (torch.randn(8, 128, 768), torch.rand(768))),
     }
 
 
-def called(example: Example, options: dict[str, int]) -> Make:
+def build_call_maker(example: Example, options: dict[str, int]) -> Make:
     """Return a maker of calls of the file, after a check of what it gives."""
     function, args = example
     single = onnxruntime.SessionOptions()
@@ -107,7 +107,7 @@ def main() -> None:
     torch.manual_seed(0)
     rows = []
     for name, example in examples().items():
-        made = {file: called(example, options) for file, options in FILES.items()}
+        made = {file: build_call_maker(example, options) for file, options in FILES.items()}
         timings = interleaved({name: made}, ROUNDS, clock=time.process_time)[name]
         base = timings.of("spelled out")
         rows.append(

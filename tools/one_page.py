@@ -90,7 +90,7 @@ def prepare(page: Path) -> None:
         import known_errors
 
         error = known_errors.get(page.stem)
-        known_errors.write(known_errors.page_of(error), known_errors.page(error, known_errors.said(error)))
+        known_errors.write(known_errors.page_of(error), known_errors.page(error, known_errors.reproduce_message(error)))
 
 
 def render(page: Path) -> int:

@@ -126,7 +126,7 @@ def calls(kind: str, batch: int, length: int, seed: int = 0) -> dict[str, Call]:
     if kind == "image":
         return {"image": {"pixel_values": torch.randn(batch, 3, 32, 32)}}
     ids = torch.randint(1, LETTERS, (batch, length))
-    mask = padded(batch, length, at_the_left=kind == "decoder")
+    mask = make_padding_mask(batch, length, at_the_left=kind == "decoder")
     masked = {"input_ids": ids, "attention_mask": mask}
     if kind == "both":
         with_mask = {**masked, "decoder_input_ids": ids.clone(), "decoder_attention_mask": torch.ones_like(mask)}
@@ -135,7 +135,7 @@ def calls(kind: str, batch: int, length: int, seed: int = 0) -> dict[str, Call]:
     return {"ids": {"input_ids": ids}, "mask": masked, **types}
 
 
-def padded(batch: int, length: int, at_the_left: bool) -> torch.Tensor:
+def make_padding_mask(batch: int, length: int, at_the_left: bool) -> torch.Tensor:
     """Return a mask that hides one token of the last row, where the row has more than two."""
     mask = torch.ones(batch, length, dtype=torch.int64)
     if length > 2:
@@ -173,7 +173,7 @@ class Row:
         return f"{given} {self.outcome:8} {self.ours:6.2f} s {ratio} {self.nodes:5} nodes  {self.seen}".rstrip()
 
 
-def exported(module: torch.nn.Module, model: Model, variant: str, by_name: bool, theirs: float | None = None) -> Row:
+def export_variant(module: torch.nn.Module, model: Model, variant: str, by_name: bool, theirs: float | None = None) -> Row:
     """Export a model with one variant of its arguments, and compare it with eager."""
     call = calls(model.kind, *AT)[variant]
     named = model.name, variant, "name" if by_name else "dynamic"
@@ -183,11 +183,11 @@ def exported(module: torch.nn.Module, model: Model, variant: str, by_name: bool,
     except Exception as error:  # noqa: BLE001 - the outcome is that it refuses
         return Row(*named, "refused", time.process_time() - start, theirs, seen=words(error))
     seconds = time.process_time() - start
-    outcome, seen = compared(program, module, model.kind, variant)
+    outcome, seen = compare_with_eager(program, module, model.kind, variant)
     return Row(*named, outcome, seconds, theirs, len(list(program.model.graph.all_nodes())), seen)
 
 
-def compared(program: Any, module: torch.nn.Module, kind: str, variant: str) -> tuple[str, str]:
+def compare_with_eager(program: Any, module: torch.nn.Module, kind: str, variant: str) -> tuple[str, str]:
     """Return `right`, `narrow` or `wrong`, and what was seen where it is not right."""
     for batch, length in (AT, *OTHERS):
         call = calls(kind, batch, length, seed=length)[variant]
@@ -249,12 +249,12 @@ def rows_of(model: Model, fast: bool) -> Iterator[Row]:
     for variant in variants[-1:] if fast else variants:
         theirs = None if fast else seconds_of_torch_export(module, model.kind, variant)
         for by_name in (False, True):
-            yield exported(module, model, variant, by_name, theirs)
+            yield export_variant(module, model, variant, by_name, theirs)
 
 
 def all_rows(chosen: Iterable[Model], fast: bool) -> Iterator[Row]:
     """Yield the rows of all models, and print which cannot be built."""
-    exported(MODELS[0].build(), MODELS[0], "ids", by_name=True)  # what is loaded once is not timed
+    export_variant(MODELS[0].build(), MODELS[0], "ids", by_name=True)  # what is loaded once is not timed
     for model in chosen:
         try:
             yield from rows_of(model, fast)

@@ -19,7 +19,7 @@ from pathlib import Path
 from exportlab.files import written_whole
 from exportlab.sweep.changes import changes
 from exportlab.sweep.page.counts import Sweep
-from exportlab.sweep.records import Record, latest, parsed
+from exportlab.sweep.records import Record, latest, parse_records
 
 ROOT = Path(__file__).parents[1]
 BUILD, STORED = ROOT / "build", ROOT / "docs/data/previous"
@@ -38,7 +38,7 @@ class Question:
 
     def records(self) -> list[Record]:
         """Return the records of today's releases that are asked again."""
-        return [r for r in stored(self.stored).records if r.exporter in self.exporters and r.mode in self.modes]
+        return [r for r in load_sweep(self.stored).records if r.exporter in self.exporters and r.mode in self.modes]
 
     def cases(self) -> list[str]:
         """Return the names of the cases, each once."""
@@ -50,19 +50,19 @@ ATLAS = Question(ROOT / "docs/data/atlas/transformers.jsonl.gz", ("to_onnx", "dy
 QUESTIONS = {"torch": ATLAS, "transformers": ATLAS}  # any other package is asked as onnxscript is: the zoo, by torch.onnx.export
 
 
-def stored(path: Path) -> Sweep:
+def load_sweep(path: Path) -> Sweep:
     """Return a stored sweep, packed or not; an empty one where there is no file."""
     if path.suffix != ".gz":
         return Sweep.read(path)
-    made_in, records = parsed(gzip.decompress(path.read_bytes()), path)
+    made_in, records = parse_records(gzip.decompress(path.read_bytes()), path)
     return Sweep(latest(records), list(made_in.values()))
 
 
 def both(package: str) -> tuple[Sweep, Sweep]:
     """Return the sweep with the previous release, and that of today's over the same runs, some of them made again."""
-    before = stored(STORED / f"{package}.jsonl")
+    before = load_sweep(STORED / f"{package}.jsonl")
     question = QUESTIONS.get(package, ZOO)
-    return before, over(before, stored(question.stored), stored(STORED / f"{package}{AGAIN}.jsonl"))
+    return before, over(before, load_sweep(question.stored), load_sweep(STORED / f"{package}{AGAIN}.jsonl"))
 
 
 def over(before: Sweep, now: Sweep, again: Sweep) -> Sweep:
@@ -108,9 +108,9 @@ def swept(python: Path, cases: Sequence[str], exporters: Sequence[str], modes: S
         sys.exit(code)
 
 
-def again(before: Path, now: Sweep, output: Path) -> None:
+def rerun_differences(before: Path, now: Sweep, output: Path) -> None:
     """Make again, with today's releases, every run whose outcome differs: what differs then is not what changed here since."""
-    old = stored(before)
+    old = load_sweep(before)
     found = changes(old.records, over(old, now, Sweep([])).records).outcomes
     for mode, exporter in sorted({(c.run[2], c.run[1]) for c in found}):
         swept(Path(sys.executable), [c.run[0] for c in found if c.run[1:] == (exporter, mode)], [exporter], [mode], output)
@@ -122,7 +122,7 @@ def sweep_with(package: str, version: str, cases: Sequence[str], also: Sequence[
     path = BUILD / f"previous-{package}-{version}.jsonl"
     swept(python_with(package, version, also), cases or question.cases(), question.exporters, question.modes, path)
     made_again = path.with_suffix(f"{AGAIN}.jsonl")
-    again(path, stored(question.stored), made_again)
+    rerun_differences(path, load_sweep(question.stored), made_again)
     STORED.mkdir(parents=True, exist_ok=True)
     for source, end in ((path, ""), (made_again, AGAIN)):
         if source.exists():

@@ -26,32 +26,32 @@ def main(options: Sequence[str], render: Callable[[Sequence[str]], int] | None =
         render: renders it with these options; Sphinx, unless a test says otherwise.
     """
     before = sources(options)  # what changes while it is rendered makes it stale again
-    if is_noted(NOTE, f"{before} {rendered()}") and not ALWAYS.intersection(options):
+    if is_noted(NOTE, f"{before} {digest_rendered_files()}") and not ALWAYS.intersection(options):
         print("site: nothing has changed since it was rendered")
         return 0
-    failed = (render or by_sphinx)(options)
+    failed = (render or run_sphinx)(options)
     if not failed:
-        write_note(NOTE, f"{before} {rendered()}")
+        write_note(NOTE, f"{before} {digest_rendered_files()}")
     return failed
 
 
 def sources(options: Sequence[str]) -> str:
     """Return a digest of all that a page can be made of: the files of the repository, packages, the runtime of browsers, options."""
-    return digest(repository_files(ROOT), environment(), *dated(FETCHED), *options)
+    return digest(repository_files(ROOT), environment(), *list_file_stamps(FETCHED), *options)
 
 
-def rendered() -> str:
+def digest_rendered_files() -> str:
     """Return a digest of what is written: what is gone from it, or was written by something else, is made again."""
-    return digest([], *dated(SITE), *dated(GENERATED))
+    return digest([], *list_file_stamps(SITE), *list_file_stamps(GENERATED))
 
 
-def dated(folder: Path) -> list[str]:
+def list_file_stamps(folder: Path) -> list[str]:
     """Return the files below a folder with their size and time, sorted."""
     seen = ((path, path.stat()) for path in folder.rglob("*") if path.is_file())
     return sorted(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in seen)
 
 
-def by_sphinx(options: Sequence[str]) -> int:
+def run_sphinx(options: Sequence[str]) -> int:
     """Let Sphinx do it."""
     command = [str(Path(sys.executable).with_name("sphinx-build")), "-b", "html", "-j", "1", "-d", str(DOCTREES), *options]
     return subprocess.run([*command, str(ROOT), str(SITE)], check=False).returncode

@@ -57,7 +57,7 @@ def run(tier: int, jobs: str) -> int:
         return 0
     for title, arguments in steps(tier):
         print(f"tier {tier}: {title}", flush=True)
-        if failed := by_pytest(["-n", jobs, *arguments]):
+        if failed := run_pytest(["-n", jobs, *arguments]):
             return failed
     write_note(note, state)
     return 0
@@ -79,7 +79,7 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def by_pytest(arguments: list[str]) -> int:
+def run_pytest(arguments: list[str]) -> int:
     """Run pytest; its workers, and the kernels of notebooks, find tools/ on their path."""
     path = os.pathsep.join([str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "pytest", "-q", *arguments]

@@ -40,11 +40,11 @@ def difference(one: ir.Model, other: ir.Model) -> str:
     if first == second:
         return ""
     if first.ops != second.ops:
-        return " ".join([*_counted("+", first.ops - second.ops), *_counted("-", second.ops - first.ops)])
+        return " ".join([*_format_counts("+", first.ops - second.ops), *_format_counts("-", second.ops - first.ops)])
     return "constants" if form_of(one, values=False) == form_of(other, values=False) else "wiring or attributes"
 
 
-def _counted(sign: str, ops: Mapping[str, int]) -> Iterable[str]:
+def _format_counts(sign: str, ops: Mapping[str, int]) -> Iterable[str]:
     return (f"{sign}{op}" + (f"×{count}" if count > 1 else "") for op, count in sorted(ops.items()))
 
 

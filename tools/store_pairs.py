@@ -19,7 +19,7 @@ from exportlab.files import written_whole
 LESSONS = Path(__file__).parent.parent / "tutorials"
 
 
-def executed(lesson: Path) -> nbformat.NotebookNode:
+def execute_lesson(lesson: Path) -> nbformat.NotebookNode:
     """The lesson as a notebook with its outputs; a cell that raises stops it.
 
     Cell ids are counted and timings dropped, so that only what changed shows in a diff.
@@ -45,7 +45,7 @@ def store(lesson: Path) -> None:
     """Writes the pair of one lesson."""
     pair = lesson.with_suffix(".ipynb")
     print(f"{lesson.name} → {pair.name}", flush=True)
-    notebook = executed(lesson)
+    notebook = execute_lesson(lesson)
     with written_whole(pair) as draft:
         nbformat.write(notebook, draft)
 

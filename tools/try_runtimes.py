@@ -93,13 +93,13 @@ def built(name: str) -> tuple[torch.nn.Module, list[Sample], Any]:
 
 
 @cache
-def expected(name: str) -> list[list[torch.Tensor]]:
+def compute_expected(name: str) -> list[list[torch.Tensor]]:
     """Return what eager returns for each sample of a case, flat."""
     module, samples, _ = built(name)
     return [pytree.tree_leaves(called_once(module, sample)) for sample in samples]
 
 
-def written(question: Question, root: Path) -> Written:
+def ensure_written(question: Question, root: Path) -> Written:
     """Return what is known of a file, which is exported where it is not there yet."""
     folder = question.folder(root)
     note = folder / "written.json"
@@ -149,7 +149,7 @@ def problem(name: str, results: Path) -> str:
     """Return how the stored results of a case's file differ from eager's; nothing where they agree."""
     with np.load(results) as stored:
         arrays = dict(stored)
-    for number, wanted in enumerate(expected(name)):
+    for number, wanted in enumerate(compute_expected(name)):
         mine = sorted((key for key in arrays if key.startswith(f"{number}.")), key=lambda key: int(key.split(".")[1]))
         found = difference_of(wanted, [torch.from_numpy(arrays[key]) for key in mine])
         if found.problem:
@@ -202,7 +202,7 @@ def run_all(python: Path, folders: Sequence[Path]) -> dict[str, tuple[str, str]]
     return found
 
 
-def lowered(folder: Path, newest: int) -> Path:
+def lower_ir_version(folder: Path, newest: int) -> Path:
     """Write a copy of a file with an older IR version, without the metadata that came with a newer one; return its folder."""
     copied = folder.with_name(f"{folder.name}-ir{newest}")
     copied.mkdir(exist_ok=True)
@@ -216,7 +216,7 @@ def lowered(folder: Path, newest: int) -> Path:
     return copied
 
 
-def judged(name: str, outcome: str, said: str, folder: Path) -> dict[str, str]:
+def judge_outcome(name: str, outcome: str, said: str, folder: Path) -> dict[str, str]:
     """Return an outcome with what was said; where the file ran, its numbers decide."""
     if outcome == "ok" and (differs := problem(name, folder / "got.npz")):
         outcome, said = "wrong", differs
@@ -228,11 +228,11 @@ def ask(release: str, root: Path, files: Mapping[Path, Written]) -> str:
     python, month = runtime(release, root)
     found = {Path(name): told for name, told in run_all(python, list(files)).items()}
     for folder, (outcome, said) in found.items():
-        files[folder].runs[release] = judged(files[folder].case, outcome, said, folder)
-    older = {lowered(folder, int(told[1])): folder for folder, (_, said) in found.items() if (told := IR_TOO_NEW.search(said))}
+        files[folder].runs[release] = judge_outcome(files[folder].case, outcome, said, folder)
+    older = {lower_ir_version(folder, int(told[1])): folder for folder, (_, said) in found.items() if (told := IR_TOO_NEW.search(said))}
     for name, (outcome, said) in run_all(python, list(older)).items():
         file = files[older[Path(name)]]
-        again = judged(file.case, outcome, said, Path(name))
+        again = judge_outcome(file.case, outcome, said, Path(name))
         file.runs[release] |= {f"lowered_{key}": value for key, value in again.items()}
     return month
 
@@ -247,7 +247,7 @@ def main() -> None:
     chosen = parser.parse_args()
     root = chosen.folder.resolve()
     questions = [Question(*asked) for asked in product(chosen.cases, EXPORTERS, OPSETS)]
-    rows = [written(question, root) for question in questions]
+    rows = [ensure_written(question, root) for question in questions]
     files = {question.folder(root): row for question, row in zip(questions, rows, strict=True) if not row.refused}
     months = {release: ask(release, root, files) for release in chosen.runtimes}
     store(chosen.output, months, rows)
@@ -257,13 +257,13 @@ def store(path: Path, months: Mapping[str, str], rows: Sequence[Written]) -> Non
     """Write one line of what was used and of all that was said, and one for each file, which names what was said by its number."""
     made_by = {name: version(name).partition("+")[0] for name in ("torch", "onnxscript", "onnx", "onnx-ir", "onnxruntime")}
     said: dict[str, int] = {}
-    files = [{**asdict(row), "runs": {release: numbered(run, said) for release, run in row.runs.items()}} for row in rows]
+    files = [{**asdict(row), "runs": {release: number_messages(run, said) for release, run in row.runs.items()}} for row in rows]
     lines = [{"made_by": made_by, "runtimes": months, "said": list(said)}, *files]
     with written_whole(path) as draft:
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
-def numbered(run: Mapping[str, str], said: dict[str, int]) -> dict[str, str | int]:
+def number_messages(run: Mapping[str, str], said: dict[str, int]) -> dict[str, str | int]:
     """Return a run with a number for each thing that was said, which is noted with it; without the place in C++ where it was said."""
     return {key: said.setdefault(SOURCE.sub("", value), len(said)) if key.endswith("said") else value for key, value in run.items()}
 

@@ -1,4 +1,4 @@
-"""The page of what other releases change: by package, two stored sweeps held against each other, run by run."""
+"""The page of what other releases change: by package, two load_sweep sweeps held against each other, run by run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from own_exporter import OURS
-from previous import AGAIN, STORED, both, stored
+from previous import AGAIN, STORED, both, load_sweep
 from site_files import GENERATED, STATIC, publish_static, write
 from sphinx.application import Sphinx
 from support_matrix import STYLE
@@ -17,7 +17,7 @@ from exportlab.measure.words import spoken
 from exportlab.outcomes import Outcome
 from exportlab.show.templates import environment
 from exportlab.sweep import page as swept
-from exportlab.sweep.changes import Change, changes, worst
+from exportlab.sweep.changes import Change, changes, find_worst_record
 from exportlab.sweep.page.counts import OUTCOMES, Sweep
 from exportlab.sweep.records import Record
 
@@ -33,7 +33,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_parts(app: Sphinx) -> None:
-    """Write what docs/across_time.md includes, from the stored sweeps."""
+    """Write what docs/across_time.md includes, from the load_sweep sweeps."""
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     for name, text in parts().items():
@@ -42,15 +42,15 @@ def store_parts(app: Sphinx) -> None:
 
 def parts() -> dict[str, str]:
     """Return the generated files, by their names in generated/."""
-    found = {package: of_package(package) for package in PACKAGES}
-    each = {f"parts/across-{package}.html": rendered("across_package.html", found=one) for package, one in found.items()}
-    return {"parts/across-summary.html": rendered("across_summary.html", all=list(found.values())), **each}
+    found = {package: compare_package(package) for package in PACKAGES}
+    each = {f"parts/across-{package}.html": render_template("across_package.html", found=one) for package, one in found.items()}
+    return {"parts/across-summary.html": render_template("across_summary.html", all=list(found.values())), **each}
 
 
-def of_package(package: str) -> Compared:
-    """Return what another release of a package changed, as its stored sweeps say."""
+def compare_package(package: str) -> Compared:
+    """Return what another release of a package changed, as its load_sweep sweeps say."""
     before, now = both(package)
-    return Compared(package, before, now, len(stored(STORED / f"{package}{AGAIN}.jsonl").runs))
+    return Compared(package, before, now, len(load_sweep(STORED / f"{package}{AGAIN}.jsonl").runs))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class Compared:
     @cached_property
     def pairs(self) -> list[tuple[Record, Record]]:
         """The records of each run that both have."""
-        return [(worst(rounds), worst(self.now.runs[run])) for run, rounds in self.before.runs.items() if run in self.now.runs]
+        now = self.now.runs
+        return [(find_worst_record(rounds), find_worst_record(now[run])) for run, rounds in self.before.runs.items() if run in now]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -139,6 +140,6 @@ def days_of(sweep: Sweep) -> list[str]:
     return sorted(str(made_in["date"])[:10] for made_in in sweep.environments)
 
 
-def rendered(template: str, **values: object) -> str:
+def render_template(template: str, **values: object) -> str:
     """Return a template of this folder with its values, which it escapes."""
     return environment(Path(__file__).parent, trim=True).get_template(template).render(outcomes=OUTCOMES, **values)

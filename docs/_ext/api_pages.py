@@ -44,12 +44,12 @@ def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
     """Lead from a copy of the source to where an object is described: viewcode gives all of a module the prefix of the first."""
     if pagename.startswith("_modules/"):
         known, module = app.env.domaindata["py"]["objects"], pagename.removeprefix("_modules/").replace("/", ".")
-        anchors = {name: described(name, module, known) for name in re.findall(r'api\.html#([\w.]+)"', context["body"])}
+        anchors = {name: resolve_name(name, module, known) for name in re.findall(r'api\.html#([\w.]+)"', context["body"])}
         for name, found in anchors.items():
             context["body"] = context["body"].replace(f'api.html#{name}"', f'api.html#{found}"')
 
 
-def described(name: str, module: str, known: Collection[str]) -> str:
+def resolve_name(name: str, module: str, known: Collection[str]) -> str:
     """Return the name under which an object is described: the one given, or that in its module."""
     parts = name.split(".")
     tried = (name, *(".".join([module, *parts[start:]]) for start in range(1, len(parts))))

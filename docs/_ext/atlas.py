@@ -12,16 +12,16 @@ from typing import Any
 
 from site_files import GENERATED, ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
-from support_matrix import SCRIPT, STYLE, WHOSE, beside
+from support_matrix import SCRIPT, STYLE, WHOSE, link_from_matrix
 
 from content.atlas import diffusers, segmentation_models, timm, torch_geometric, torchvision, transformers
 from exportlab.cases import Case
 from exportlab.outcomes import Mark
 from exportlab.sweep import page as swept
 from exportlab.sweep.page import environment_of
-from exportlab.sweep.page.cells import packed, texts
+from exportlab.sweep.page.cells import pack_texts, texts
 from exportlab.sweep.page.counts import Sweep, exporters_of
-from exportlab.sweep.records import Record, latest, parsed
+from exportlab.sweep.records import Record, latest, parse_records
 
 STORED = ROOT / "docs/data/atlas"
 PAGE, DATA = "docs/atlas", "atlas-data.js"
@@ -56,7 +56,7 @@ def store_parts(app: Sphinx) -> None:
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     write(STATIC / SCRIPT, swept.script())
-    for name, text in parts(stored(STORED)).items():
+    for name, text in parts(load_sweeps(STORED)).items():
         write(GENERATED / name, text)
 
 
@@ -67,12 +67,12 @@ def add_files(app: Sphinx, page: str) -> None:
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
-def stored(folder: Path) -> Sweep:
+def load_sweeps(folder: Path) -> Sweep:
     """Return the sweeps of a folder, one of each family, as one."""
     environments: dict[str, dict[str, Any]] = {}
     records: list[Record] = []
     for path in sorted(folder.glob("*.jsonl.gz")):
-        made_in, found = parsed(gzip.decompress(path.read_bytes()), path)
+        made_in, found = parse_records(gzip.decompress(path.read_bytes()), path)
         environments |= made_in
         records += latest(found)
     return Sweep(records, list(environments.values()))
@@ -87,7 +87,7 @@ class Listed(Case):
         return ""
 
 
-def listed(sweep: Sweep) -> list[Case]:
+def list_cases(sweep: Sweep) -> list[Case]:
     """Return the cases of a sweep, by family and name."""
     names = sorted({record.case for record in sweep.records}, key=lambda name: (family_of(name), name.lower()))
     return [Listed(name, ASKED[family_of(name)]) for name in names]
@@ -100,14 +100,14 @@ def family_of(case: str) -> str:
 
 def parts(sweep: Sweep) -> dict[str, str]:
     """Return the generated files, by their names in generated/."""
-    cases = listed(sweep)
-    loaded = texts(sweep.runs, cases, beside, lambda case: [])
+    cases = list_cases(sweep)
+    loaded = texts(sweep.runs, cases, link_from_matrix, lambda case: [])
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
         "parts/atlas-totals.html": swept.totals(sweep, WHOSE),
-        "parts/atlas-costs.html": rendered(families(sweep)),
+        "parts/atlas-costs.html": render_costs(families(sweep)),
         "parts/atlas-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
-        f"static/{DATA}": packed(loaded),
+        f"static/{DATA}": pack_texts(loaded),
     }
 
 
@@ -131,10 +131,10 @@ def families(sweep: Sweep) -> list[Cost]:
     """Return the costs by family, then by exporter."""
     names = exporters_of(sweep.runs)
     found = dict.fromkeys(family_of(record.case) for record in sweep.records)
-    return [cost for family in sorted(found) for cost in costs(family, names, of_family(sweep.records, family))]
+    return [cost for family in sorted(found) for cost in costs(family, names, select_family(sweep.records, family))]
 
 
-def of_family(records: Sequence[Record], family: str) -> list[Record]:
+def select_family(records: Sequence[Record], family: str) -> list[Record]:
     """Return the records of a family."""
     return [record for record in records if family_of(record.case) == family]
 
@@ -166,6 +166,6 @@ def middle(values: Sequence[float]) -> float | None:
     return median(values) if values else None
 
 
-def rendered(rows: Sequence[Cost]) -> str:
+def render_costs(rows: Sequence[Cost]) -> str:
     """Return the table of costs."""
     return environment_of(Path(__file__).parent).get_template("atlas.html").render(rows=rows)

@@ -11,7 +11,7 @@ from typing import Any
 from docutils import nodes
 from findings import PICTURE
 from gallery_pages import ReadingOrder
-from recipe_index import marked
+from recipe_index import to_html
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
@@ -58,8 +58,8 @@ def card(page: Path) -> str:
     question = page.read_text(encoding="utf-8").partition("\n=====")[0].rpartition("\n")[2]
     written = finding_of(page)
     found = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
-    said = f'<span class="finding">{with_strong_numbers(found["first"])}.</span>{badge(found)}{shape(found)}' if found else ""
-    return f'<li><a href="{page.stem}.html"><strong>{marked(question)}</strong>{said}</a></li>'
+    said = f'<span class="finding">{highlight_numbers(found["first"])}.</span>{badge(found)}{shape(found)}' if found else ""
+    return f'<li><a href="{page.stem}.html"><strong>{to_html(question)}</strong>{said}</a></li>'
 
 
 def badge(found: dict[str, Any]) -> str:
@@ -67,7 +67,7 @@ def badge(found: dict[str, Any]) -> str:
     return f'<span class="stale-run">{html.escape(found["badge"])}.</span>' if found.get("badge") else ""
 
 
-def with_strong_numbers(text: str) -> str:
+def highlight_numbers(text: str) -> str:
     """Return a line as HTML in which the numbers stand out, all alike."""
     return NUMBER.sub(r"<b>\g<0></b>", html.escape(text, quote=False))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svg_boxes import WIDTH, box, down, drawing, text
+from svg_boxes import WIDTH, box, draw_down_arrow, drawing, text
 
 ROW, TOP = 50, 152
 RUNS = (("batch = 4", "view [4, 16]", "relu"), ("batch = 7", "view [7, 16]", "relu"), ("batch = 10", "view [10, 16]", "relu"))
@@ -22,11 +22,15 @@ def draw_capture(path: Path) -> None:
     end = TOP + len(BECOMES) * ROW
     parts = [
         text(WIDTH / 2, 14, "The model is run at a few sizes", strong=True),
-        *(part for place, lines in enumerate(RUNS) for part in (box(124 * place, 24, 112, 62, lines), down(124 * place + 56, 88, 106))),
+        *(
+            part
+            for place, lines in enumerate(RUNS)
+            for part in (box(124 * place, 24, 112, 62, lines), draw_down_arrow(124 * place + 56, 88, 106))
+        ),
         box(0, 108, WIDTH, 30, ("what it called, held against each other",)),
         *(part for place, row in enumerate(BECOMES) for part in _row(place, *row)),
         box(0, end + 20, WIDTH, 30, ("one graph, which the converter writes as a file",)),
-        down(284, end - 4, end + 18),
+        draw_down_arrow(284, end - 4, end + 18),
     ]
     title = "Runs at a few sizes; what their notes have in common; the graph that is written"
     path.write_text(drawing(title, end + 53, parts), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from svg_boxes import WIDTH, box, down, drawing, text
+from svg_boxes import WIDTH, box, draw_down_arrow, drawing, text
 
 SIDE, GAP = 112, 12  # of the three columns of the converter
 FIRST = (("module, arguments",), ("capture", "runs, or torch.export"), ("interpreter", "node by node"))
@@ -24,9 +24,9 @@ WORLDS = (  # in PyTorch, what they have in common, in ONNX
 def draw_converter(path: Path) -> None:
     """Write the modules of `to_onnx`, and what flows between them."""
     parts, top = _column(FIRST, 0)
-    parts += [_fan(top, top + 22), *_between(top + 22)]
+    parts += [_fan(top, top + 22), *_draw_interpreter(top + 22)]
     bottom = top + 22 + 168
-    parts += [down(x, bottom, bottom + 20) for x in _middles()]
+    parts += [draw_down_arrow(x, bottom, bottom + 20) for x in _middles()]
     last, end = _column(LAST, bottom + 22)
     title = "Module and arguments are captured; an interpreter goes node by node, looks up translations, and fills an ONNX graph"
     path.write_text(drawing(title, end + 3, [*parts, *last]), encoding="utf-8")
@@ -37,7 +37,7 @@ def _column(boxes: tuple[tuple[str, ...], ...], top: float) -> tuple[list[str], 
     parts: list[str] = []
     for place, lines in enumerate(boxes):
         height = 44 if len(lines) > 1 else 30
-        parts += [down(WIDTH / 2, top - 20, top - 2)] if place else []
+        parts += [draw_down_arrow(WIDTH / 2, top - 20, top - 2)] if place else []
         parts.append(box(40, top, WIDTH - 80, height, lines))
         top += height + 22
     return parts, top - 22
@@ -51,11 +51,11 @@ def _fan(start: float, end: float) -> str:
     """Return one line that ends in three arrows."""
     middle = (start + end) / 2
     return f'<path d="M{WIDTH / 2} {start} V{middle} M{_middles()[0]} {middle} H{_middles()[2]}"/>' + "".join(
-        down(x, middle, end - 2) for x in _middles()
+        draw_down_arrow(x, middle, end - 2) for x in _middles()
     )
 
 
-def _between(top: float) -> list[str]:
+def _draw_interpreter(top: float) -> list[str]:
     """Return what the interpreter asks: who writes, which translation, what about graphs inside."""
     centre = SIDE + GAP
     looked_up = [box(centre, top + 56 + 28 * place, SIDE, 24, (name,), "written") for place, name in enumerate(TRANSLATIONS)]

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from gallery_pages import BEFORE_THE_GALLERY
-from known_errors import page_of, shown
+from known_errors import excerpt_message, page_of
 from site_files import ROOT, STATIC, publish_static, write
 from sphinx.application import Sphinx
 
-from exportlab.errors import KnownError, recognise, registered
+from exportlab.errors import KnownError, load_known_errors, recognise
 from exportlab.errors.known import candidates
 
 NAME = "error-box.json"
@@ -61,7 +61,7 @@ def store_index(app: Sphinx) -> None:
 
 def entries() -> list[Entry]:
     """Return all errors, lessons, recipes and benchmarks, each with what readers ask for that it answers."""
-    found = [*map(of_error, registered()), *lessons(), *scripts("gallery", "recipe"), *scripts("benchmarks", "benchmark")]
+    found = [*map(make_error_entry, load_known_errors()), *lessons(), *scripts("gallery", "recipe"), *scripts("benchmarks", "benchmark")]
     asked_for = wishes()
     return [replace(page, text="\n".join([page.text, *asked_for.get(page.page.removesuffix(".html"), ()) * 3])) for page in found]
 
@@ -72,12 +72,12 @@ def wishes() -> dict[str, tuple[str, ...]]:
         return {row["page"]: tuple(row["wishes"].split("; ")) for row in csv.DictReader(file)}
 
 
-def of_error(error: KnownError) -> Entry:
+def make_error_entry(error: KnownError) -> Entry:
     """Return the page of an error: its title and pattern count more than the message, and that more than the reason."""
     title = error.title.replace("`", "")
     literal = re.sub(r"\\[a-zA-Z]|[^\w\s]", " ", re.sub(r"\(\?\S", " ", error.message)) if error.stage != "silent" else ""
     stored = page_of(error).with_suffix(".txt")
-    message = shown(stored.read_text(encoding="utf-8"), error.message) if stored.exists() and error.stage != "silent" else ""
+    message = excerpt_message(stored.read_text(encoding="utf-8"), error.message) if stored.exists() and error.stage != "silent" else ""
     return Entry("error", title, error.page, "\n".join([title] * 3 + [literal] * 2 + [message, error.why]))
 
 
@@ -114,7 +114,7 @@ def plain(word: str) -> str:
     return re.sub(r"^(.{3,}[^s])s$", r"\1", word)
 
 
-def weighed(text: str, rarity: Weights, unknown: float) -> dict[str, float]:
+def weigh_words(text: str, rarity: Weights, unknown: float) -> dict[str, float]:
     """Return the words of a text and each two that follow one another, by how often and how rare they are, at length 1."""
     found = words(text)
     counts = Counter([*found, *map(" ".join, pairwise(found))])
@@ -148,13 +148,13 @@ def index(pages: Sequence[Entry]) -> dict[str, object]:
 
 
 def _row(page: Entry, rarity: Weights, unknown: float) -> dict[str, object]:
-    weights = {word: round(weight, 3) for word, weight in weighed(page.text, rarity, unknown).items() if weight > 0.03}
+    weights = {word: round(weight, 3) for word, weight in weigh_words(page.text, rarity, unknown).items() if weight > 0.03}
     return {"kind": page.kind, "title": page.title, "page": page.page, "weights": weights}
 
 
 def nearest(text: str, index: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Return the pages of an index by how alike their words are to those of a text, or of its line that is most alike."""
-    parts = [weighed(part, index["rarity"], index["unknown"]) for part in (text, *(x for x in text.splitlines() if len(words(x)) > 3))]
+    parts = [weigh_words(part, index["rarity"], index["unknown"]) for part in (text, *(x for x in text.splitlines() if len(words(x)) > 3))]
     return sorted(((page["page"], max(likeness(part, page["weights"]) for part in parts)) for page in index["pages"]), key=lambda p: -p[1])
 
 
@@ -163,7 +163,7 @@ def likeness(one: Weights, other: Weights) -> float:
     return sum(weight * other.get(word, 0) for word, weight in one.items())
 
 
-def judged(quote: Mapping[str, str], index: Mapping[str, Any]) -> str:
+def judge_quote(quote: Mapping[str, str], index: Mapping[str, Any]) -> str:
     """Return what the box makes of a message: `certain`, `unsure` or `near` for a page that fits, `wrong` for a certain one, `missed`."""
     certain = [error.name for error in recognise(quote["message"])]
     if certain:

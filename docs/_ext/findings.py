@@ -61,7 +61,7 @@ class FindingFirst(SphinxTransform):
         said, *rest = words(finding)
         compared = [box()] if OURS in f"{finding['first']} {finding['others']}" else []
         figure = html((self.env.srcdir / drawn).read_text(encoding="utf-8"))
-        title.parent[1:1] = [said, *compared, *rest, *map(boxed, finding["tables"]), figure]
+        title.parent[1:1] = [said, *compared, *rest, *map(wrap_table, finding["tables"]), figure]
 
 
 def html(text: str) -> nodes.raw:
@@ -69,7 +69,7 @@ def html(text: str) -> nodes.raw:
     return nodes.raw("", text, format="html")
 
 
-def boxed(table: dict[str, str]) -> nodes.raw:
+def wrap_table(table: dict[str, str]) -> nodes.raw:
     """Return a table in a box that scrolls, by keys too."""
     return html(f'<div class="finding-table" tabindex="0" role="region" aria-label="{escape(table["title"])}">{table["html"]}</div>')
 

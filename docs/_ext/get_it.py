@@ -97,17 +97,19 @@ def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
         return
     wheel = next(STATIC.glob("exportlab-*.whl")).name
     where = context["pathto"](f"_static/{wheel}", 1)
-    line = from_the_repository(pagename) if pagename in FROM_THE_REPOSITORY else installed(wheel, where, app.config.html_baseurl)
+    line = (
+        render_repository_line(pagename) if pagename in FROM_THE_REPOSITORY else render_install_line(wheel, where, app.config.html_baseurl)
+    )
     context["body"] = body[: first.start()] + line + body[first.start() :]
 
 
-def from_the_repository(pagename: str) -> str:
+def render_repository_line(pagename: str) -> str:
     """Return the line of a page that reads what only the repository has."""
     read = f"<code>{FROM_THE_REPOSITORY[pagename]}</code>"
     return f'<p class="get-it">To run this page, open it with <code>make lab</code> in the repository: it reads {read}.</p>\n'
 
 
-def installed(wheel: str, where: str, site: str) -> str:
+def render_install_line(wheel: str, where: str, site: str) -> str:
     """Return the line of a page that runs wherever the package is installed.
 
     Args:

@@ -12,7 +12,7 @@ from sphinx.transforms import SphinxTransform
 
 from exportlab.show.figure import GraphFigure
 from exportlab.show.svg import frame
-from exportlab.show.themed import themed
+from exportlab.show.themed import render_themed_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,16 +46,16 @@ def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dic
     from matplotlib import pyplot
 
     drawn = [pyplot.figure(number) for number in pyplot.get_fignums()]
-    return "".join(stored(figure, block_vars["image_path_iterator"]) for figure in drawn)
+    return "".join(save_picture(figure, block_vars["image_path_iterator"]) for figure in drawn)
 
 
-def stored(figure: Figure, paths: Any) -> str:
+def save_picture(figure: Figure, paths: Any) -> str:
     """Keep the picture that sphinx-gallery makes a thumbnail of, and return what stands in the page."""
     from matplotlib import pyplot
 
     picture = Path(paths.next()).with_suffix(".svg")
-    alone = figure.html() if isinstance(figure, GraphFigure) else themed(figure, picture.stem)
-    picture.write_text(themed(figure, picture.stem), encoding="utf-8")
+    alone = figure.html() if isinstance(figure, GraphFigure) else render_themed_svg(figure, picture.stem)
+    picture.write_text(render_themed_svg(figure, picture.stem), encoding="utf-8")
     pyplot.close(figure)
     return f"\n.. raw:: html\n\n{indent(alone, '    ')}\n\n"
 

@@ -20,9 +20,9 @@ from sphinx.application import Sphinx
 
 import exportlab
 from exportlab.defaults import EXPORTERS
-from exportlab.errors import STAGES, Fix, KnownError, fixed, get, recognise, registered, reproduced
+from exportlab.errors import STAGES, Fix, KnownError, get, load_known_errors, recognise, reproduce, verify_fix
 from exportlab.errors.known import ANY_NUMBERS, QUOTED, OutOfDate, candidates
-from exportlab.isolation import apart
+from exportlab.isolation import run_isolated
 from exportlab.patches import operators_read_once
 from exportlab.sweep.warm_up import warmed_up
 
@@ -50,13 +50,13 @@ def store_errors() -> None:
     Raises:
         OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
     """
-    write(PARTS / "errors-index.md", index(registered()))
-    write(PARTS / "errors-patterns.html", patterns(registered()))
-    write(SCORER, scorer(registered()))
-    stale = [error for error in registered() if not is_fresh(page_of(error), sources_of(error))]
-    remove_pages_but({page_of(error) for error in registered()})
+    write(PARTS / "errors-index.md", index(load_known_errors()))
+    write(PARTS / "errors-patterns.html", patterns(load_known_errors()))
+    write(SCORER, scorer(load_known_errors()))
+    stale = [error for error in load_known_errors() if not is_fresh(page_of(error), sources_of(error))]
+    remove_pages_but({page_of(error) for error in load_known_errors()})
     make_pages(stale)
-    for error in set(registered()).difference(stale):
+    for error in set(load_known_errors()).difference(stale):
         check_found(error, page_of(error).with_suffix(".txt").read_text(encoding="utf-8"))
 
 
@@ -111,24 +111,24 @@ def _made_in_a_fork(name: str) -> tuple[str, str, str]:
 
     It is forked from the main thread of a worker: in a fork of any other thread, Python 3.13.0 runs no signal handler, so no alarm ends it.
     """
-    ended = apart(lambda: _made(name), seconds=SECONDS, memory=BYTES)
+    ended = run_isolated(lambda: _make_page(name), seconds=SECONDS, memory=BYTES)
     if ended.failure is not None:
         raise OutOfDate(f"{name}: {ended.failure.error}")
     return ended.value
 
 
-def _made(name: str) -> tuple[str, str, str]:
-    message = said(get(name))
+def _make_page(name: str) -> tuple[str, str, str]:
+    message = reproduce_message(get(name))
     return name, message, page(get(name), message)
 
 
-def said(error: KnownError) -> str:
+def reproduce_message(error: KnownError) -> str:
     """Return the message of an error, which is reproduced for it.
 
     Raises:
         OutOfDate: it does not happen as it says, or the message is recognised as another error.
     """
-    message = without_machine(reproduced(error).message)
+    message = strip_machine_details(reproduce(error).message)
     check_found(error, message)
     return message
 
@@ -151,9 +151,9 @@ def page(error: KnownError, message: str) -> str:
         f"# {error.title}",
         f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
         "## What you see",
-        _fenced(shown(message, error.message), "text"),
+        _fence_code(excerpt_message(message, error.message), "text"),
         "## A model that does it",
-        _fenced(code.pop("breaks"), "python"),
+        _fence_code(code.pop("breaks"), "python"),
         "It returns what {doc}`verify </docs/outcomes>` takes: an export, the module that it has to agree with, and samples.",
         "## Why",
         error.why,
@@ -172,7 +172,12 @@ def _found(error: KnownError) -> str:
 
 def way(number: int, fix: Fix, code: str) -> list[str]:
     """Return one way past an error: what to do, the code, and the report of its verification."""
-    return [f"### {number}. {fix.way.capitalize()}", fix.doc, _fenced(code, "python"), _fenced(without_machine(str(fixed(fix))), "text")]
+    return [
+        f"### {number}. {fix.way.capitalize()}",
+        fix.doc,
+        _fence_code(code, "python"),
+        _fence_code(strip_machine_details(str(verify_fix(fix))), "text"),
+    ]
 
 
 def threads(names: Sequence[str]) -> list[str]:
@@ -181,29 +186,29 @@ def threads(names: Sequence[str]) -> list[str]:
     return ["## Where it is discussed", ", ".join(links)] if links else []
 
 
-def without_machine(message: str) -> str:
+def strip_machine_details(message: str) -> str:
     """Return a message without this machine's folders and addresses."""
     for folder in MACHINE:
         message = message.replace(folder, "")
     return re.sub(r"0x[0-9a-f]{6,}", "0x…", message)
 
 
-def shown(message: str, pattern: str) -> str:
+def excerpt_message(message: str, pattern: str) -> str:
     """Return the first lines of a message, folded, and those that its pattern is found in."""
     match = next(re.finditer(pattern, message))
     first, last = (message.count("\n", 0, place) for place in match.span())
     lines = message.splitlines()
     kept = [number for number in range(len(lines)) if number < LINES or first <= number <= last]
     cut = [f"{lines[number]}{'' if number + 1 in (*kept, len(lines)) else chr(10) + '…'}" for number in kept]
-    return "\n".join(part for line in "\n".join(cut).splitlines() for part in folded(line))
+    return "\n".join(part for line in "\n".join(cut).splitlines() for part in wrap_line(line))
 
 
-def folded(line: str) -> list[str]:
+def wrap_line(line: str) -> list[str]:
     """Return a line at the width of a page."""
     return textwrap.wrap(line, WIDTH, subsequent_indent="    ", drop_whitespace=False) or [""]
 
 
-def _fenced(text: str, language: str) -> str:
+def _fence_code(text: str, language: str) -> str:
     return f"````{language}\n{text}\n````"
 
 
@@ -213,13 +218,13 @@ def snippets(error: KnownError) -> dict[str, str]:
     waiting, found = [], {}
     functions = {"breaks", *(fix.make.__name__ for fix in error.fixes)}
     for statement in ast.parse(source).body[1:-1]:
-        waiting.append(_shown(statement, source))
+        waiting.append(_render_statement(statement, source))
         if isinstance(statement, ast.FunctionDef) and statement.name in functions:
-            found[statement.name], waiting = _joined(waiting), []
+            found[statement.name], waiting = _join_statements(waiting), []
     return found
 
 
-def _joined(statements: Iterable[str]) -> str:
+def _join_statements(statements: Iterable[str]) -> str:
     """Return them as one text, definitions apart, imports and assignments together."""
     text = ""
     for statement in filter(None, statements):
@@ -228,10 +233,10 @@ def _joined(statements: Iterable[str]) -> str:
     return text
 
 
-def _shown(statement: ast.stmt, source: str) -> str:
+def _render_statement(statement: ast.stmt, source: str) -> str:
     """Return a statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
     if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("exportlab."):
-        return "" if statement.module == "exportlab.errors.known" else imported(statement)
+        return "" if statement.module == "exportlab.errors.known" else render_import(statement)
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
     if isinstance(statement, ast.FunctionDef):
         if ast.get_docstring(statement) is not None:
@@ -241,7 +246,7 @@ def _shown(statement: ast.stmt, source: str) -> str:
     return "\n".join(lines)
 
 
-def imported(statement: ast.ImportFrom) -> str:
+def render_import(statement: ast.ImportFrom) -> str:
     """Return an import as a reader would write it: from the package where it is public, else from its module."""
     names = [alias.name for alias in statement.names]
     module = "exportlab" if set(names) <= set(exportlab.__all__) else statement.module

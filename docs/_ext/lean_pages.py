@@ -43,7 +43,7 @@ def thin_all(app: Sphinx, error: Exception | None) -> None:
     unasked = dict(ASKED_BY)
     for page in site.rglob("*.html"):
         before = page.read_text(encoding="utf-8")
-        after = packed(thin(before, classes))
+        after = minify(thin(before, classes))
         unasked = {path: text for path, text in unasked.items() if text not in after}
         if after != before:
             page.write_text(after, encoding="utf-8")
@@ -75,7 +75,7 @@ def thin(html: str, classes: set[str]) -> str:
     return BLOCK.sub(lambda block: plain.sub(lambda found: found[0] if found[1] is None else found[1], block[0]), html)
 
 
-def packed(html: str) -> str:
+def minify(html: str) -> str:
     """Return a page without comments, and of spaces with a line break only that; in code, scripts and tags all stays."""
     return KEPT_OR_SPACE.sub(lambda found: found[1] or shortest(found[0]), html)
 

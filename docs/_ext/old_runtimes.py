@@ -152,28 +152,34 @@ def read(path: Path) -> Tried:
 
 def _file(row: dict[str, Any], said: Sequence[str]) -> File:
     runs = tuple(
-        Run(release, run["outcome"], _said(run, "said", said), run.get("lowered_outcome", ""), _said(run, "lowered_said", said))
+        Run(
+            release,
+            run["outcome"],
+            _find_message(run, "said", said),
+            run.get("lowered_outcome", ""),
+            _find_message(run, "lowered_said", said),
+        )
         for release, run in row["runs"].items()
     )
     return File(*(row[name] for name in ("case", "exporter", "opset", "written", "ir", "refused")), runs)
 
 
-def _said(run: dict[str, Any], key: str, said: Sequence[str]) -> str:
+def _find_message(run: dict[str, Any], key: str, said: Sequence[str]) -> str:
     return said[run[key]] if key in run else ""
 
 
 def parts(tried: Tried) -> dict[str, str]:
     """Return the generated files, by their names below generated/parts/."""
     return {
-        "old-runtimes-asked.html": asked(tried),
+        "old-runtimes-asked.html": render_summary(tried),
         "old-runtimes-releases.html": table(*releases(tried)),
-        "old-runtimes-lowered.html": lowered(tried),
+        "old-runtimes-lowered.html": render_lowered(tried),
         "old-runtimes-problems.html": table(*problems(tried)),
         "old-runtimes-opsets.html": table(*opsets(tried)),
     }
 
 
-def asked(tried: Tried) -> str:
+def render_summary(tried: Tried) -> str:
     """Return what was tried, how many of the answers were wrong, and which files are not right in the pinned release either."""
     first, *_, last = tried.runtimes
     made_by = ", ".join(f"{name} {tried.made_by[name]}" for name in ("torch", "onnxscript"))
@@ -206,7 +212,9 @@ def releases(tried: Tried) -> tuple[list[str], list[list[str]]]:
     newest = max(file.ir for file in tried.files)
 
     def row(runtime: Runtime) -> tuple[str, ...]:
-        counts = (_of(tried.right(name, runtime.opset, runtime.release), len(tried.at(name, runtime.opset))) for name in EXPORTERS)
+        counts = (
+            _format_share(tried.right(name, runtime.opset, runtime.release), len(tried.at(name, runtime.opset))) for name in EXPORTERS
+        )
         return str(runtime.opset), f"{newest}, as written" if runtime.ir is None else f"{runtime.ir}, so lower it", *counts
 
     heads = ["ONNX Runtime", "built", "newest opset", "IR version", *map(spoken, EXPORTERS)]
@@ -217,7 +225,7 @@ def releases(tried: Tried) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def lowered(tried: Tried) -> str:
+def render_lowered(tried: Tried) -> str:
     """Return what became of the files whose IR version alone was too new."""
     runs = [(file, run) for file in tried.sound for run in file.runs if run.lowered and not run.too_new]
     right = sum(run.lowered == "ok" for _, run in runs)
@@ -245,14 +253,14 @@ def problems(tried: Tried) -> tuple[list[str], list[list[str]]]:
 def opsets(tried: Tried) -> tuple[list[str], list[list[str]]]:
     """Return by opset how many models each exporter has right in the pinned release, and the oldest in which all of those are."""
     heads = ["opset", *(word for name in EXPORTERS for word in (f"right by {spoken(name)}", "all of these from"))]
-    return heads, [[str(opset), *(cell for name in EXPORTERS for cell in _at_opset(tried, name, opset))] for opset in tried.opsets]
+    return heads, [[str(opset), *(cell for name in EXPORTERS for cell in _describe_opset(tried, name, opset))] for opset in tried.opsets]
 
 
-def _at_opset(tried: Tried, exporter: str, opset: int) -> tuple[str, str]:
+def _describe_opset(tried: Tried, exporter: str, opset: int) -> tuple[str, str]:
     """How many, and the release from which on they all are."""
     count = len(tried.at(exporter, opset))
     bad = [number for number, release in enumerate(tried.months) if tried.right(exporter, opset, release) < max(count, 1)]
-    return _of(count, len(tried.cases)), [*tried.months, "none here"][bad[-1] + 1 if bad else 0]
+    return _format_share(count, len(tried.cases)), [*tried.months, "none here"][bad[-1] + 1 if bad else 0]
 
 
 def plain_error(said: str) -> str:
@@ -268,7 +276,7 @@ def _spans(values: Iterable[Any], among: Sequence[Any]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
-def _of(count: int, total: int) -> str:
+def _format_share(count: int, total: int) -> str:
     return f"{count} of {total}"
 
 

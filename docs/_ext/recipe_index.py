@@ -96,7 +96,7 @@ def groups(recipes: Mapping[str, Recipe]) -> Iterator[nodes.section]:
         here = [recipes[name] for name in names if name in recipes]
         if here:
             section = nodes.section("", nodes.title("", title), ids=[nodes.make_id(title)])
-            section += nodes.raw("", listed(here), format="html")
+            section += nodes.raw("", render_cards(here), format="html")
             yield section
 
 
@@ -130,18 +130,18 @@ def legend(recipes: Iterable[Recipe]) -> str:
     return f'<p class="recipe-legend">A square is an outcome that the page prints: {named}</p>' if seen else ""
 
 
-def listed(recipes: Sequence[Recipe]) -> str:
+def render_cards(recipes: Sequence[Recipe]) -> str:
     """Return their cards."""
     return f'<ul class="recipe-cards">{"".join(map(card, recipes))}</ul>'
 
 
 def card(recipe: Recipe) -> str:
     """Return one of them."""
-    said = f'<span class="finding">{marked(recipe.finding)}</span>'
-    return f'<li><a href="{recipe.page}"><strong>{marked(recipe.title)}</strong>{said}{strip(recipe.outcomes)}</a></li>'
+    said = f'<span class="finding">{to_html(recipe.finding)}</span>'
+    return f'<li><a href="{recipe.page}"><strong>{to_html(recipe.title)}</strong>{said}{strip(recipe.outcomes)}</a></li>'
 
 
-def marked(text: str) -> str:
+def to_html(text: str) -> str:
     """Return a line of a docstring as HTML."""
     text = re.sub(r"``(.+?)``", r"<code>\1</code>", html.escape(text, quote=False))
     return re.sub(r"\*(.+?)\*", r"<em>\1</em>", text)

@@ -39,6 +39,6 @@ def text(x: float, y: float, line: str, *, strong: bool = False, anchor: str = "
     return f'<text{kind} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(line)}</text>'
 
 
-def down(x: float, start: float, end: float) -> str:
+def draw_down_arrow(x: float, start: float, end: float) -> str:
     """Return an arrow."""
     return f'<path d="M{x} {start} V{end} m-4 -6 l4 6 l4 -6"/>'

@@ -53,12 +53,12 @@ def compared(before: Sequence[Record], after: Sequence[Record]) -> Compared:
 
 def _times(old: Way, new: Way) -> Iterator[Times]:
     for figure in (*ONCE, *(CALL + size for size in old.sizes())):
-        then, now = _seen(old, figure), _seen(new, figure)
+        then, now = _collect_values(old, figure), _collect_values(new, figure)
         if then and now:
             yield Times(old.name, figure, Ratio(tuple(b / a for b, a in product(now, then))), (len(then), len(now)))
 
 
-def _seen(way: Way, figure: str) -> tuple[float, ...]:
+def _collect_values(way: Way, figure: str) -> tuple[float, ...]:
     """What was seen of a figure: a call in calls of eager, so that a busier machine does not count; of eager itself, seconds."""
     if figure.startswith(CALL) and way.name != "eager":
         return way.ratio(figure.removeprefix(CALL)).seen

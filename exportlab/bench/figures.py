@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ..files import written_whole
 from ..measure.figures import bars, dots, lines, panels
-from ..show.themed import SETTINGS, themed
+from ..show.themed import SETTINGS, render_themed_svg
 from .result import CALL, Bench, Way, batch_of
 
 
-def drawn(bench: Bench) -> Iterator[tuple[str, str]]:
+def draw_figures(bench: Bench) -> Iterator[tuple[str, str]]:
     """Draw every figure that there is something for, one after the other, and yield its name and what it shows."""
     ranked = [way for way in bench.ways().values() if way.ranked]
     yield from _calls(ranked, bench.sizes())
@@ -53,11 +53,11 @@ def save_figures(bench: Bench, folder: Path) -> dict[str, tuple[str, str]]:
 
     found: dict[str, tuple[str, str]] = {}
     with rc_context(SETTINGS):
-        for name, title in drawn(bench):
+        for name, title in draw_figures(bench):
             figure = pyplot.gcf()
             for suffix in ("png", "svg"):
                 with written_whole(folder / f"{name}.{suffix}") as draft:
                     figure.savefig(draft, format=suffix, dpi=150)
-            found[name] = title, themed(figure, name)
+            found[name] = title, render_themed_svg(figure, name)
             pyplot.close(figure)
     return found

@@ -12,16 +12,16 @@ import torch
 from torch import nn
 
 from ..cases import Case, Sample
-from ..eager import called_once, copied, fresh
+from ..eager import called_once, copy_sample, fresh
 from ..exporters import Artifact
 from ..exporters.session import running_on
 from ..exporters.to_onnx import in_training
 from ..measure.timing import interleaved
-from ..sweep.observe import Saved, case_of, kept, place, saving, seen, weights_bytes, where_it_ran
+from ..sweep.observe import Saved, case_of, kept, place, saving, serialize_check, weights_bytes, where_it_ran
 from ..sweep.peak import peak_memory
 from ..sweep.records import Record, finite
 from ..sweep.task import Task
-from ..verification.comparison import Attempt, exported, loaded, reason, verified
+from ..verification.comparison import Attempt, reason, run_export_step, run_load_step, run_verify_step
 from .plan import Measured, Plan, measured
 from .ways import ON_DEVICE, WITHOUT_FILE, way
 
@@ -33,17 +33,17 @@ BUDGET = 3.0  # seconds after which no further round of calls begins at a size
 
 def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
     """Do what `task` asks for, in this process, and return what was seen. Raises what `sweep.observe.observe` raises."""
-    return observed(case_of(task), task, ran)
+    return observe_case(case_of(task), task, ran)
 
 
-def observed(case: Case, task: Task, ran: Callable[[], None] = lambda: None) -> Record:
+def observe_case(case: Case, task: Task, ran: Callable[[], None] = lambda: None) -> Record:
     """Do the same for a case that is at hand."""
     plan = Plan.of(task.asked)
     given = measured(case, plan)
     was_training = not case.training and in_training(given.module)
     given.module.train(case.training)
     if task.exporter in ON_DEVICE and plan.device != "cpu":
-        given = moved(given, plan.device)
+        given = move_to_device(given, plan.device)
     called_once(given.module, given.samples[0])  # a model that fails by itself says nothing about an exporter
     ran()
     with running_on(plan.providers, plan.threads):
@@ -52,11 +52,11 @@ def observed(case: Case, task: Task, ran: Callable[[], None] = lambda: None) -> 
 
 def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: bool) -> Record:
     with peak_memory() as peak:
-        tried = exported(way(task.exporter), given.module, given.samples[0], given.dynamic_shapes)
+        tried = run_export_step(way(task.exporter), given.module, given.samples[0], given.dynamic_shapes)
     saved = saving(tried) if task.exporter not in WITHOUT_FILE else Saved()
-    tried = loaded(tried)
+    tried = run_load_step(tried)
     first = first_answer(tried, given.samples[0])
-    tried = verified(tried, given.module, given.samples)
+    tried = run_verify_step(tried, given.module, given.samples)
     calls, refused = latencies(tried, given, plan)
     return Record(
         task.case,
@@ -66,7 +66,7 @@ def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: b
         task.round,
         error=kept(reason(tried.error)) if tried.error else None,
         where=place(tried.error, case) if tried.error else None,
-        failed=tuple(map(seen, (*(tried.report.failed if tried.report else ()), *saved.refused))),
+        failed=tuple(map(serialize_check, (*(tried.report.failed if tried.report else ()), *saved.refused))),
         seconds={**(tried.seconds if task.exporter != "eager" else {}), **saved.seconds, **first, **calls},
         peak_bytes=peak() if task.exporter != "eager" else None,
         weights_bytes=weights_bytes(given.module),
@@ -79,7 +79,7 @@ def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: b
     )
 
 
-def moved(given: Measured, device: str) -> Measured:
+def move_to_device(given: Measured, device: str) -> Measured:
     """Return the same on a device."""
 
     def there(sample: Sample) -> Sample:
@@ -94,7 +94,7 @@ def first_answer(tried: Attempt, sample: Sample) -> dict[str, float]:
     """Return the seconds of the first call after loading; none where there is nothing to call, or it refuses, which `verify` will say."""
     if tried.artifact is None or tried.error is not None:
         return {}
-    given, callee = copied(sample), tried.artifact
+    given, callee = copy_sample(sample), tried.artifact
     start = time.perf_counter()
     try:
         with torch.no_grad():
@@ -113,26 +113,28 @@ def latencies(tried: Attempt, given: Measured, plan: Plan) -> tuple[dict[str, fl
     refused: list[str] = []
     for name, sample in given.timed.items():
         try:
-            found |= {f"{who}, {name}": seconds for who, seconds in in_turns(tried.artifact, given.module, sample, plan.calls).items()}
+            found |= {
+                f"{who}, {name}": seconds for who, seconds in time_against_eager(tried.artifact, given.module, sample, plan.calls).items()
+            }
         except Exception as error:  # noqa: BLE001 - a size that the file refuses has no time, and the record says why
             refused.append(f"{name}: no time, {reason(error)}")
     return found, refused
 
 
-def in_turns(artifact: Artifact, module: nn.Module, sample: Sample, calls: int) -> dict[str, float]:
+def time_against_eager(artifact: Artifact, module: nn.Module, sample: Sample, calls: int) -> dict[str, float]:
     """Return the medians of an artifact's calls and of eager's, in turns: `call` and `eager`."""
     again, own = artifact.fresh(), fresh(module)
-    ready = {"call": prepared(again if isinstance(again, Artifact) else artifact, sample), "eager": as_called(own, sample)}
+    ready = {"call": make_artifact_call(again if isinstance(again, Artifact) else artifact, sample), "eager": make_module_call(own, sample)}
     with torch.no_grad():
-        many = {name: often(call) for name, call in ready.items()}
+        many = {name: calibrate_calls(call) for name, call in ready.items()}
         makers: Mapping[str, Any] = {name: (lambda n=name: lambda: [ready[n]() for _ in range(many[n])]) for name in ready}
         found = interleaved({"": makers}, calls, discard=WARM_UPS, budget=BUDGET)[""]
     return {name: found.median(name) / many[name] for name in ready}
 
 
-def prepared(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
+def make_artifact_call(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
     """Return a call of an artifact, its arguments handed over beforehand."""
-    given = copied(sample)
+    given = copy_sample(sample)
     call = artifact.prepared(*given.args, **given.kwargs)
 
     def once() -> None:
@@ -142,9 +144,9 @@ def prepared(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
     return once
 
 
-def as_called(module: nn.Module, sample: Sample) -> Callable[[], Any]:
+def make_module_call(module: nn.Module, sample: Sample) -> Callable[[], Any]:
     """Return a call of a module."""
-    given = copied(sample)
+    given = copy_sample(sample)
 
     def once() -> None:
         module(*given.args, **given.kwargs)
@@ -159,7 +161,7 @@ def synchronize() -> None:
         torch.cuda.synchronize()
 
 
-def often(call: Callable[[], Any]) -> int:
+def calibrate_calls(call: Callable[[], Any]) -> int:
     """Return how many calls are timed together, so that a clock can tell; the first is not looked at."""
     call()
     start = time.perf_counter()

@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Built, Case, DynamicShapes, Sample
 from ..exporters.session import CPU
-from ..moving import Axis, Moving, arguments_of, dynamic_shapes_of, resized, sizes_of
-from ..samples import named
+from ..infer_dynamic_shapes import Axis, Moving, arguments_of, dynamic_shapes_of, resize_sample, sizes_of
+from ..samples import format_leaf_path
 from ..target import BadInput
 
 AS_GIVEN = "as given"  # the size of a model whose sizes have no names
@@ -74,10 +74,10 @@ def measured(case: Case, plan: Plan) -> Measured:
     Raises:
         BadInput: a dimension has no such name, or the model no batch that can be told. Whatever the factory raises.
     """
-    return _by_dims(case, plan) if case.dims else _by_samples(case.made(), plan)
+    return _build_from_dims(case, plan) if case.dims else _build_from_samples(case.made(), plan)
 
 
-def _by_dims(case: Case, plan: Plan) -> Measured:
+def _build_from_dims(case: Case, plan: Plan) -> Measured:
     if unknown := [name for name in plan.sizes if name not in case.dims]:
         known, example = ", ".join(case.dims), next(iter(case.dims))
         raise BadInput(f"{case.name} has no dimension {unknown[0]!r}: it names {known}; ask for those, as in --sizes {example}=1,8")
@@ -89,22 +89,22 @@ def _by_dims(case: Case, plan: Plan) -> Measured:
     return Measured(made.module, made.samples, timed, made.dynamic_shapes)
 
 
-def _by_samples(made: Built, plan: Plan) -> Measured:
+def _build_from_samples(made: Built, plan: Plan) -> Measured:
     moving = list(sizes_of(made.module, made.samples).moving)
     seen = [size.name for size in moving]
     if BATCH in plan.sizes and BATCH not in seen:
-        moving.append(_assumed(made))
+        moving.append(_assume_batch_axis(made))
     known = {size.name: size.seen[0] for size in moving}
     if unknown := [name for name in plan.sizes if name not in known]:
-        raise BadInput(_untold(unknown[0], seen, len(made.samples)))
+        raise BadInput(_explain_unknown_dimension(unknown[0], seen, len(made.samples)))
     first = {size.name: size.seen for size in moving}
     given = {label({name: seen[i] for name, seen in first.items() if i < len(seen)}): s for i, s in enumerate(made.samples)}
-    timed = {label(row): resized(made.module, made.samples, moving, {**known, **row}) for row in plan.rows()} or given
+    timed = {label(row): resize_sample(made.module, made.samples, moving, {**known, **row}) for row in plan.rows()} or given
     samples = [*made.samples, *(s for s in timed.values() if not any(s is other for other in made.samples))]
     return Measured(made.module, samples, timed, dynamic_shapes_of(made.module, made.samples[0], moving))
 
 
-def _untold(name: str, moving: Sequence[str], samples: int) -> str:
+def _explain_unknown_dimension(name: str, moving: Sequence[str], samples: int) -> str:
     """Say why it cannot be told which dimension a name is of."""
     if samples == 1:
         why = "there is one sample, which shows no size that moves"
@@ -113,14 +113,14 @@ def _untold(name: str, moving: Sequence[str], samples: int) -> str:
     return f"which dimension is {name!r} cannot be told: {why}; return [sample, sample] of two sizes, or declare it by @case(dims=…)"
 
 
-def _assumed(made: Built) -> Moving:
+def _assume_batch_axis(made: Built) -> Moving:
     """The first axis of every tensor that has the size of the first tensor's."""
     leaves, _ = pytree.tree_flatten_with_path(arguments_of(made.module, made.samples[0]))
     tensors = [(i, path, leaf) for i, (path, leaf) in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.dim()]
     if not tensors:
         raise BadInput("no argument is a tensor with a first axis, so there is no batch: leave --batches out")
     size = tensors[0][2].shape[0]
-    places = [Axis(i, named(path), 0) for i, path, leaf in tensors if leaf.shape[0] == size]
+    places = [Axis(i, format_leaf_path(path), 0) for i, path, leaf in tensors if leaf.shape[0] == size]
     return Moving(BATCH, (size,), tuple(places))
 
 
@@ -129,4 +129,5 @@ def assumed_batch(made: Built, asked: Sequence[str]) -> str:
     moving = [size.name for size in sizes_of(made.module, made.samples).moving]
     if BATCH not in asked or BATCH in moving:
         return ""
-    return f"the batch is taken to be axis 0 of {', '.join(place.path for place in _assumed(made).places)}: @case(dims=…) says otherwise"
+    paths = ", ".join(place.path for place in _assume_batch_axis(made).places)
+    return f"the batch is taken to be axis 0 of {paths}: @case(dims=…) says otherwise"

@@ -13,8 +13,8 @@ from ..exporters.session import CPU
 from ..measure.timing import Ratio, rounded
 from ..measure.words import listed, spoken
 from ..outcomes import Mark, Outcome
-from ..sweep.changes import worst
-from ..sweep.places import places
+from ..sweep.changes import find_worst_record
+from ..sweep.devices import places
 from ..sweep.records import Record
 from .plan import AS_GIVEN, BATCH
 
@@ -41,7 +41,7 @@ class Way:
     @property
     def worst(self) -> Record:
         """The record of the round that came out worst."""
-        return worst(self.records)
+        return find_worst_record(self.records)
 
     @property
     def outcome(self) -> Outcome:
@@ -117,11 +117,11 @@ class Bench(show.Tabular):
     def files(self) -> list[Row]:
         """Return a line a way: its outcome, and what it took to get and load the file."""
         ways = self.ways()
-        return [Row(_of_file(way, ways.get(BASE)), way.ranked) for way in ways.values()]
+        return [Row(_build_file_cells(way, ways.get(BASE)), way.ranked) for way in ways.values()]
 
     def calls(self) -> list[Row]:
         """Return a line a way and size: how long a call takes."""
-        return [Row(_of_call(way, size), way.ranked) for way in self.ways().values() for size in way.sizes()]
+        return [Row(_build_call_cells(way, size), way.ranked) for way in self.ways().values() for size in way.sizes()]
 
     def findings(self) -> list[str]:
         """Say first what is wrong without a word, then for each size who is fastest, and last what else is not right."""
@@ -156,22 +156,22 @@ def _eager_first(pair: tuple[str, Any]) -> bool:
 
 def _lines(way: Way, base: Way | None) -> Iterator[dict[str, str]]:
     """A line a size, as wide as a terminal; what is the same for all sizes stands in the first."""
-    once = _of_file(way, base)
+    once = _build_file_cells(way, base)
     once["export"] = ", ".join(filter(None, (once["export"], once.pop(OVER))))
     for number, size in enumerate(way.sizes() or [""]):
-        call = _of_call(way, size)
+        call = _build_call_cells(way, size)
         del call["run by"], call["rows a second"]
         yield {**(once if number == 0 else dict.fromkeys(once, "")), **call}
 
 
-def _of_file(way: Way, base: Way | None) -> dict[str, str]:
+def _build_file_cells(way: Way, base: Way | None) -> dict[str, str]:
     record, eager = way.worst, way.name == "eager"
     over = way.over(base, "export") if base and base.name != way.name and not eager else None
     return {
         "run by": way.spoken,
         "outcome": str(way.outcome),
         "export": "" if eager else _seconds(way.seconds("export")),
-        OVER: held(over) if over else "",
+        OVER: format_ratio(over) if over else "",
         "memory": f"{record.peak_bytes / 2**20:.0f} MiB" if record.peak_bytes is not None else "",
         "file": size_of(record.bytes),
         "nodes": f"{record.nodes:,}" if record.nodes else "",
@@ -180,24 +180,24 @@ def _of_file(way: Way, base: Way | None) -> dict[str, str]:
     }
 
 
-def _of_call(way: Way, size: str) -> dict[str, str]:
+def _build_call_cells(way: Way, size: str) -> dict[str, str]:
     seen = way.seconds(CALL + size)
     middle = statistics.median(seen) if seen else 0.0
     rate = f"{batch_of(size) / middle:,.0f}" if seen and way.ranked else ""
-    named = "" if not seen else told(middle) if way.ranked else f"{way.outcome}: {told(middle)}"
-    ratio = of_eager(way, size) if way.ranked else "not ranked" if seen else ""
+    named = "" if not seen else format_seconds(middle) if way.ranked else f"{way.outcome}: {format_seconds(middle)}"
+    ratio = format_eager_ratio(way, size) if way.ranked else "not ranked" if seen else ""
     return {"run by": way.spoken, "size": size, "a call": named, "of eager (interval)": ratio, "rows a second": rate}
 
 
-def of_eager(way: Way, size: str) -> str:
+def format_eager_ratio(way: Way, size: str) -> str:
     """Return the quotient of a call by eager's with its interval; of one round without, and of eager itself nothing."""
     ratio = way.ratio(size)
     if way.name == "eager" or not ratio.seen:
         return ""
-    return held(ratio)
+    return format_ratio(ratio)
 
 
-def held(ratio: Ratio) -> str:
+def format_ratio(ratio: Ratio) -> str:
     """Return a quotient with its interval; of one round or two, which say next to nothing of it, with their number instead."""
     return str(ratio) if len(ratio.seen) > len(FEW) else f"{rounded(ratio.median)}x, {FEW[len(ratio.seen) - 1]}"
 
@@ -209,10 +209,10 @@ def batch_of(size: str) -> int:
 
 
 def _seconds(seen: Sequence[float]) -> str:
-    return told(statistics.median(seen)) if seen else ""
+    return format_seconds(statistics.median(seen)) if seen else ""
 
 
-def told(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Return seconds with their unit: `1.2 s`, `0.42 ms`."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
@@ -231,7 +231,7 @@ def fastest(bench: Bench, size: str) -> str:
     if len(ratios) < 2:
         return ""
     best = min(ratios, key=lambda name: ratios[name].median)
-    others = [name for name, ratio in ratios.items() if name != best and not _apart(ratio, ratios[best])]
+    others = [name for name, ratio in ratios.items() if name != best and not _is_slower(ratio, ratios[best])]
     if others:
         return f"At {size}, no difference was seen between the fastest: {listed(map(spoken, (best, *others)))}"
     told_of = f": {ratios[best]} of eager's time" if best != "eager" else ""
@@ -244,7 +244,7 @@ def _ranked_by(way: Way, size: str) -> Ratio:
     return Ratio((1.0,) * len(ratio.seen)) if way.name == "eager" else ratio
 
 
-def _apart(one: Ratio, best: Ratio) -> bool:
+def _is_slower(one: Ratio, best: Ratio) -> bool:
     """Whether one is slower beyond what so few rounds can tell."""
     paired = tuple(a / b for a, b in zip(one.seen, best.seen, strict=False))
     return len(paired) > 1 and Ratio(paired).differs

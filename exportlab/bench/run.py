@@ -15,14 +15,14 @@ import torch
 from ..cases import Case
 from ..defaults import BENCH_SECONDS, TASK_BYTES
 from ..files import written_whole
-from ..isolation import apart
+from ..isolation import run_isolated
 from ..measure.words import spoken
 from ..outcomes import Outcome
 from ..sweep import Limits, Task, sweep
-from ..sweep.queue import unsettled
 from ..sweep.records import Record, latest, read
+from ..sweep.scheduler import select_pending_tasks
 from ..target import BadInput
-from .observe import observed
+from .observe import observe_case
 from .plan import Plan
 
 RECORDS, PLAN = "records.jsonl", "plan.json"
@@ -67,7 +67,7 @@ def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = No
     path = folder / RECORDS
 
     def done(tasks: list[Task]) -> list[Record]:
-        left = unsettled(tasks, read(path) if path.exists() and path.stat().st_size else [])
+        left = select_pending_tasks(tasks, read(path) if path.exists() and path.stat().st_size else [])
         return sweep(tasks, path, processes=1, limits=limits, executor=executor, tell=telling(left, work, tell))
 
     first = done(work.tasks([1], work.ways))
@@ -124,7 +124,7 @@ def _check_same(old: Any, new: dict[str, Any], folder: Path) -> None:
 def alone(case: Case, task: Task) -> Record:
     """Do a task in a fork, whose threads of torch are not there any more: it begins with as many as are asked for."""
     torch.set_num_threads(Plan.of(task.asked).threads)
-    return observed(case, task)
+    return observe_case(case, task)
 
 
 class InForks(Executor):
@@ -143,7 +143,7 @@ class InForks(Executor):
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def _record(self, task: Task) -> Record:
-        ended = apart(lambda: alone(self._case, task), seconds=self._seconds, memory=self._memory)
+        ended = run_isolated(lambda: alone(self._case, task), seconds=self._seconds, memory=self._memory)
         if ended.failure is None:
             return ended.value
         if ended.failure.kind == "raised":

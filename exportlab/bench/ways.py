@@ -14,7 +14,7 @@ from ..cases import DynamicShapes
 from ..eager import fresh
 from ..exporters import Artifact, Exporter, Interface, available, get
 from ..exporters.artifact import devices_of
-from ..exporters.spoken import SPOKEN
+from ..exporters.display_names import SPOKEN
 from ..outcomes import Outcome
 from ..target import BadInput
 
@@ -110,7 +110,7 @@ def way(name: str) -> Exporter:
     return WITHOUT_FILE[name] if name in WITHOUT_FILE else get(name)
 
 
-def recorded(name: str) -> str:
+def to_record_name(name: str) -> str:
     """Return the name that records have for a name that a reader knows: `dynamo` for `torch.onnx.export`."""
     by_reader = {spoken: name for name, spoken in SPOKEN.items()}
     return by_reader.get(name, name)
@@ -124,7 +124,7 @@ def ways_of(exporters: tuple[str, ...], runtimes: tuple[str, ...]) -> tuple[tupl
     """
     if unknown := [name for name in runtimes if name not in RUNTIMES]:
         raise BadInput(f"no runtime {unknown[0]!r}: there are {', '.join(RUNTIMES)}")
-    asked = [*map(recorded, exporters), *(name for runtime in runtimes for name in RUNTIMES[runtime])]
+    asked = [*map(to_record_name, exporters), *(name for runtime in runtimes for name in RUNTIMES[runtime])]
     names = tuple(dict.fromkeys(["eager", *asked]))
     known = {**WITHOUT_FILE, **available()}
     if lost := [name for name in names if name not in known]:

@@ -18,13 +18,13 @@ from ..bench.run import RECORDS, Work, measure
 from ..bench.ways import ways_of
 from ..cases import Case
 from ..exporters.session import CPU, can_fork, present
-from ..isolation import apart
+from ..isolation import run_isolated
 from ..sweep import SweepError
 from ..sweep.records import RecordsError, read
 from ..target import BadInput, check_is_file, target_of
 from ..userfile import built, named_case
-from . import given
-from .endings import Interrupted, NotRight
+from . import validation
+from .exit_codes import Interrupted, NotRight
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Asked:
     def plan(self) -> tuple[Plan, list[str]]:
         """Return the plan, and a line for each provider or device that is not here, with what was used instead."""
         absent = present(self.providers)[1]
-        device, missing = on_device(self.device)
+        device, missing = resolve_device(self.device)
         return Plan(self.sizes, threads=self.threads, providers=self.providers or (CPU,), device=device), [
             line for line in (absent, missing) if line
         ]
 
 
-def on_device(name: str) -> tuple[str, str]:
+def resolve_device(name: str) -> tuple[str, str]:
     """Return the device of this name, or `cpu` and a line that says so.
 
     Raises:
@@ -72,11 +72,11 @@ def sizes_of(batches: str, sizes: list[str]) -> dict[str, tuple[int, ...]]:
     Raises:
         BadInput: one is no list of whole numbers, or a batch is none.
     """
-    named = [(BATCH, batches)] * bool(batches) + [_named(one) for one in sizes]
+    named = [(BATCH, batches)] * bool(batches) + [_parse_size_option(one) for one in sizes]
     return {name: _numbers(name, values) for name, values in named}
 
 
-def _named(one: str) -> tuple[str, str]:
+def _parse_size_option(one: str) -> tuple[str, str]:
     name, equals, values = one.partition("=")
     if not equals or not name:
         raise BadInput(f"--sizes {one} is not NAME=SIZES, as in seq=16,128")
@@ -109,7 +109,7 @@ def bench_model(target: str, output: Path | None, asked: Asked) -> None:
     folder = output or Path(f"bench-{name}")
     fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     work = Work(name, ways, asked.rounds, plan, str(path.resolve()), asked.seconds, asked.memory, fingerprint)
-    found = _measured(work, folder, notes)
+    found = _run_bench(work, folder, notes)
     _close(found, folder)
     if not any(way.ranked for way in found.ways().values() if way.name != "eager"):
         raise NotRight(f"no export of {target} is right")
@@ -119,7 +119,7 @@ def _looked_at(case: Case, path: Path, plan: Plan, asked: Asked) -> list[str]:
     """Build the model once, apart, so that what cannot be measured is refused at once; return what is assumed of its sizes."""
     anew = not can_fork(plan.providers, plan.device)
     look = partial(_look_anew, path, case.name, plan) if anew else partial(_look, case, path, plan)
-    ended = apart(look, seconds=asked.seconds, memory=asked.memory, anew=anew)
+    ended = run_isolated(look, seconds=asked.seconds, memory=asked.memory, anew=anew)
     if ended.failure is not None:
         raise BadInput(f"{path}:{case.name}: {ended.failure.error.removeprefix('BadInput: ')}")
     return [ended.value] if ended.value else []
@@ -136,11 +136,11 @@ def _look_anew(path: Path, name: str, plan: Plan) -> str:
     return _look(named_case(str(path), name), path, plan)
 
 
-def _measured(work: Work, folder: Path, notes: list[str]) -> Bench:
+def _run_bench(work: Work, folder: Path, notes: list[str]) -> Bench:
     try:
         return Bench(measure(work, folder, lambda line: print(line, file=sys.stderr, flush=True)), notes)
     except KeyboardInterrupt as error:
-        records = given.read(partial(read, folder / RECORDS), folder / RECORDS)
+        records = validation.read(partial(read, folder / RECORDS), folder / RECORDS)
         if records:
             _close(Bench(records, [*notes, "this bench was interrupted: not all rounds are there"]), folder)
         raise Interrupted(f"interrupted; the same command goes on from the {len(records)} records in {folder}") from error
@@ -155,7 +155,7 @@ def _close(found: Bench, folder: Path) -> None:
     print(found)
     for line in found.findings():
         print(line)
-    given.written(lambda: write_all(found, folder), folder)
+    validation.write_file(lambda: write_all(found, folder), folder)
     print(f"the page is {folder / PAGE}; figures, times.csv and pyperf.json are beside it")
 
 
@@ -170,7 +170,7 @@ def compare_benches(folders: list[Path]) -> None:
     files = [folder / RECORDS for folder in folders]
     for file in files:
         check_is_file(file)
-    before, after = (given.read(partial(read, file), file) for file in files)
+    before, after = (validation.read(partial(read, file), file) for file in files)
     found = compared(before, after)
     print(found)
     if any(change.kind == "broke" for change in found.outcomes):

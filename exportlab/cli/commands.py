@@ -26,10 +26,10 @@ from ..defaults import (
 )
 from ..entry_points import BrokenEntryPoint
 from ..messages import quiet
-from ..plain import one_line, plain
+from ..printable import one_line, plain
 from ..target import A_SAMPLE, FORMS, BadInput, check_is_file, target_of
-from .endings import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
-from .names import file_of, listed
+from .exit_codes import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
+from .names import file_of, split_names
 
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
 CASES = "A file of your own @cases; such functions in it, by name; names or families of the zoo; or atlas, atlas:timm."
@@ -48,13 +48,13 @@ def _finite(value: float | None) -> float | None:
     return value
 
 
-def _known(names: str) -> str:
+def _validate_providers(names: str) -> str:
     """The value of an option: providers that some build of ONNX Runtime knows."""
     if names:
         from ..exporters.session import ProviderError, check_known
 
         try:
-            check_known(listed(names))
+            check_known(split_names(names))
         except ProviderError as error:
             raise BadInput(f"--providers {names}: {error}") from error
     return names
@@ -77,7 +77,7 @@ Providers = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        callback=_known,
+        callback=_validate_providers,
         help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. Its absence is an error of verify, else a note.",
     ),
 ]
@@ -101,7 +101,7 @@ def export(
     target_of(target)
     from .exporting import Accepted, write_export
 
-    named = {"input_names": listed(input_names), "output_names": listed(output_names), "opset_version": opset_version}
+    named = {"input_names": split_names(input_names), "output_names": split_names(output_names), "opset_version": opset_version}
     options = {name: value for name, value in named.items() if value}
     write_export(target, output, exporter, options, static, Accepted(force, accept_masked_rows), train)
 
@@ -120,7 +120,7 @@ def verify_file(
     target_of(target)
     from .exporting import verify_export
 
-    verify_export(file, target, rtol, atol, train, listed(providers))
+    verify_export(file, target, rtol, atol, train, split_names(providers))
 
 
 @app.command("sweep")
@@ -148,7 +148,7 @@ def run_sweep(
     from .sweeping import Asked, Outputs, write_records
 
     limits = timeout, int(memory * GiB), threads
-    asked = Asked(cases, listed(exporters), listed(modes), rounds, everything, listed(providers))
+    asked = Asked(cases, split_names(exporters), split_names(modes), rounds, everything, split_names(providers))
     write_records(Outputs(output, pyperf, csv, html), asked, limits, processes, scheduler)
 
 
@@ -197,7 +197,7 @@ def run_doctor(
     target_of(target)
     from .examining import diagnose
 
-    sys.exit(diagnose(target, output, save, limit, memory, listed(exporters), train))
+    sys.exit(diagnose(target, output, save, limit, memory, split_names(exporters), train))
 
 
 @app.command("bench")
@@ -229,7 +229,11 @@ def run_bench(
 
     wanted = sizes_of(batches, sizes or [])
     limits = timeout, int(memory * GiB)
-    bench_model(target, output, Asked(listed(exporters), listed(runtimes), wanted, rounds, threads, *limits, listed(providers), device))
+    bench_model(
+        target,
+        output,
+        Asked(split_names(exporters), split_names(runtimes), wanted, rounds, threads, *limits, split_names(providers), device),
+    )
 
 
 @app.command("profile")
@@ -249,7 +253,7 @@ def run_profile(
     check_is_file(file)
     from .profiling import Asked, write_profile
 
-    write_profile(file, Asked(sizes, inputs, runs, warmup, threads, listed(providers)), output or [], depth, top)
+    write_profile(file, Asked(sizes, inputs, runs, warmup, threads, split_names(providers)), output or [], depth, top)
 
 
 @app.command("fuzz")
@@ -262,7 +266,7 @@ def run_fuzz(
     """Make random programs, export each, and hold it against eager at sizes never seen: what is silently wrong, as a small script."""
     from .fuzzing import hunt
 
-    hunt(minutes, seed, listed(exporters), output)
+    hunt(minutes, seed, split_names(exporters), output)
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..doctor import Options
-from ..doctor.terminal import diagnosed
-from .given import check_exporter, check_named, check_writable
+from ..doctor.terminal import run_diagnosis
+from .validation import check_exporter, check_named, check_writable
 
 
 def diagnose(
@@ -22,4 +22,4 @@ def diagnose(
         check_exporter(name)
     for path in filter(None, (output, save)):
         check_writable(path)
-    return diagnosed(target, Options(seconds, memory, exporters, save, train), output)
+    return run_diagnosis(target, Options(seconds, memory, exporters, save, train), output)

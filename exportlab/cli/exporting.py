@@ -17,13 +17,13 @@ from ..messages import first_line
 from ..outcomes import Outcome, only_closed
 from ..sweep.records import CLOSED_ALONE
 from ..target import target_of
-from ..userfile import built, guarded, named_case, user_line
+from ..userfile import built, call_user_code, named_case, user_line
 from ..verification.comparison import Attempt, attempt, reason
 from ..verification.difference import TOLERANCES, Tolerances
 from ..verification.report import Report
 from ..verification.verify import verify
-from .endings import NotRight
-from .given import check_exporter, check_providers, check_writable, read, written
+from .exit_codes import NotRight
+from .validation import check_exporter, check_providers, check_writable, read, write_file
 
 VERIFIED = "the model was in training mode; verified as eval()"
 LOAD_REFUSED = "ONNX Runtime refuses the file"
@@ -50,7 +50,7 @@ def _only_closed(report: Report) -> bool:
     return only_closed(report.outcome, (check.values for check in report.failed))
 
 
-def told(report: Report) -> str:
+def describe_outcome(report: Report) -> str:
     """Return the outcome, and that it is wrong only where a mask hides everything."""
     return f"{report.outcome}{f' {CLOSED_ALONE}' if _only_closed(report) else ''}"
 
@@ -63,20 +63,22 @@ def write_export(
     Raises:
         BadInput: what was given cannot be used. NotRight: the export was refused or is not right.
     """
-    case = _in_its_mode(target, train, SAID)
+    case = _build_in_mode(target, train, SAID)
     check_exporter(exporter)
     check_writable(output)
     _check_eager(case, target)
     samples, shapes = (case.samples[:1], None) if static else (case.samples, case.dynamic_shapes)
-    tried = guarded(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
+    tried = call_user_code(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
     for line in tried.said:
         print(f"{exporter} said: {line}")
-    artifact, report = _succeeded(tried, target)
+    artifact, report = _unwrap_attempt(tried, target)
     print(report)
     if not accepted.takes(report):
-        raise NotRight(f"the outcome is {told(report)}, so {output} was not written ({accepted.instead(report)})")
-    written(lambda: artifact.save(output), output)
-    print(f"wrote {output} ({output.stat().st_size:,} bytes){'' if report.outcome == Outcome.OK else f'; it is {told(report)}'}")
+        raise NotRight(f"the outcome is {describe_outcome(report)}, so {output} was not written ({accepted.instead(report)})")
+    write_file(lambda: artifact.save(output), output)
+    print(
+        f"wrote {output} ({output.stat().st_size:,} bytes){'' if report.outcome == Outcome.OK else f'; it is {describe_outcome(report)}'}"
+    )
     if isinstance(artifact, OnnxArtifact):
         print(f"inputs: {_names(artifact.model.graph.inputs)}; outputs: {_names(artifact.model.graph.outputs)}")
 
@@ -94,22 +96,22 @@ def verify_export(
         BadInput: what was given cannot be used. NotRight: the file is not.
     """
     check_providers(providers)
-    case = _in_its_mode(target, train, VERIFIED)
+    case = _build_in_mode(target, train, VERIFIED)
     first, returned = case.samples[0], _check_eager(case, target)
     artifact = read(lambda: from_file(file, first.args, first.kwargs, returned), file)
     _check_loads(artifact)
     tolerances = _tolerances(rtol, atol)
-    report = guarded(
+    report = call_user_code(
         lambda: verify(artifact, case.module, case.samples, tolerances=tolerances, providers=providers or None),
         f"running {target}",
         _file(target),
     )
     print(report)
     if report.outcome != Outcome.OK:
-        raise NotRight(f"{file} is not right: {told(report)}")
+        raise NotRight(f"{file} is not right: {describe_outcome(report)}")
 
 
-def _in_its_mode(target: str, train: bool, said: str) -> Built:
+def _build_in_mode(target: str, train: bool, said: str) -> Built:
     """The case, its module in evaluation mode, or as the factory left it; where that makes a difference, `said` is printed."""
     path, name = target_of(target)
     found = named_case(str(path), name)
@@ -126,7 +128,7 @@ def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:
     return None if rtol is None and atol is None else dict.fromkeys(TOLERANCES, (rtol or 0.0, atol or 0.0))
 
 
-def _succeeded(tried: Attempt, target: str) -> tuple[Artifact, Report]:
+def _unwrap_attempt(tried: Attempt, target: str) -> tuple[Artifact, Report]:
     """The artifact and its report.
 
     Raises:
@@ -150,7 +152,7 @@ def _check_loads(artifact: Artifact) -> None:
 
 def _check_eager(case: Built, target: str) -> object:
     """Return what eager returns for the first sample: a model that does not run cannot be exported."""
-    return guarded(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
+    return call_user_code(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
 
 
 def _file(target: str) -> Path:

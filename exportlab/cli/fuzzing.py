@@ -14,8 +14,8 @@ from .. import show
 from ..exporters import get
 from ..outcomes import Outcome
 from ..target import BadInput
-from . import given
-from .endings import Interrupted, NotRight
+from . import validation
+from .exit_codes import Interrupted, NotRight
 
 if TYPE_CHECKING:
     from ..fuzz import Hunt
@@ -37,9 +37,9 @@ def hunt(minutes: float, seed: int, exporters: Sequence[str], output: Path) -> N
     """
     if importlib.util.find_spec("hypothesis") is None:
         raise BadInput("fuzz needs Hypothesis, which is not installed: pip install hypothesis")
-    given.check_named("exporters", exporters)
+    validation.check_named("exporters", exporters)
     for name in exporters:
-        given.check_exporter(name)
+        validation.check_exporter(name)
     from ..fuzz import Hunt
     from ..sweep.warm_up import warmed_up
 
@@ -62,20 +62,20 @@ def _tell(made: Hunt) -> None:
 def _close(made: Hunt, output: Path, minutes: float) -> None:
     from ..fuzz.finding import write_all
 
-    given.written(lambda: write_all(made.findings, output, made.refused, _totals(made, minutes)), output)
+    validation.write_file(lambda: write_all(made.findings, output, made.refused, _totals(made, minutes)), output)
     print(file=sys.stderr)
-    rows = [{"exporter": exporter.name, **_counted(made, exporter.name)} for exporter in made.exporters]
+    rows = [{"exporter": exporter.name, **_count_by_column(made, exporter.name)} for exporter in made.exporters]
     print(show.table(rows, f"{made.programs} programs of seed {made.seed}"))
     for found in made.findings:
         print(f"{found.exporter}: {found.trial.outcome}: {found.name}.py: {found.trial.seen}")
 
 
-def _counted(made: Hunt, exporter: str) -> dict[str, int]:
+def _count_by_column(made: Hunt, exporter: str) -> dict[str, int]:
     return {column: sum(made.counts[exporter, outcome] for outcome in outcomes) for column, outcomes in COLUMNS.items()}
 
 
 def _totals(made: Hunt, minutes: float) -> dict[str, Any]:
     """What a page says of a hunt: when and with what it was made, and what came of it."""
-    of_each = {exporter.name: _counted(made, exporter.name) for exporter in made.exporters}
+    of_each = {exporter.name: _count_by_column(made, exporter.name) for exporter in made.exporters}
     about = {"date": f"{date.today()}", "seed": made.seed, "minutes": minutes, "programs": made.programs}
     return {**about, "versions": {name: version(name) for name in PACKAGES}, "exporters": of_each, "found": len(made.findings)}

@@ -12,8 +12,8 @@ from ..cases import Case
 from ..files import written_whole
 from ..measure.words import spoken
 from ..outcomes import Outcome
-from ..plain import one_line
-from ..sweep.changes import worst
+from ..printable import one_line
+from ..sweep.changes import find_worst_record
 from ..sweep.page import page
 from ..sweep.page.counts import Sweep, exporters_of
 from ..sweep.records import Record, environments, groups
@@ -43,7 +43,7 @@ def _row(records: Sequence[Record], exporters: Sequence[str]) -> Row:
 
 def _cell(records: Sequence[Record]) -> str:
     """One word where both modes came out alike; else both, the moving one first."""
-    found = {mode: _word(worst(rounds)) for (_, _, mode), rounds in groups(records).items()}
+    found = {mode: _word(find_worst_record(rounds)) for (_, _, mode), rounds in groups(records).items()}
     if len(set(found.values())) < 2:
         return next(iter(found.values()), "")
     return f"{found['dynamic']} ({found['static']} static)"

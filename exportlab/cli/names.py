@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def listed(names: str) -> tuple[str, ...]:
+def split_names(names: str) -> tuple[str, ...]:
     """Return the names, each once."""
     return tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
 

@@ -14,8 +14,8 @@ import numpy
 from ..measure.profile import NoInputs, Profile, Refused, profile
 from ..measure.profile.output import WRITERS
 from ..target import BadInput, check_is_file
-from . import given
-from .endings import NotRight
+from . import validation
+from .exit_codes import NotRight
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Asked:
         if self.providers:
             run["providers"] = self.providers
         try:
-            return given.read(lambda: profile(file, inputs, sizes=sizes, **run), file)
+            return validation.read(lambda: profile(file, inputs, sizes=sizes, **run), file)
         except NoInputs as error:
             raise BadInput(f"{file}: {error}") from error
         except Refused as error:
@@ -93,7 +93,7 @@ def write_profile(file: Path, asked: Asked, outputs: Sequence[Path], depth: int,
     found = asked.of(file)
     print(found.text(top, depth))
     for path in outputs:
-        given.written(partial(WRITERS[path.suffix], found, path), path)
+        validation.write_file(partial(WRITERS[path.suffix], found, path), path)
         print(f"wrote {path}")
 
 
@@ -102,4 +102,4 @@ def _check_output(path: Path, file: Path) -> None:
         raise BadInput(f"no profile ends in {path.suffix or path.name!r}: name a file that ends in {', '.join(WRITERS)}")
     if path.resolve() == file.resolve():
         raise BadInput(f"{path} is the file itself: name another with --output")
-    given.check_writable(path)
+    validation.check_writable(path)

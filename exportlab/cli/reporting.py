@@ -12,7 +12,7 @@ from ..sweep.changes import changes
 from ..sweep.records import Record, RecordsError, read
 from ..target import BadInput
 from ..userfile import all_cases
-from . import given
+from . import validation
 from .matrix import save_csv, save_markdown, save_page
 
 Write = Callable[[Sequence[Record], Path], None]
@@ -28,7 +28,7 @@ def write_report(records: Sequence[Path], output: Path, cases: Path | None) -> N
         raise BadInput(f"report takes the records of one sweep, or of two, the earlier first, not {len(records)} files")
     if output.resolve() in [path.resolve() for path in records]:
         raise BadInput(f"{output} holds the records: name another file with --output")
-    given.check_writable(output)
+    validation.check_writable(output)
     *before, now = records
     seen = [_read(path) for path in records]
     found = seen[-1]
@@ -36,7 +36,7 @@ def write_report(records: Sequence[Path], output: Path, cases: Path | None) -> N
     write = _writers(now, _cases(found, cases), changed).get(output.suffix)
     if write is None:
         raise BadInput(f"no report ends in {output.suffix or output.name!r}: name a file that ends in .html, .csv or .md")
-    given.written(partial(write, found, output), output)
+    validation.write_file(partial(write, found, output), output)
     if changed:
         print(changed)
     print(f"wrote {output}: {len(found)} records of {now}")
@@ -52,7 +52,7 @@ def _writers(made_in: Path, cases: Sequence[Case], changed: str) -> Mapping[str,
 
 def _read(path: Path) -> list[Record]:
     try:
-        found = given.read(partial(read, path), path)
+        found = validation.read(partial(read, path), path)
     except RecordsError as error:
         raise BadInput(str(error)) from error
     if not found:

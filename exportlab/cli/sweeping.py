@@ -16,7 +16,7 @@ import typer
 from ..cases import Case, NotInstalled, atlas, atlas_families, registered, registered_case
 from ..exporters.session import CPU
 from ..exporters.to_onnx import SAID
-from ..isolation import apart
+from ..isolation import run_isolated
 from ..messages import first_line
 from ..sweep import MODES, Limits, SweepError, Task, grid, sweep
 from ..sweep.changes import changes
@@ -24,10 +24,10 @@ from ..sweep.progress import progress, totals
 from ..sweep.records import Record, RecordsError, environment, read, save_pyperf
 from ..target import BadInput
 from ..userfile import all_cases, built, named_case
-from . import given
-from .endings import Interrupted, NotRight
+from . import validation
+from .exit_codes import Interrupted, NotRight
 from .matrix import matrix, names, save_csv, save_page
-from .names import file_of, listed
+from .names import file_of, split_names
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Asked:
         Raises:
             BadInput: there is no such case, exporter or mode.
         """
-        given.check_named("exporters", self.exporters)
-        given.check_named("modes", self.modes)
+        validation.check_named("exporters", self.exporters)
+        validation.check_named("modes", self.modes)
         for name in self.exporters:
-            given.check_exporter(name)
+            validation.check_exporter(name)
         for mode in self.modes:
             if mode not in MODES:
                 raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
@@ -86,7 +86,7 @@ class Outputs:
         """Raise `BadInput` where one cannot be written, or would take another's place."""
         named = [path for path in (self.records, self.pyperf, self.csv, self.html) if path is not None]
         for path in named:
-            given.check_writable(path)
+            validation.check_writable(path)
         taken = [path for number, path in enumerate(named) if path.resolve() in (other.resolve() for other in named[:number])]
         if taken:
             raise BadInput(f"{taken[0]} is named for two outputs: name a file for each")
@@ -109,11 +109,11 @@ def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int],
     if left := list(dict.fromkeys(record.case for record in records if record.was_training)):
         print(f"{names(left)}: {SAID}; @case(training=True) exports it as it is")
     if (pyperf := outputs.pyperf) is not None:
-        given.written(lambda: save_pyperf(records, pyperf, environment(limits.threads, providers=limits.providers)), pyperf)
+        validation.write_file(lambda: save_pyperf(records, pyperf, environment(limits.threads, providers=limits.providers)), pyperf)
     if (csv := outputs.csv) is not None:
-        given.written(lambda: save_csv(records, csv), csv)
+        validation.write_file(lambda: save_csv(records, csv), csv)
     if (html := outputs.html) is not None:
-        given.written(lambda: save_page(records, outputs.records, cases, html), html)
+        validation.write_file(lambda: save_page(records, outputs.records, cases, html), html)
 
 
 def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, scheduler: str) -> list[Record]:
@@ -135,7 +135,7 @@ def compare_records(before: Path, after: Path) -> None:
         BadInput: a file cannot be read. NotRight: something broke.
     """
     try:
-        found = changes(*(given.read(partial(read, path), path) for path in (before, after)))
+        found = changes(*(validation.read(partial(read, path), path) for path in (before, after)))
     except RecordsError as error:
         raise BadInput(str(error)) from error
     print(found)
@@ -147,10 +147,10 @@ def _cases(asked: str, limits: Limits) -> list[Case]:
     """The cases of a file of one's own, all of it or those named behind a colon; else those of the zoo."""
     path = file_of(asked)
     if path is None:
-        return [found for name in listed(asked) for found in _registered(name)] if asked else list(registered().values())
+        return [found for name in split_names(asked) for found in _find_registered_cases(name)] if asked else list(registered().values())
     if path == asked:
         return [_looked_at(case, path, limits) for case in all_cases(path)]
-    return [_looked_at(named_case(path, name), path, limits, named=True) for name in listed(asked.rpartition(":")[2])]
+    return [_looked_at(named_case(path, name), path, limits, named=True) for name in split_names(asked.rpartition(":")[2])]
 
 
 def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Case:
@@ -160,17 +160,17 @@ def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Ca
     """
     if case.dims:
         return case
-    made = apart(lambda: built(case, Path(path), case.build).dynamic_shapes is not None, seconds=limits.seconds, memory=limits.bytes)
+    made = run_isolated(lambda: built(case, Path(path), case.build).dynamic_shapes is not None, seconds=limits.seconds, memory=limits.bytes)
     if made.failure is not None and named:
         raise BadInput(f"{path}:{case.name}: {made.failure.error.removeprefix('BadInput: ')}")
     return replace(case, samples_move=bool(made.value))
 
 
-def _registered(name: str) -> list[Case]:
+def _find_registered_cases(name: str) -> list[Case]:
     """A family, or one case; `atlas` and `atlas:family` for those that are run only where they are named."""
     collection, _, family = name.partition(":")
     if collection == "atlas":
-        return _of_atlas((family,)) if family else _of_atlas(atlas_families(), leave_out=True)
+        return _load_atlas_cases((family,)) if family else _load_atlas_cases(atlas_families(), leave_out=True)
     if name.partition(".")[0] in atlas_families():
         return [_one_of_atlas(name)]
     families: dict[str, list[Case]] = {}
@@ -181,7 +181,7 @@ def _registered(name: str) -> list[Case]:
     return families[name] if name in families else [registered()[name]]
 
 
-def _of_atlas(families: Sequence[str], leave_out: bool = False) -> list[Case]:
+def _load_atlas_cases(families: Sequence[str], leave_out: bool = False) -> list[Case]:
     """The cases of these families; one whose library is not installed is left out aloud, or refused."""
     found: list[Case] = []
     for family in families:

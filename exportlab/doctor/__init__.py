@@ -15,10 +15,10 @@ from ..defaults import DOCTORS
 from ..sweep.records import environment
 from .diagnosis import Diagnosis
 from .events import Event, Started
+from .examine_file import examined
 from .facts import Facts
-from .patient import patient_of
 from .run import Examination, Options, check_exporters, warm_up
-from .target import examined
+from .subject import patient_of
 
 __all__ = ["Diagnosis", "Event", "Options", "Started", "check_exporters", "doctor", "examined"]
 

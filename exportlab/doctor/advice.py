@@ -8,7 +8,7 @@ import torch
 
 from .facts import Facts
 from .lines import SourceLine
-from .rewrite import as_cond, checked_in_python, loops_around, rewritten
+from .rewrite import checked_in_python, loops_around, render_change, to_cond
 
 VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-dependent branching|FrozenDimension|only .* is exported")
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
@@ -39,7 +39,7 @@ WITHIN = (
 )
 
 
-def of_line(message: str, place: SourceLine | None) -> str:
+def advise_on_line(message: str, place: SourceLine | None) -> str:
     """Return what to do about a value or a size that decides something, by the kind of the line; empty where the line is a branch."""
     if place is None or not (BY_VALUE.search(message) or BY_SIZE.search(message)):
         return ""
@@ -52,26 +52,26 @@ def of_line(message: str, place: SourceLine | None) -> str:
     return NUMBER if READ.search(place.source) else WITHIN
 
 
-def of_refusal(message: str, place: SourceLine | None, facts: Facts) -> str:
+def suggest_code_for_refusal(message: str, place: SourceLine | None, facts: Facts) -> str:
     """Return what may be pasted to get past a refusal; empty where nothing is known."""
     if place is not None and VALUES.search(message):
         return _changed_test(place)
     if changed := CHANGED.search(message):
-        return of_change(changed[1], facts)
+        return suggest_code_for_change(changed[1], facts)
     op = next((name for groups in FOREIGN.findall(message) if (name := _title(groups)) in _schemas(facts)), "")
     return skeleton(op, _schemas(facts)[op], facts) if op else ""
 
 
-def of_test(place: SourceLine | None) -> str:
+def suggest_code_for_test(place: SourceLine | None) -> str:
     """Return the `if` at a line as a `torch.cond`; empty where there is none."""
     return _changed_test(place) if place is not None else ""
 
 
 def _changed_test(place: SourceLine) -> str:
-    return rewritten(checked_in_python, place) or rewritten(as_cond, place)
+    return render_change(checked_in_python, place) or render_change(to_cond, place)
 
 
-def of_change(name: str, facts: Facts) -> str:
+def suggest_code_for_change(name: str, facts: Facts) -> str:
     """Return how what a call leaves in its arguments, or in a buffer, is carried from call to call; empty where no file does it."""
     arguments = facts.summary.arguments if facts.summary else ()
     given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)

@@ -11,12 +11,12 @@ from pathlib import Path
 from .. import show
 from ..exporters.to_onnx import SAID
 from ..files import written_whole
-from ..plain import plain
+from ..printable import plain
 from ..sweep.records import CLOSED_ALONE
 from .events import Captured, Trial
 from .facts import Facts
 from .failures import sentence
-from .finding import Finding, told
+from .finding import Finding, describe_finding
 from .findings import findings_of
 from .markdown import issue
 from .report import page
@@ -70,7 +70,7 @@ class Diagnosis:
         if self.verdict.recipe:
             yield ""
             yield from ("export", *self.verdict.recipe)
-            yield from _labelled("why", self.verdict.why)
+            yield from _wrap_with_label("why", self.verdict.why)
         if self.facts.tried:
             yield from ("", *repr(self.attempts()).splitlines())
         if self.facts.summary:
@@ -85,16 +85,16 @@ class Diagnosis:
         summary = self.facts.summary
         assert summary is not None
         moving = "; ".join(size.how() for size in summary.moving) or _nothing_moves(len(summary.samples))
-        yield from _labelled("sizes", summary.unlike or (f"as the @case names them: {moving}" if summary.declared else moving))
+        yield from _wrap_with_label("sizes", summary.unlike or (f"as the @case names them: {moving}" if summary.declared else moving))
         if summary.dynamic_shapes != "None":
             yield f"{'shapes':<9} dynamic_shapes={summary.dynamic_shapes}"
         if summary.made:
-            yield from _labelled("made", f"looked at in between as well: {'; '.join(summary.made)}")
+            yield from _wrap_with_label("made", f"looked at in between as well: {'; '.join(summary.made)}")
         if self.facts.captures:
             how_far = (f"{how} {'ok' if isinstance(found, Captured) else found.kind}" for how, found in self.facts.captures.items())
-            yield from _labelled("capture", ", ".join(how_far))
+            yield from _wrap_with_label("capture", ", ".join(how_far))
         if self.facts.left_out:
-            yield from _labelled("left out", ", ".join(self.facts.left_out))
+            yield from _wrap_with_label("left out", ", ".join(self.facts.left_out))
 
 
 def _nothing_moves(samples: int) -> str:
@@ -104,19 +104,19 @@ def _nothing_moves(samples: int) -> str:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    yield from _labelled("defect", told(finding))
+    yield from _wrap_with_label("defect", describe_finding(finding))
     if finding.place:
-        yield from _labelled("line", str(finding.place))
+        yield from _wrap_with_label("line", str(finding.place))
     if finding.fix:
-        yield from _labelled("fix", finding.fix)
+        yield from _wrap_with_label("fix", finding.fix)
     if finding.code:
         yield from ("paste", *finding.code.splitlines())
     if finding.known:
-        yield from _labelled("known", finding.known.title)
-        yield from _labelled("page", finding.known.page)
+        yield from _wrap_with_label("known", finding.known.title)
+        yield from _wrap_with_label("page", finding.known.page)
 
 
-def _labelled(label: str, text: str) -> Iterator[str]:
+def _wrap_with_label(label: str, text: str) -> Iterator[str]:
     """`fix      …`, folded, at most three lines."""
     lines = [line for part in text.splitlines() for line in textwrap.wrap(part, WIDTH - 10)][:3]
     for i, line in enumerate(lines):

@@ -45,7 +45,7 @@ def draft_of(file: str) -> Draft:
 
 
 @contextmanager
-def in_force(draft: Draft) -> Iterator[None]:
+def use_draft(draft: Draft) -> Iterator[None]:
     """Let every function that came from the file run what the draft says.
 
     Raises:
@@ -66,12 +66,12 @@ def in_force(draft: Draft) -> Iterator[None]:
 
 
 def _functions(file: str) -> list[FunctionType]:
-    with _thawed():
+    with _unfreeze_gc():
         return [found for found in gc.get_objects() if type(found) is FunctionType and found.__code__.co_filename == file]
 
 
 @contextmanager
-def _thawed() -> Iterator[None]:
+def _unfreeze_gc() -> Iterator[None]:
     """While it lasts, the collector lists what it does not in a fork, which freezes all that it inherits; it collects nothing."""
     frozen, enabled = gc.get_freeze_count(), gc.isenabled()
     gc.disable()
@@ -112,10 +112,10 @@ def _spans(old: list[str], new: list[str]) -> list[Span]:
             spans[-1] = (spans[-1][0], b, spans[-1][2], d)
         else:
             spans.append((a, b, c, d))
-    return [span if span[0] < span[1] else _with_line_before(span) for span in spans]
+    return [span if span[0] < span[1] else _include_line_before(span) for span in spans]
 
 
-def _with_line_before(span: Span) -> Span:
+def _include_line_before(span: Span) -> Span:
     a, b, c, d = span
     return a - 1, b, c - 1, d
 

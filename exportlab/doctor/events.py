@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..infer_dynamic_shapes import Moving
 from ..isolation import Failure
-from ..moving import Moving
 from ..outcomes import Outcome, only_closed
 from ..verification.report import Check
 from .lines import SourceLine
@@ -166,7 +166,7 @@ class Diverged:
 
 
 @dataclass(frozen=True)
-class Parted:
+class PathSplit:
     """Where the lines that run in eager part from others: in the `capture`, with another `sample`, or in the `second call`."""
 
     how: str
@@ -174,7 +174,7 @@ class Parted:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CarriedState:
     """What a call changes in attributes that are no buffers, and where.
 
     Attributes:
@@ -190,7 +190,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Mended:
+class AppliedFix:
     """A change of the user's lines that was tried, and is right; without a place: the search has come to its end.
 
     Attributes:
@@ -210,5 +210,7 @@ class Saved:
     path: str
 
 
-Event = Started | LeftOut | Summary | Unusable | Eager | Capture | Refusal | Trial | Diverged | Parted | Kept | Mended | Saved
+Event = (
+    Started | LeftOut | Summary | Unusable | Eager | Capture | Refusal | Trial | Diverged | PathSplit | CarriedState | AppliedFix | Saved
+)
 Tell = Callable[[Event], None]

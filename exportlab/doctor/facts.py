@@ -9,15 +9,15 @@ from typing import Any, assert_never
 from ..isolation import Failure
 from ..outcomes import Outcome
 from .events import (
+    AppliedFix,
     Capture,
     Captured,
+    CarriedState,
     Diverged,
     Eager,
     Event,
-    Kept,
     LeftOut,
-    Mended,
-    Parted,
+    PathSplit,
     Refusal,
     Saved,
     Started,
@@ -52,8 +52,8 @@ class Facts:
     tried: list[Trial] = field(default_factory=list)
     diverged: dict[str, Diverged] = field(default_factory=dict)
     parted: dict[str, SourceLine] = field(default_factory=dict)
-    kept: Kept | None = None
-    mended: Mended | None = None
+    kept: CarriedState | None = None
+    mended: AppliedFix | None = None
     searched: bool = False
     left_out: list[str] = field(default_factory=list)
     saved: str = ""
@@ -80,11 +80,11 @@ class Facts:
                 self.tried.append(event)
             case Diverged():
                 self.diverged[event.label] = event
-            case Parted():
+            case PathSplit():
                 self.parted[event.how] = event.at
-            case Kept():
+            case CarriedState():
                 self.kept = event
-            case Mended():
+            case AppliedFix():
                 self.mended, self.searched = (event, self.searched) if event.at else (self.mended, True)
             case Saved():
                 self.saved = event.path
@@ -112,6 +112,6 @@ def rights(facts: Facts) -> list[Trial]:
     return onnx if any(trial.exporter != FLOOR for trial in facts.tried) else right
 
 
-def best(facts: Facts) -> Trial | None:
+def find_best_trial(facts: Facts) -> Trial | None:
     """Return, of those that are right, the one with nothing done differently, then the fewest nodes, then of the official exporter."""
     return min(rights(facts), key=lambda trial: (not trial.plain, trial.nodes or 0, trial.exporter != OFFICIAL), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..isolation import Failure
 from ..outcomes import Outcome
-from .lines import of_notes
+from .lines import find_note_with_line
 
 AS_WELL = "it is refused as well: "  # so `to_onnx` notes why it refused to capture the model by running it
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
@@ -26,6 +26,6 @@ def sentence(failure: Failure) -> str:
     """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
     if "ToOnnxError" in failure.types:
         own = failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
-        noted = of_notes(failure)[0].rpartition(AS_WELL)[2]
+        noted = find_note_with_line(failure)[0].rpartition(AS_WELL)[2]
         return f"{noted}. A capture by torch.export is refused as well: {own}" if noted else own
     return failure.message.splitlines()[0] if failure.message else failure.error

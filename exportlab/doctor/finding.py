@@ -54,7 +54,7 @@ HEADLINES = {  # by stage: of one exporter, and of several
 }
 
 
-def of_hidden_masks(trial: Trial) -> Finding:
+def make_hidden_mask_finding(trial: Trial) -> Finding:
     """Return what an export has that is wrong only where a mask hides everything."""
     check = next(check for check in trial.checks if check.failed)
     fix = "none, if no call of yours hides everything"
@@ -64,21 +64,21 @@ def of_hidden_masks(trial: Trial) -> Finding:
 def headline(finding: Finding) -> str:
     """Return in a sentence who has it, and what they do: `dynamo and torch.export cannot capture the model`."""
     several = len(finding.exporters) > 1
-    return f"{listed(finding.exporters)} {HEADLINES[finding.stage][several]}"
+    return f"{join_names(finding.exporters)} {HEADLINES[finding.stage][several]}"
 
 
-def told(finding: Finding) -> str:
+def describe_finding(finding: Finding) -> str:
     """Return the sentence, who refuses the same line, and what it is."""
     return f"{claim(finding)}: {finding.defect}"
 
 
 def claim(finding: Finding) -> str:
     """Return the sentence, and who warns of the same line or refuses it."""
-    refused = f"; {listed(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
-    warned = f"; {listed(finding.warned)} warn{'s' * (len(finding.warned) == 1)} of it" if finding.warned else ""
+    refused = f"; {join_names(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
+    warned = f"; {join_names(finding.warned)} warn{'s' * (len(finding.warned) == 1)} of it" if finding.warned else ""
     return f"{headline(finding)}{warned}{refused}"
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Return `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -11,14 +11,14 @@ from ..errors.known import KnownError, get, recognise, smallest_change
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
-from .advice import CHANGED, of_change, of_line, of_refusal, of_test, returns
-from .changes import with_change
-from .events import Captured, Kept, Summary, Trial
-from .facts import FLOOR, Facts, best
+from .advice import CHANGED, advise_on_line, returns, suggest_code_for_change, suggest_code_for_refusal, suggest_code_for_test
+from .apply_fixes import attach_change
+from .events import Captured, CarriedState, Summary, Trial
+from .facts import FLOOR, Facts, find_best_trial
 from .failures import sentence, stage_of
-from .finding import Finding, listed, of_hidden_masks
+from .finding import Finding, join_names, make_hidden_mask_finding
 from .hang import hangs
-from .lines import SourceLine, of_failure, of_notes, own_frames, source_line
+from .lines import SourceLine, find_line_of_failure, find_note_with_line, own_frames, source_line
 
 DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 LACKS = re.compile(r"cannot export ([\w.]*\w)")
@@ -31,8 +31,8 @@ RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|na
 def findings_of(facts: Facts) -> list[Finding]:
     """Return what is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
     found = [finding for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
-    merged = _merged(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
-    return [replace(finding, fix=_or_another(finding, facts)) for finding in with_change(merged, facts)]
+    merged = _merge_findings(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
+    return [replace(finding, fix=_or_another(finding, facts)) for finding in attach_change(merged, facts)]
 
 
 def suspects(facts: Facts) -> list[SourceLine]:
@@ -45,13 +45,13 @@ def suspects(facts: Facts) -> list[SourceLine]:
 
 def _or_another(finding: Finding, facts: Facts) -> str:
     """The change, or the export that was seen to be right."""
-    chosen = best(facts)
+    chosen = find_best_trial(facts)
     if chosen is None or chosen.label in finding.exporters:
         return finding.fix
     return "; or: ".join(filter(None, (finding.fix, f"use {chosen.label}, which is right here")))
 
 
-def _merged(found: Sequence[Finding]) -> list[Finding]:
+def _merge_findings(found: Sequence[Finding]) -> list[Finding]:
     """One for each line and stage; what one exporter is silent about and another refuses is one as well."""
     merged: list[Finding] = []
     for finding in found:
@@ -81,38 +81,38 @@ def _and(first: Finding, other: Finding) -> Finding:
 
 def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
     if trial.save is not None:
-        yield _of_failure(trial, trial.save, "saving", facts)
+        yield _make_failure_finding(trial, trial.save, "saving", facts)
     if facts.forgets(trial):
-        yield _of_arguments(trial, facts)
+        yield _make_arguments_finding(trial, facts)
     if trial.outcome.silent:
-        yield of_hidden_masks(trial) if trial.only_closed else _silent(trial, facts)
+        yield make_hidden_mask_finding(trial) if trial.only_closed else _silent(trial, facts)
     elif trial.outcome is Outcome.NARROW:
         yield _narrow(trial, facts)
     elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:
-        yield _of_end(trial, trial.failure, facts)
+        yield _make_end_finding(trial, trial.failure, facts)
     elif trial.failure is not None:
-        yield _of_failure(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
+        yield _make_failure_finding(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
     elif trial.outcome is Outcome.RUN:
         yield _refused_run(trial)
 
 
-def _of_end(trial: Trial, failure: Failure, facts: Facts) -> Finding:
-    place = of_failure(failure)
+def _make_end_finding(trial: Trial, failure: Failure, facts: Facts) -> Finding:
+    place = find_line_of_failure(failure)
     defect = f"it was at this line when its time was up ({failure.error.partition(': ')[2]})" if hangs(failure) and place else failure.error
     return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
-def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
+def _make_failure_finding(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
-    message = of_notes(failure)[0] or failure.message  # that of the line
-    by_line = of_line(message, place)
-    known = None if kept else _known(message, place)
+    message = find_note_with_line(failure)[0] or failure.message  # that of the line
+    by_line = advise_on_line(message, place)
+    known = None if kept else _recognise_error(message, place)
     if known is not None and known.name == "branch_on_value" and by_line:
         known = None  # the line is no branch
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
-        code, fix = of_change(name, facts), _for_arguments(name, facts)
+        code, fix = suggest_code_for_change(name, facts), _advise_on_arguments(name, facts)
         return Finding(stage, (trial.label,), sentence(failure), place, fix, code=code, detail=failure.message)
     return Finding(
         stage=stage,
@@ -121,7 +121,7 @@ def _of_failure(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Fin
         place=place,
         fix=(by_line if known is None else "") or smallest_change(message, known, _source(place)),
         known=known,
-        code=of_refusal(message, place, facts),
+        code=suggest_code_for_refusal(message, place, facts),
         detail=failure.message,
     )
 
@@ -131,20 +131,20 @@ def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
     if failure is trial.save or "Unsupported input type" in failure.message:
         return _begin(facts)
     if "MutationError" in failure.types:
-        return of_failure(failure) or _written(facts)
+        return find_line_of_failure(failure) or _find_state_write(facts)
     if "functional graph" in failure.message:
-        return trial.at or _in_place(facts)
+        return trial.at or _find_inplace_operator(facts)
     if (record := RECORD.search(failure.message)) is not None:
         return _made_at(record[1], facts) or _begin(facts)
-    if (noted := of_notes(failure)[1]) is not None:
+    if (noted := find_note_with_line(failure)[1]) is not None:
         return noted
-    operator = _of_operator(failure.message, facts) or _narrowed(failure.message, facts)
+    operator = _find_operator_line(failure.message, facts) or _find_narrow_cast(failure.message, facts)
     return (
         (operator if "UnsupportedOps" in failure.types else None)
-        or of_failure(failure)
+        or find_line_of_failure(failure)
         or operator
         or trial.at
-        or _of_others(facts)
+        or _find_other_refusal(facts)
         or facts.parted.get("sample")
     )
 
@@ -157,38 +157,38 @@ def _made_at(name: str, facts: Facts) -> SourceLine | None:
     return next((source_line(begin.file, line) for line, text in lines if begin is not None and made.search(text)), None)
 
 
-def _narrowed(message: str, facts: Facts) -> SourceLine | None:
+def _find_narrow_cast(message: str, facts: Facts) -> SourceLine | None:
     """Where the file of the model asks for a narrow type, if a message is about one, and says nothing of where."""
     begin = _begin(facts)
     lines = enumerate(linecache.getlines(begin.file), 1) if begin is not None and NARROW.search(message) else ()
     return next((source_line(begin.file, line) for line, text in lines if begin is not None and "autocast(" in text), None)
 
 
-def _in_place(facts: Facts) -> SourceLine | None:
+def _find_inplace_operator(facts: Facts) -> SourceLine | None:
     """Where an operator first writes into its argument, which has a name that ends so."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if op.split(".")[1:2] and op.split(".")[1].endswith("_")), None)
 
 
-def _written(facts: Facts) -> SourceLine | None:
+def _find_state_write(facts: Facts) -> SourceLine | None:
     """Where the captured graph writes into what it holds."""
     return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
 
 
-def _of_operator(message: str, facts: Facts) -> SourceLine | None:
+def _find_operator_line(message: str, facts: Facts) -> SourceLine | None:
     """Where the operator is called that a message names; a strict capture knows it within the functions that `forward` calls, too."""
     captured = [found for how in ("strict", *facts.captures) if isinstance(found := facts.captures.get(how), Captured)]
     named = [f"{name}.{overload}" for name, overload in DISPATCH.findall(message)] + LACKS.findall(message)
     return next((found.lines[op] for found in captured for op in named if op in found.lines), None)
 
 
-def _of_others(facts: Facts) -> SourceLine | None:
+def _find_other_refusal(facts: Facts) -> SourceLine | None:
     """The line at which another exporter or the capture refuses the model."""
     failures = [found for found in facts.captures.values() if isinstance(found, Failure)]
-    return next(filter(None, map(of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
+    return next(filter(None, map(find_line_of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
 
 
-def _known(text: str, place: SourceLine | None) -> KnownError | None:
+def _recognise_error(text: str, place: SourceLine | None) -> KnownError | None:
     """The known error that a message is recognised as, and the line where it has to be. Numbers that differ are no message."""
     return next((known for known in recognise(text, _source(place)) if known.stage != "silent"), None)
 
@@ -204,7 +204,7 @@ def _known_by_operator(failed: Sequence[Check], op: str) -> KnownError | None:
 
 def _refused_run(trial: Trial) -> Finding:
     check = _first(trial, Outcome.RUN)
-    known = _known(check.detail, trial.at)
+    known = _recognise_error(check.detail, trial.at)
     where = f"the runtime refuses the call at node {trial.node}" + (f" ({trial.op})" if trial.op else "")
     defect = f"{where if trial.node else 'the runtime refuses the call'}: {check.detail}"
     return Finding("run", (trial.label,), defect, trial.at, smallest_change(check.detail, known), known)
@@ -218,19 +218,19 @@ def _silent(trial: Trial, facts: Facts) -> Finding:
     """Nothing was raised, and the answer is wrong: why, by which check failed."""
     failed = [check for check in trial.checks if check.outcome.silent or check.outcome is Outcome.RUN]
     if facts.eager is not None and facts.eager.random:
-        return _of_random(trial, failed, facts)
+        return _make_random_finding(trial, failed, facts)
     names = {check.name for check in failed}
     for check, explain in EXPLAINED:
         if check in names:
             return explain(trial, failed, facts)
-    return _by_contract(trial, failed, facts)
+    return _make_contract_finding(trial, failed, facts)
 
 
 def _text(failed: Sequence[Check]) -> str:
     return "\n".join(f"{check.name}: {check.detail}" for check in failed)
 
 
-def _made(
+def _make_silent_finding(
     trial: Trial,
     failed: Sequence[Check],
     defect: str,
@@ -243,28 +243,30 @@ def _made(
     return Finding("silent", (trial.label,), defect, place, said, known, code, silent=True, detail=_text(failed))
 
 
-def _of_numbers(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+def _make_numbers_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Wrong at the very inputs of the export: the node that adds the most to it."""
     divergence, parted = facts.diverged.get(trial.label), facts.parted.get("capture")
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if parted is not None:
-        return _made(trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted, OF_THE_CAPTURE)
+        return _make_silent_finding(
+            trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted, OF_THE_CAPTURE
+        )
     if facts.kept is not None:
-        return _of_kept(trial, failed, facts.kept)
+        return _make_attribute_finding(trial, failed, facts.kept)
     if divergence is None:
-        return _made(trial, failed, f"another answer than eager: {worst}", trial.at)
+        return _make_silent_finding(trial, failed, f"another answer than eager: {worst}", trial.at)
     made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
     defect = f"the node that does it is {divergence.node} ({divergence.op}{made_by}): {worst}"
-    return _made(trial, failed, defect, divergence.at, known=_known_by_operator(failed, divergence.op))
+    return _make_silent_finding(trial, failed, defect, divergence.at, known=_known_by_operator(failed, divergence.op))
 
 
-def _of_random(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    place = drawn(facts)
+def _make_random_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    place = find_random_draw(facts)
     defect = "the model draws random numbers, so no two calls agree"
-    return _made(trial, failed, defect, place or _begin(facts), _for_random(facts))
+    return _make_silent_finding(trial, failed, defect, place or _begin(facts), _advise_on_random(facts))
 
 
-def drawn(facts: Facts) -> SourceLine | None:
+def find_random_draw(facts: Facts) -> SourceLine | None:
     """Return where the model draws, as far as a capture shows it."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if RANDOM.search(op)), None)
@@ -274,23 +276,23 @@ def _graph(facts: Facts) -> str:
     return "\n".join(line for found in facts.captures.values() if isinstance(found, Captured) for line in found.graph)
 
 
-def _for_random(facts: Facts) -> str:
+def _advise_on_random(facts: Facts) -> str:
     in_training = facts.eager is not None and facts.eager.training
     return "model.eval() before the export, if this is a dropout" if in_training else "draw the numbers outside, and pass them as an input"
 
 
-def _of_sizes(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+def _make_sizes_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     """Right where it was exported, and not at another size: what became a constant."""
     check = next(check for check in failed if check.name == "unseen size")
     if facts.summary is not None and facts.summary.changing:
-        return _of_burnt_in(trial, failed, facts.summary)
+        return _make_burnt_in_finding(trial, failed, facts.summary)
     refusal, divergence = _refusal("FrozenDimension", facts), facts.diverged.get(trial.label)
-    place = of_failure(refusal) or (divergence.at if divergence else None) or trial.at or facts.parted.get("sample")
+    place = find_line_of_failure(refusal) or (divergence.at if divergence else None) or trial.at or facts.parted.get("sample")
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
     defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
-    known = _known(refusal.message, place) if refusal else _known_by_operator([check], divergence.op) if divergence else None
+    known = _recognise_error(refusal.message, place) if refusal else _known_by_operator([check], divergence.op) if divergence else None
     fix = "" if refusal is None else smallest_change(refusal.message, known if known and known.stage != "silent" else None)
-    finding = _made(trial, [check], why + defect, place, fix, known, of_test(place))
+    finding = _make_silent_finding(trial, [check], why + defect, place, fix, known, suggest_code_for_test(place))
     return replace(finding, silent=trial.exporter != FLOOR)  # whose program checks its sizes
 
 
@@ -298,89 +300,93 @@ def _narrow(trial: Trial, facts: Facts) -> Finding:
     """Right where it answers, and it refuses a sample that was given: what was decided by the first one."""
     failed = [check for check in trial.checks if check.outcome is Outcome.NARROW]
     if facts.summary is not None and facts.summary.changing:
-        finding = _of_burnt_in(trial, failed, facts.summary)
+        finding = _make_burnt_in_finding(trial, failed, facts.summary)
     else:
         refusal = _refusal("FrozenDimension", facts)
-        place = of_failure(refusal) or trial.at or facts.parted.get("sample")
-        known = _known(failed[0].detail, place)
-        fix, code = smallest_change(failed[0].detail, known), of_test(of_failure(refusal))
-        finding = _made(trial, failed, f"refused at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
+        place = find_line_of_failure(refusal) or trial.at or facts.parted.get("sample")
+        known = _recognise_error(failed[0].detail, place)
+        fix, code = smallest_change(failed[0].detail, known), suggest_code_for_test(find_line_of_failure(refusal))
+        finding = _make_silent_finding(trial, failed, f"refused at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
     return replace(finding, stage="narrow", silent=False)
 
 
-def _of_burnt_in(trial: Trial, failed: Sequence[Check], summary: Summary) -> Finding:
+def _make_burnt_in_finding(trial: Trial, failed: Sequence[Check], summary: Summary) -> Finding:
     """A number among the arguments is a constant of the file."""
     names = [name.partition(" ")[0] for name in summary.changing]
     code = "\n".join(f"{name} = torch.tensor({name})  # in every sample, before the export and before every call" for name in names)
     defect = f"numbers become constants in the file, and these change: {'; '.join(summary.changing)}"
-    return _made(trial, failed, defect, summary.at, "pass it as a tensor", get("number_burnt_in"), code)
+    return _make_silent_finding(trial, failed, defect, summary.at, "pass it as a tensor", get("number_burnt_in"), code)
 
 
-def _of_identity(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+def _make_identity_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     names = " and ".join(facts.summary.twice) if facts.summary else ""
     defect = f"{names} are the same tensor in the first sample, so the file takes one for the other"
     fix = f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()"
-    return _made(trial, failed, defect, _begin(facts), fix, get("same_tensor_twice"))
+    return _make_silent_finding(trial, failed, defect, _begin(facts), fix, get("same_tensor_twice"))
 
 
-def _of_state(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+def _make_state_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     if facts.kept is not None:
-        return _of_kept(trial, failed, facts.kept)
+        return _make_attribute_finding(trial, failed, facts.kept)
     refusal = _refusal("MutationError", facts)
-    place, fix = of_failure(refusal) or _written(facts) or _begin(facts), get("state_in_a_buffer").advice
+    place, fix = find_line_of_failure(refusal) or _find_state_write(facts) or _begin(facts), get("state_in_a_buffer").advice
     defect = "the model changes its state in every call, and the file forgets it"
-    return _made(trial, failed, defect, place, fix, get("buffer_that_stays"), of_change("", facts))
+    return _make_silent_finding(trial, failed, defect, place, fix, get("buffer_that_stays"), suggest_code_for_change("", facts))
 
 
-def _of_kept(trial: Trial, failed: Sequence[Check], kept: Kept) -> Finding:
+def _make_attribute_finding(trial: Trial, failed: Sequence[Check], kept: CarriedState) -> Finding:
     """State in attributes: no export looks at those after the capture."""
     if kept.once:
-        defect = f"the first call sets the model up ({listed(kept.names)}), and the file does so in every call"
-        fix = f"call the model once before the export; seen to be right with {listed(kept.exporters)}"
-        return _made(trial, failed, defect, kept.at, fix, code=kept.code)
-    defect = f"the model keeps {listed(kept.names)} from call to call, and the file has what it was at the capture for ever"
+        defect = f"the first call sets the model up ({join_names(kept.names)}), and the file does so in every call"
+        fix = f"call the model once before the export; seen to be right with {join_names(kept.exporters)}"
+        return _make_silent_finding(trial, failed, defect, kept.at, fix, code=kept.code)
+    defect = f"the model keeps {join_names(kept.names)} from call to call, and the file has what it was at the capture for ever"
     fix = (
-        f"hand the state in and out; seen to be right with {listed(kept.exporters)}"
+        f"hand the state in and out; seen to be right with {join_names(kept.exporters)}"
         if kept.code
         else "make the state an argument and a result"
     )
-    return _made(trial, failed, defect, kept.at, fix, code=kept.code)
+    return _make_silent_finding(trial, failed, defect, kept.at, fix, code=kept.code)
 
 
-def _of_arguments(trial: Trial, facts: Facts) -> Finding:
+def _make_arguments_finding(trial: Trial, facts: Facts) -> Finding:
     """The results are right, and what the caller has in its hands after the call is not."""
     names = facts.eager.changes if facts.eager else ()
-    place = of_failure(_refusal("MutationError", facts)) or _written(facts) or _begin(facts)
-    defect = f"the model writes into {listed(names)}, which the caller has after the call; the file leaves it as it was"
-    finding = _made(trial, [], defect, place, _for_arguments(names[0], facts), code=of_change(names[0], facts))
+    place = find_line_of_failure(_refusal("MutationError", facts)) or _find_state_write(facts) or _begin(facts)
+    defect = f"the model writes into {join_names(names)}, which the caller has after the call; the file leaves it as it was"
+    finding = _make_silent_finding(
+        trial, [], defect, place, _advise_on_arguments(names[0], facts), code=suggest_code_for_change(names[0], facts)
+    )
     return replace(finding, stage="warned", silent=False) if trial.warns_of_its_arguments else finding
 
 
-def _for_arguments(name: str, facts: Facts) -> str:
+def _advise_on_arguments(name: str, facts: Facts) -> str:
     copied = f"write into a copy: {name}.clone()"
     if not returns(facts):
         return copied
     return f"take it as an output, and give it to the next call; or, if nobody reads it after the call, {copied}"
 
 
-def _of_values(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    place = _of_others(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
-    place = place or facts.parted.get("sample") or _narrowed(_graph(facts), facts)
+def _make_values_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    place = _find_other_refusal(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
+    place = place or facts.parted.get("sample") or _find_narrow_cast(_graph(facts), facts)
     check = next(check for check in failed if check.name == "other values")
-    return _made(trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=of_test(place))
+    return _make_silent_finding(
+        trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=suggest_code_for_test(place)
+    )
 
 
-def _by_contract(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    return _made(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None)
+def _make_contract_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
+    return _make_silent_finding(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None)
 
 
 Explain = Callable[[Trial, Sequence[Check], Facts], Finding]
 EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at the inputs of the export fails everywhere
-    ("export inputs", _of_numbers),
-    ("separate tensors", _of_identity),
-    ("unseen size", _of_sizes),
-    ("called twice", _of_state),
-    ("other values", _of_values),
+    ("export inputs", _make_numbers_finding),
+    ("separate tensors", _make_identity_finding),
+    ("unseen size", _make_sizes_finding),
+    ("called twice", _make_state_finding),
+    ("other values", _make_values_finding),
 )
 
 

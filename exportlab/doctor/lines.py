@@ -64,21 +64,21 @@ def source_line(file: str, line: int) -> SourceLine:
     return SourceLine(where, linecache.getline(file, line).strip(), file, line)
 
 
-def of_failure(failure: Failure | None) -> SourceLine | None:
+def find_line_of_failure(failure: Failure | None) -> SourceLine | None:
     """Return the innermost line of the user's in a traceback, else the last one that the message names."""
     if failure is None:
         return None
-    return _best((frame.file, frame.line) for frame in failure.frames) or of_text(failure.message)
+    return _pick_line((frame.file, frame.line) for frame in failure.frames) or find_line_in_text(failure.message)
 
 
-def of_notes(failure: Failure) -> tuple[str, SourceLine | None]:
+def find_note_with_line(failure: Failure) -> tuple[str, SourceLine | None]:
     """Return the note of an error that names a line of the user's where the error itself does not, and that line; else nothing.
 
     `to_onnx` runs the model first, and captures it by torch.export only where that is refused. The note holds the first refusal, the
     error the second, which knows only after which line a size is a constant.
     """
     notes = failure.notes if AFTER.search(failure.error) else ()
-    found = ((note, of_text(note)) for note in notes if OTHER_SIZES not in note)
+    found = ((note, find_line_in_text(note)) for note in notes if OTHER_SIZES not in note)
     return next(((note, place) for note, place in found if place is not None), ("", None))
 
 
@@ -90,45 +90,45 @@ def own_frames(failure: Failure) -> list[tuple[str, int]]:
     return [(_absolute(file), line) for file, line in reversed(found) if is_own(file)]
 
 
-def of_text(text: str) -> SourceLine | None:
+def find_line_in_text(text: str) -> SourceLine | None:
     """Return the last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
-    return _best((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
+    return _pick_line((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
 
 
-def of_locals(error: BaseException | None) -> SourceLine | None:
+def find_line_in_locals(error: BaseException | None) -> SourceLine | None:
     """Return the line of the node that an exporter was working on when it raised: the innermost among the variables of its functions."""
     while error is not None:
         for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-            found = next(filter(None, map(_of_node, frame.f_locals.values())), None)
+            found = next(filter(None, map(_find_line_of_node, frame.f_locals.values())), None)
             if found is not None:
                 return found
         error = error.__cause__ or error.__context__
     return None
 
 
-def _of_node(value: object) -> SourceLine | None:
+def _find_line_of_node(value: object) -> SourceLine | None:
     if isinstance(value, torch.fx.Node):
-        return of_text(value.meta.get("stack_trace") or "")
-    return of_text(value.metadata_props.get(STACK, "")) if isinstance(value, ir.Node) else None
+        return find_line_in_text(value.meta.get("stack_trace") or "")
+    return find_line_in_text(value.metadata_props.get(STACK, "")) if isinstance(value, ir.Node) else None
 
 
-def _best(named: Iterable[tuple[str, int]]) -> SourceLine | None:
+def _pick_line(named: Iterable[tuple[str, int]]) -> SourceLine | None:
     """The last line in a file of the user's own; else the last in a library that is not one of the exporters'."""
-    found = [(_absolute(file), line) for file, line in named if not _of_exporters(_absolute(file))]
+    found = [(_absolute(file), line) for file, line in named if not _is_exporter_file(_absolute(file))]
     own = [pair for pair in found if "site-packages/" not in pair[0]]
     return source_line(*(own or found)[-1]) if found else None
 
 
 def is_own(file: str) -> bool:
     """Return whether a file is the user's: of no installed package, and not of Python's own."""
-    return "site-packages/" not in _absolute(file) and not _of_exporters(_absolute(file))
+    return "site-packages/" not in _absolute(file) and not _is_exporter_file(_absolute(file))
 
 
 def _absolute(file: str) -> str:
     return str(Path(file).absolute())
 
 
-def _of_exporters(file: str) -> bool:
+def _is_exporter_file(file: str) -> bool:
     if COMPILED in file or file.startswith(OURS):
         return True
     package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .. import show, site
 from ..exporters.to_onnx import SAID
-from ..plain import plain
+from ..printable import plain
 from .facts import Facts
 from .finding import Finding, claim
 from .report import MESSAGE, sizes
@@ -26,11 +26,11 @@ def _lines(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts
     if facts.summary is not None and facts.summary.was_training:
         yield from ("", f"{SAID[0].upper()}{SAID[1:]}.")
     if facts.unusable is not None:
-        yield from ("", "### What was raised", "", *_fenced(facts.unusable.message or facts.unusable.error, "text"))
+        yield from ("", "### What was raised", "", *_render_code_block(facts.unusable.message or facts.unusable.error, "text"))
     for number, finding in enumerate(findings, 1):
         yield from ("", f"### Finding {number}", "", *_finding(finding))
     if verdict.recipe:
-        yield from ("", "### The export that is right", "", *_fenced("\n".join(verdict.recipe), "python"), "", f"{verdict.why}.")
+        yield from ("", "### The export that is right", "", *_render_code_block("\n".join(verdict.recipe), "python"), "", f"{verdict.why}.")
     if facts.tried:
         yield from ("", "### What was tried", "", *_table(attempts.rows))
     if facts.summary is not None:
@@ -41,23 +41,23 @@ def _lines(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts
 def _finding(finding: Finding) -> Iterator[str]:
     yield f"**{_prose(claim(finding))}:** {_code(finding.defect)}"
     if finding.place is not None:
-        yield from ("", f"At {_code(finding.place.where)}:", "", *_fenced(finding.place.source, "python"))
+        yield from ("", f"At {_code(finding.place.where)}:", "", *_render_code_block(finding.place.source, "python"))
     if finding.fix:
         yield from ("", f"Fix: {_prose(finding.fix)}")
     if finding.code:
-        yield from ("", "To paste:", "", *_fenced(finding.code, "python"))
+        yield from ("", "To paste:", "", *_render_code_block(finding.code, "python"))
     if finding.known is not None:
-        yield from ("", f"Known: {_linked(finding.known.title, finding.known.page)}")
+        yield from ("", f"Known: {_render_link(finding.known.title, finding.known.page)}")
     if finding.detail:
-        yield from ("", "The whole message:", "", *_fenced(finding.detail, "text"))
+        yield from ("", "The whole message:", "", *_render_code_block(finding.detail, "text"))
 
 
 def _prose(text: str) -> str:
     """A sentence of ours as text; as code where a name in it could call somebody."""
-    return _code(text) if "@" in text else _escaped(" ".join(text.split()))
+    return _code(text) if "@" in text else _escape_markdown(" ".join(text.split()))
 
 
-def _fenced(text: str, language: str) -> Iterator[str]:
+def _render_code_block(text: str, language: str) -> Iterator[str]:
     """A block of code whose fence is longer than any in it."""
     shown = plain(text[:MESSAGE])
     fence = "`" * max(3, _longest_run(shown) + 1)
@@ -87,11 +87,11 @@ def _cell(value: object) -> str:
     return _code(value).replace("|", "\\|") if str(value).strip() else ""
 
 
-def _linked(title: str, page: str) -> str:
+def _render_link(title: str, page: str) -> str:
     """A link to a page of the site; its name where the site has no address."""
     address = site.address(page)
-    return f"[{_escaped(title)}]({address})" if address else f"{_escaped(title)} ({site.words(page)})"
+    return f"[{_escape_markdown(title)}]({address})" if address else f"{_escape_markdown(title)} ({site.words(page)})"
 
 
-def _escaped(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain(text))

@@ -50,11 +50,11 @@ def path_of(module: nn.Module, call: Callable[[], Any]) -> Path:
         whatever the call raises.
     """
     watch = _Watch(inspect.unwrap(type(module).forward).__code__)
-    _traced(watch, call)
+    _trace_call(watch, call)
     return watch.path
 
 
-def _traced(watch: Callable[[FrameType, str, Any], Any], call: Callable[[], Any]) -> None:
+def _trace_call(watch: Callable[[FrameType, str, Any], Any], call: Callable[[], Any]) -> None:
     before = sys.gettrace()
     sys.settrace(watch)
     try:

@@ -14,7 +14,7 @@ from ..outcomes import Outcome
 from ..show.templates import environment
 from .events import Captured
 from .facts import Facts
-from .finding import Finding, told
+from .finding import Finding, describe_finding
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: 
         findings=findings,
         verdict=verdict,
         attempts=attempts,
-        told=told,
+        describe_finding=describe_finding,
         address_of=site.address,
         words=site.words,
         was_training=SAID,

@@ -55,7 +55,7 @@ def covers(node: ast.AST, line: int) -> bool:
 def source_at(file: str, line: int) -> Source | None:
     """Return the parsed file; None where it cannot be read as Python."""
     try:
-        return Source(_with_sizes_marked(ast.parse("".join(linecache.getlines(file)))), line)
+        return Source(_mark_sizes(ast.parse("".join(linecache.getlines(file)))), line)
     except SyntaxError:
         return None
 
@@ -67,7 +67,7 @@ def loops_around(place: SourceLine) -> list[str]:
     return [ast.unparse(loop.iter) for loop in loops if loop.lineno <= place.line <= (loop.end_lineno or 0)]
 
 
-def _with_sizes_marked(tree: ast.Module) -> ast.Module:
+def _mark_sizes(tree: ast.Module) -> ast.Module:
     """Mark the names that a function gives to sizes, as in `n = x.shape[0]` and `rows, width = x.shape`."""
     for function in [node for node in ast.walk(tree) if isinstance(node, Function)]:
         assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign) and _is_a_size(node.value)]
@@ -87,13 +87,13 @@ class Change:
     last: int
 
 
-def changed(text: str, first: ast.AST, last: ast.AST | None = None) -> Change:
+def make_change(text: str, first: ast.AST, last: ast.AST | None = None) -> Change:
     """Return the new lines in the place of a statement, or of all from one to another, indented as the first is."""
     begin, end = getattr(first, "lineno", 1), getattr(last or first, "end_lineno", 1)
     return Change(textwrap.indent(text, " " * getattr(first, "col_offset", 0)), begin, end)
 
 
-def rewritten(change: Callable[[Source], Change], place: SourceLine) -> str:
+def render_change(change: Callable[[Source], Change], place: SourceLine) -> str:
     """Return what a change makes of the statement at a line, under a comment that says where it goes; empty where it does not know how."""
     source = source_at(place.file, place.line)
     if source is None:
@@ -114,14 +114,14 @@ def checked_in_python(source: Source) -> Change:
     node = source.innermost(ast.Assert, ast.If)
     if isinstance(node, ast.Assert):
         said = f", {ast.unparse(node.msg)}" if node.msg else ""
-        return changed(f"assert torch.compiler.is_exporting() or ({ast.unparse(node.test)}){said}", node)
+        return make_change(f"assert torch.compiler.is_exporting() or ({ast.unparse(node.test)}){said}", node)
     if not isinstance(node, ast.If) or not isinstance(node.body[-1], ast.Raise) or node.orelse:
         raise CannotRewrite
     body = textwrap.indent("\n".join(map(ast.unparse, node.body)), "    ")
-    return changed(f"if not torch.compiler.is_exporting() and ({ast.unparse(node.test)}):\n{body}", node)
+    return make_change(f"if not torch.compiler.is_exporting() and ({ast.unparse(node.test)}):\n{body}", node)
 
 
-def as_cond(source: Source) -> Change:
+def to_cond(source: Source) -> Change:
     """Make a `torch.cond` of the `if` at this line, with all that it replaces: both arms return, or both assign; or it is an expression."""
     node, statement = source.innermost(ast.If), source.innermost(ast.stmt)
     if statement is None or any(name in ast.unparse(node.test if node else statement) for name in OF_THE_RUN):
@@ -130,7 +130,7 @@ def as_cond(source: Source) -> Change:
         return _statement(node, source.block_of(node))
     if source.innermost(ast.IfExp) is None:
         raise CannotRewrite
-    return changed(ast.unparse(_Conditions().visit(copy.deepcopy(statement))), statement)
+    return make_change(ast.unparse(_Conditions().visit(copy.deepcopy(statement))), statement)
 
 
 class _Conditions(ast.NodeTransformer):
@@ -144,18 +144,18 @@ class _Conditions(ast.NodeTransformer):
 def _statement(node: ast.If, block: list[ast.stmt]) -> Change:
     after = block[block.index(node) + 1 :]
     if _returns(node.body):
-        return changed(_returned(node.test, node.body, node.orelse or after), node, node if node.orelse else block[-1])
-    names = list(dict.fromkeys(name for arm in (node.body, node.orelse) for name in _assigned(arm)))
+        return make_change(_render_return(node.test, node.body, node.orelse or after), node, node if node.orelse else block[-1])
+    names = list(dict.fromkeys(name for arm in (node.body, node.orelse) for name in _collect_assigned_names(arm)))
     if not names:
         raise CannotRewrite
-    return changed(f"{names[0]} = {_value(node, names[0])}" if _is_short(node, names) else _with_functions(node, names), node)
+    return make_change(f"{names[0]} = {_value(node, names[0])}" if _is_short(node, names) else _render_arm_functions(node, names), node)
 
 
 def _returns(arm: Sequence[ast.stmt]) -> bool:
     return bool(arm) and isinstance(arm[-1], ast.Return) and arm[-1].value is not None
 
 
-def _returned(test: ast.expr, one: list[ast.stmt], other: list[ast.stmt]) -> str:
+def _render_return(test: ast.expr, one: list[ast.stmt], other: list[ast.stmt]) -> str:
     """What an `if` returns: by an expression, where each arm is one, else by a function for each arm."""
     values = [_only_value(arm) for arm in (one, other)]
     if values[0] is not None and values[1] is not None:
@@ -191,10 +191,10 @@ def _read_first(arm: Sequence[ast.stmt]) -> list[str]:
 
 
 def _call(test: ast.expr, given: Sequence[str]) -> str:
-    return f"torch.cond({_tested(test)}, if_true, if_false, ({''.join(f'{name}, ' for name in given)}))"
+    return f"torch.cond({_render_test(test)}, if_true, if_false, ({''.join(f'{name}, ' for name in given)}))"
 
 
-def _assigned(arm: Sequence[ast.stmt]) -> Iterable[str]:
+def _collect_assigned_names(arm: Sequence[ast.stmt]) -> Iterable[str]:
     for statement in arm:
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign) or not all(isinstance(t, ast.Name) for t in targets):
@@ -221,23 +221,23 @@ def _right_side(statement: ast.stmt, old: ast.expr) -> ast.expr:
     raise CannotRewrite
 
 
-def _with_functions(node: ast.If, names: Sequence[str]) -> str:
+def _render_arm_functions(node: ast.If, names: Sequence[str]) -> str:
     """A function for each arm, which takes what it changes and returns it."""
     read = {*_read_first(node.body), *_read_first(node.orelse)}
-    given = [name for name in names if name in read or any(name not in _assigned(arm) for arm in (node.body, node.orelse))]
+    given = [name for name in names if name in read or any(name not in _collect_assigned_names(arm) for arm in (node.body, node.orelse))]
     arms = [_function(f"if_{kind}", given, arm, names) for kind, arm in (("true", node.body), ("false", node.orelse))]
     return "\n".join([*arms, f"{', '.join(names)} = {_call(node.test, given)}"])
 
 
 def _function(called: str, given: Sequence[str], arm: Sequence[ast.stmt], names: Sequence[str]) -> str:
-    changed = set(_assigned(arm))
+    changed = set(_collect_assigned_names(arm))
     results = ", ".join(name if name in changed else f"{name}.clone()" for name in names)
     lines = [*map(ast.unparse, arm), f"return {results}"]
     return f"def {called}({', '.join(given)}):\n" + textwrap.indent("\n".join(lines), "    ")
 
 
 def _cond(test: ast.expr, one: ast.expr, other: ast.expr) -> str:
-    return f"torch.cond({_tested(test)}, lambda: {_arm(one, other)}, lambda: {_arm(other, one)})"
+    return f"torch.cond({_render_test(test)}, lambda: {_arm(one, other)}, lambda: {_arm(other, one)})"
 
 
 def _arm(value: ast.expr, other: ast.expr | None = None) -> str:
@@ -248,7 +248,7 @@ def _arm(value: ast.expr, other: ast.expr | None = None) -> str:
     return f"{ast.unparse(value)}.clone()" if isinstance(value, ast.Name | ast.Attribute) else ast.unparse(value)
 
 
-def _tested(test: ast.expr) -> str:
+def _render_test(test: ast.expr) -> str:
     """A test as one boolean tensor, also of a size."""
     return ast.unparse(_Tested().visit(_Lengths().visit(copy.deepcopy(test))))
 

@@ -5,37 +5,37 @@ from __future__ import annotations
 import ast
 import copy
 
-from .rewrite import CannotRewrite, Change, Source, changed, value_of
+from .rewrite import CannotRewrite, Change, Source, make_change, value_of
 
 MASKED = ("where", "masked_fill", "masked_fill_", "masked_scatter", "masked_select")  # they take a mask
 
 
-def as_tensor(source: Source) -> Change:
+def remove_scalar_reads(source: Source) -> Change:
     """Return the statement without `float(…)` and `.item()`.
 
     Raises:
         CannotRewrite: no value is read there.
     """
-    return _visited(source, _Tensors())
+    return _apply_transformer(source, _Tensors())
 
 
-def with_mask_of_bools(source: Source) -> Change:
+def cast_mask_to_bool(source: Source) -> Change:
     """Return the statement with `x[mask.bool()]` in the place of `x[mask]`.
 
     Raises:
         CannotRewrite: no tensor is an index there.
     """
-    return _visited(source, _Bools())
+    return _apply_transformer(source, _Bools())
 
 
-def _visited(source: Source, transformer: ast.NodeTransformer) -> Change:
+def _apply_transformer(source: Source, transformer: ast.NodeTransformer) -> Change:
     statement = source.innermost(ast.stmt)
     if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr):
         raise CannotRewrite
     new = ast.unparse(ast.fix_missing_locations(transformer.visit(copy.deepcopy(statement))))
     if new == ast.unparse(statement):
         raise CannotRewrite
-    return changed(new, statement)
+    return make_change(new, statement)
 
 
 class _Tensors(ast.NodeTransformer):
@@ -54,7 +54,7 @@ class _Bools(ast.NodeTransformer):
         """Return the selection by bools."""
         self.generic_visit(node)
         if isinstance(node.slice, ast.Name | ast.Attribute | ast.Call):
-            node.slice = _as_bools(node.slice)
+            node.slice = _cast_to_bool(node.slice)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -62,9 +62,9 @@ class _Bools(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in MASKED and node.args:
             at = next((i for i, given in enumerate(node.args[:2]) if isinstance(given, ast.Name) and "mask" in given.id), 0)
-            node.args[at] = _as_bools(node.args[at])
+            node.args[at] = _cast_to_bool(node.args[at])
         return node
 
 
-def _as_bools(mask: ast.expr) -> ast.expr:
+def _cast_to_bool(mask: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(mask, "bool", ast.Load()), [], [])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .rewrite import CannotRewrite, Change, Source, as_cond, checked_in_python
-from .rewrite_values import as_tensor, with_mask_of_bools
+from .rewrite import CannotRewrite, Change, Source, checked_in_python, to_cond
+from .rewrite_values import cast_mask_to_bool, remove_scalar_reads
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Rule:
 
 RULES = (
     Rule("make the check in Python alone: an export leaves it out", checked_in_python),
-    Rule("keep the value a tensor", as_tensor),
-    Rule("make a mask of bools of the mask of bytes", with_mask_of_bools),
-    Rule("make a torch.cond of the branch: both arms are in the file", as_cond),
+    Rule("keep the value a tensor", remove_scalar_reads),
+    Rule("make a mask of bools of the mask of bytes", cast_mask_to_bool),
+    Rule("make a torch.cond of the branch: both arms are in the file", to_cond),
 )
 
 
-def proposed(source: Source) -> Iterator[tuple[Rule, Change]]:
+def propose_changes(source: Source) -> Iterator[tuple[Rule, Change]]:
     """Yield each rule that fits the line, and the change that it makes."""
     for rule in RULES:
         with suppress(CannotRewrite):

@@ -18,15 +18,15 @@ from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
 from ..isolation import Ended, Failure, events
 from ..outcomes import Outcome
 from ..sweep.warm_up import warmed_up
+from .autofix import mend
+from .eager_probe import carry, watch
 from .events import Capture, Event, LeftOut, Started, Tell, Trial, Unusable
-from .facts import FLOOR, Facts, best
+from .facts import FLOOR, Facts, find_best_trial
 from .findings import suspects
 from .hang import Watch
-from .mend import mend
-from .patient import Patient, summary_of, without, written
 from .steps import capture, run_eagerly
+from .subject import Subject, format_dynamic_shapes, summary_of, without
 from .trial import REFUSES, diverges, refusal, save, try_export
-from .watch import carry, watch
 from .workarounds import WORKAROUNDS, Workaround
 
 CAPTURES = ("non-strict", "strict", "draft")
@@ -61,7 +61,7 @@ class Examination:
         folder: an empty one, where files lie between the steps: never more than the best export, and the one under way.
     """
 
-    def __init__(self, patient: Patient, options: Options, folder: Path) -> None:
+    def __init__(self, patient: Subject, options: Options, folder: Path) -> None:
         self.patient = patient
         self.options = options
         self.folder = folder
@@ -130,7 +130,7 @@ class Examination:
         """One export in a folder of its own, which stays as long as its file is the best that there is to save."""
         folder = Path(mkdtemp(dir=self.folder))
         yield from self._step(trial.label, partial(call, trial, folder), partial(lost, trial))
-        chosen = best(self.facts) if self.options.save else None
+        chosen = find_best_trial(self.facts) if self.options.save else None
         for other in self.folder.iterdir():
             if chosen is None or other != Path(chosen.file).parent:
                 shutil.rmtree(other)
@@ -199,7 +199,7 @@ class Examination:
         return workaround.exporter in self.options.exporters and workaround.fits(self.patient, self.facts.tried)
 
     def _save(self) -> Iterator[Event]:
-        chosen = best(self.facts)
+        chosen = find_best_trial(self.facts)
         if self.options.save is not None and chosen is not None:
             yield from self._step("save", partial(save, chosen, self.options.save), _not_saved)
 
@@ -210,15 +210,15 @@ def _alone(call: Callable[[Tell], None], tell: Tell) -> None:
     call(tell)
 
 
-def _capture(patient: Patient, how: str, tell: Tell) -> None:
+def _capture(patient: Subject, how: str, tell: Tell) -> None:
     tell(Capture(how, capture(patient, how)))
 
 
-def _try(workaround: Workaround, patient: Patient, trial: Trial, folder: Path, tell: Tell) -> None:
+def _try(workaround: Workaround, patient: Subject, trial: Trial, folder: Path, tell: Tell) -> None:
     before = workaround.lines(patient) if workaround.lines else trial.before
     with workaround.around(patient):
         changed = workaround.change(patient)
-        own = written(changed.dynamic_shapes) if workaround.has_own_shapes else ""
+        own = format_dynamic_shapes(changed.dynamic_shapes) if workaround.has_own_shapes else ""
         try_export(changed, replace(trial, shapes=own, before=before), folder, tell, workaround.wrapped)
 
 

@@ -13,30 +13,30 @@ from torch.utils import _pytree as pytree
 
 from .. import show
 from ..cases import Sample
-from ..eager import copied, fresh, last_returned, uncompiled
+from ..eager import copy_sample, disable_compile, fresh, run_calls
 from ..exporters.capture import dims_from_names
 from ..exporters.to_onnx import in_training, op_title
+from ..infer_dynamic_shapes import arguments_of
 from ..messages import heard
-from ..moving import arguments_of
 from ..sweep.observe import weights_bytes
 from ..verification.difference import difference_of
 from .events import Captured, Eager
-from .lines import SourceLine, of_text
-from .patient import Patient
+from .lines import SourceLine, find_line_in_text
+from .subject import Subject
 
 OF_TORCH = ("aten", "prims", "higher_order", "torchvision", "profiler")
 VIEWS = (torch.ops.aten.select.int, torch.ops.aten.slice.Tensor, torch.ops.aten.view.default, torch.ops.aten.transpose.int)
 
 
-def run_eagerly(patient: Patient) -> Eager:
+def run_eagerly(patient: Subject) -> Eager:
     """Run the module itself on every sample.
 
     Raises:
         whatever the module raises for a sample that was given.
     """
-    with uncompiled():
+    with disable_compile():
         for sample in patient.samples:
-            last_returned(fresh(patient.module), (sample,))
+            run_calls(fresh(patient.module), (sample,))
         valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
         random = _draws(patient.module, patient.samples[0])
         changes = _written_into(patient.module, patient.samples[0])
@@ -45,14 +45,14 @@ def run_eagerly(patient: Patient) -> Eager:
 
 def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:
     """The arguments with a tensor in them whose values are others after a call, and not among its results: a cache that is returned is."""
-    given = copied(sample)
+    given = copy_sample(sample)
     with torch.no_grad():  # inference mode would keep a model from computing gradients
         returned = _tensors(fresh(module)(*given.args, **given.kwargs))
     before, after = (arguments_of(module, each) for each in (sample, given))
-    return tuple(name for name, value in before.items() if _forgotten(_tensors(value), _tensors(after[name]), returned))
+    return tuple(name for name, value in before.items() if _is_forgotten(_tensors(value), _tensors(after[name]), returned))
 
 
-def _forgotten(some: list[torch.Tensor], others: list[torch.Tensor], returned: list[torch.Tensor]) -> bool:
+def _is_forgotten(some: list[torch.Tensor], others: list[torch.Tensor], returned: list[torch.Tensor]) -> bool:
     changed = [new for old, new in zip(some, others, strict=False) if difference_of(old, new).problem]
     return not all(any(map(partial(_is_same, new), returned)) for new in changed)
 
@@ -68,7 +68,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 def _takes(module: nn.Module, sample: Sample) -> bool:
     with suppress(Exception):
-        last_returned(fresh(module), (sample,))
+        run_calls(fresh(module), (sample,))
         return True
     return False
 
@@ -79,11 +79,11 @@ def _draws(module: nn.Module, sample: Sample) -> bool:
     for seed in (1, 2, 1):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            results.append(last_returned(fresh(module), (sample,)))
+            results.append(run_calls(fresh(module), (sample,)))
     return bool(difference_of(*results[:2]).problem) and not difference_of(results[0], results[2]).problem
 
 
-def capture(patient: Patient, how: str) -> Captured:
+def capture(patient: Subject, how: str) -> Captured:
     """Return the graph that torch.export makes: `strict`, `non-strict` or `draft`.
 
     Raises:
@@ -96,10 +96,10 @@ def capture(patient: Patient, how: str) -> Captured:
         else:
             strict = how == "strict"
             program = torch.export.export(fresh(patient.module), sample.args, dict(sample.kwargs), dynamic_shapes=shapes, strict=strict)
-    return Captured(_printed(program), _lines(program), _writes(program), _schemas(program))
+    return Captured(_render_program(program), _lines(program), _writes(program), _schemas(program))
 
 
-def _printed(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+def _render_program(program: torch.export.ExportedProgram) -> tuple[str, ...]:
     text = io.StringIO()
     with redirect_stdout(text):
         show.program(program)
@@ -108,7 +108,7 @@ def _printed(program: torch.export.ExportedProgram) -> tuple[str, ...]:
 
 def _lines(program: torch.export.ExportedProgram) -> dict[str, SourceLine]:
     calls = [node for node in program.graph.nodes if node.op == "call_function"]
-    found = ((op_title(node.target), of_text(node.meta.get("stack_trace") or "")) for node in reversed(calls))
+    found = ((op_title(node.target), find_line_in_text(node.meta.get("stack_trace") or "")) for node in reversed(calls))
     return {op: place for op, place in found if place is not None}
 
 
@@ -120,7 +120,7 @@ def _schemas(program: torch.export.ExportedProgram) -> dict[str, str]:
 def _writes(program: torch.export.ExportedProgram) -> SourceLine | None:
     for node in program.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and _is_held(node.args[0]):
-            return of_text(node.meta.get("stack_trace") or "")
+            return find_line_in_text(node.meta.get("stack_trace") or "")
     return None
 
 

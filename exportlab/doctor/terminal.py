@@ -11,13 +11,13 @@ from pathlib import Path
 from rich.console import Console
 
 from .events import Event, Started, Tell, Trial
+from .examine_file import examined
 from .run import Options, warm_up
-from .target import examined
 
 INTERRUPTED = 130
 
 
-def diagnosed(target: str, options: Options, output: Path | None) -> int:
+def run_diagnosis(target: str, options: Options, output: Path | None) -> int:
     """Print the diagnosis, write the report where one is wanted, and return the exit code."""
     began = time.monotonic()
     console = Console(stderr=True)

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh, uncompiled
+from ..eager import disable_compile, fresh
 from ..exporters import Artifact, Exporter, OnnxArtifact, get
 from ..exporters.onnx_artifact import write
 from ..exporters.session import session, session_options
@@ -26,11 +26,11 @@ from ..isolation import Failure, failure_of
 from ..messages import heard
 from ..outcomes import Outcome
 from ..sweep.observe import call_seconds, weights_bytes
-from ..verification.comparison import Attempt, exported, loaded, verified
+from ..verification.comparison import Attempt, run_export_step, run_load_step, run_verify_step
 from ..verification.divergence import compared
 from .events import Diverged, Refusal, Saved, Started, Tell, Trial
-from .lines import STACK, of_locals, of_text
-from .patient import Patient
+from .lines import STACK, find_line_in_locals, find_line_in_text
+from .subject import Subject
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -43,27 +43,27 @@ Wrap = Callable[[Exporter], Exporter]
 NODE = re.compile(r"Name:\s?'([^']+)'|node with name '([^']+)'|[Nn]ode \(([^)\s]+)\)|Node:(\S+)|operator \(\w+\) in node \(([^)]+)\)")
 
 
-def try_export(patient: Patient, trial: Trial, folder: Path, tell: Tell, wrapped: Wrap = lambda exporter: exporter) -> None:
+def try_export(patient: Subject, trial: Trial, folder: Path, tell: Tell, wrapped: Wrap = lambda exporter: exporter) -> None:
     """Export as `trial` says, write the file into `folder`, load it, verify it on all samples, and call it; tell what came of it.
 
     Where the numbers differ and nothing was done differently, tell the captured node that adds the most to it, too.
     """
-    attempt = exported(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
+    attempt = run_export_step(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
     trial = replace(trial, outcome=attempt.outcome, said=attempt.said)
     if attempt.artifact is None:
-        tell(replace(trial, failure=_failure(attempt.error), at=of_locals(attempt.error)))
+        tell(replace(trial, failure=_failure(attempt.error), at=find_line_in_locals(attempt.error)))
         return
-    trial = _written(trial, attempt.artifact, folder, weights_bytes(patient.module) > EXTERNAL_DATA_ABOVE)
-    with uncompiled():
-        trial = _observed(trial, verified(loaded(attempt), patient.module, patient.all), patient)
+    trial = _write_artifact(trial, attempt.artifact, folder, weights_bytes(patient.module) > EXTERNAL_DATA_ABOVE)
+    with disable_compile():
+        trial = _record_attempt(trial, run_verify_step(run_load_step(attempt), patient.module, patient.all), patient)
     tell(trial)
     if trial.plain:
         _look_for_divergence(trial, attempt.artifact, patient, tell)
 
 
-def refusal(patient: Patient, tell: Tell) -> None:
+def refusal(patient: Subject, tell: Tell) -> None:
     """Tell what `to_onnx` refuses of what torch.export makes of the model, if it does."""
-    attempt = exported(get(REFUSES), patient.module, patient.samples[0], patient.dynamic_shapes, capture="torch.export")
+    attempt = run_export_step(get(REFUSES), patient.module, patient.samples[0], patient.dynamic_shapes, capture="torch.export")
     if attempt.error is not None:
         tell(Refusal(failure_of(attempt.error)))
 
@@ -72,7 +72,7 @@ def _failure(error: BaseException | None) -> Failure | None:
     return None if error is None else failure_of(error)
 
 
-def _written(trial: Trial, artifact: Artifact, folder: Path, large: bool) -> Trial:
+def _write_artifact(trial: Trial, artifact: Artifact, folder: Path, large: bool) -> Trial:
     """The artifact as a file; a large one runs from there."""
     path = folder / f"model{artifact.suffix}"
     try:
@@ -99,24 +99,24 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
     return session(path, options)
 
 
-def _observed(trial: Trial, attempt: Attempt, patient: Patient) -> Trial:
+def _record_attempt(trial: Trial, attempt: Attempt, patient: Subject) -> Trial:
     failure = _failure(attempt.error)
     checks = tuple(attempt.report.checks) if attempt.report else ()
     trial = replace(trial, outcome=attempt.outcome, failure=failure, checks=checks, said=attempt.said)
     said = failure.message if failure else " ".join(check.detail for check in checks if check.failed)
     if isinstance(attempt.artifact, OnnxArtifact):
-        trial = _with_refused_node(trial, attempt.artifact.model, said)
+        trial = _attach_refused_node(trial, attempt.artifact.model, said)
     if attempt.outcome is not Outcome.OK or attempt.artifact is None:
         return trial
     return replace(trial, ratio=_ratio(attempt.artifact, fresh(patient.module), patient.samples[0]))
 
 
-def _with_refused_node(trial: Trial, model: ir.Model, said: str) -> Trial:
+def _attach_refused_node(trial: Trial, model: ir.Model, said: str) -> Trial:
     """Of a message of ONNX Runtime: the node that it names, its operator, and the line that it comes from."""
     names = [name for groups in NODE.findall(said) for name in groups if name]
     for node in model.graph.all_nodes():
         if node.name is not None and node.name in names:
-            return replace(trial, node=node.name, op=node.op_type, at=of_text(node.metadata_props.get(STACK, "")))
+            return replace(trial, node=node.name, op=node.op_type, at=find_line_in_text(node.metadata_props.get(STACK, "")))
     return replace(trial, node=names[0]) if names else trial
 
 
@@ -136,7 +136,7 @@ def diverges(trial: Trial) -> str:
     return f"where {trial.label} parts"
 
 
-def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Patient, tell: Tell) -> None:
+def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Subject, tell: Tell) -> None:
     """Run the captured graph of this very export beside its file."""
     sample = _diverging_sample(trial, patient)
     if sample is None or not isinstance(artifact, OnnxArtifact) or artifact.captured is None:
@@ -146,11 +146,11 @@ def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Patient, tel
         found = compared(artifact.captured, artifact.model, sample.args, dict(sample.kwargs))
     if found.first is not None:
         row, nodes = found.first, {node.name: node for node in artifact.captured.graph.nodes}
-        at = of_text(nodes[row.node].meta.get("stack_trace") or "")
+        at = find_line_in_text(nodes[row.node].meta.get("stack_trace") or "")
         tell(Diverged(trial.label, row.node, row.op, tuple(node.op_type for node in row.onnx), at, repr(found)))
 
 
-def _diverging_sample(trial: Trial, patient: Patient) -> Sample | None:
+def _diverging_sample(trial: Trial, patient: Subject) -> Sample | None:
     """The sample at which the numbers of an artifact differ from eager's."""
     unseen = iter(patient.all[1:])
     for check in trial.checks:

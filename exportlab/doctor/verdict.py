@@ -10,9 +10,9 @@ from ..outcomes import Outcome
 from ..verification.report import most_rounded
 from .advice import model_of, shapes_of
 from .events import MODEL, Trial
-from .facts import FLOOR, Facts, best, rights
+from .facts import FLOOR, Facts, find_best_trial, rights
 from .finding import Finding, headline
-from .lines import of_failure
+from .lines import find_line_of_failure
 
 RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2
 
@@ -31,18 +31,18 @@ class Verdict:
 def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
     """Return the verdict; a model that cannot be used has one too."""
     if facts.unusable is not None:
-        return Verdict(f"unusable: {facts.unusable.error}{_at(facts.unusable)}", UNUSABLE)
-    chosen = best(facts)
+        return Verdict(f"unusable: {facts.unusable.error}{_format_location(facts.unusable)}", UNUSABLE)
+    chosen = find_best_trial(facts)
     if chosen is None:
         return Verdict(_not_right(facts, findings), NOT_RIGHT)
-    others = "".join(f"; {_told(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
+    others = "".join(f"; {_describe_silent_error(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
     line = f"right: {chosen.label} exports it {_sizes(facts)}{_rounds(chosen)}{others}"
     return Verdict(line, RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
 
 
-def _at(failure: Failure) -> str:
+def _format_location(failure: Failure) -> str:
     """The line of an error whose text does not name it."""
-    place = of_failure(failure)
+    place = find_line_of_failure(failure)
     return f" (at {place.where})" if place and "(at " not in failure.error else ""
 
 
@@ -59,7 +59,7 @@ def _rounds(chosen: Trial) -> str:
     return "" if worst is None else f"; it differs from eager by {worst.detail} ({worst.name})"
 
 
-def _told(finding: Finding) -> str:
+def _describe_silent_error(finding: Finding) -> str:
     """`dynamo is silently wrong: model.py:14 (x.shape[0] > 4)`."""
     at = f": {finding.place.where} ({finding.place.source})" if finding.place else f": {finding.defect}"
     return f"{' and '.join(finding.exporters)} {'are' if len(finding.exporters) > 1 else 'is'} silently wrong{at}"

@@ -21,7 +21,7 @@ from ..exporters.to_onnx import in_training
 from ..outcomes import Outcome
 from ..patches import as_containers, for_model, own_functions
 from .events import MODEL, Trial
-from .patient import Patient, patient_of
+from .subject import Subject, patient_of
 from .trial import Wrap
 
 Table = Callable[[torch.export.ExportedProgram], dict[Any, Callable[..., Any]] | None]
@@ -45,39 +45,39 @@ class Workaround:
 
     label: str
     exporter: str
-    fits: Callable[[Patient, Sequence[Trial]], bool]
+    fits: Callable[[Subject, Sequence[Trial]], bool]
     options: Mapping[str, Any] = field(default_factory=dict)
-    change: Callable[[Patient], Patient] = lambda patient: patient
+    change: Callable[[Subject], Subject] = lambda patient: patient
     before: str = ""
     exports: str = MODEL
     only: str = ""
     wrapped: Wrap = lambda exporter: exporter
-    around: Callable[[Patient], AbstractContextManager[Any]] = lambda patient: nullcontext()
+    around: Callable[[Subject], AbstractContextManager[Any]] = lambda patient: nullcontext()
     has_own_shapes: bool = False
-    lines: Callable[[Patient], str] | None = None
+    lines: Callable[[Subject], str] | None = None
 
     def trial(self) -> Trial:
         """Return the export that it is, not tried yet."""
         return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, exports=self.exports, plain=False)
 
 
-def _returns_a_record(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _returns_a_record(patient: Subject, tried: Sequence[Trial]) -> bool:
     return any(t.failure is not None and UNKNOWN in t.failure.message for t in tried)
 
 
-def _records(patient: Patient) -> list[type]:
+def _records(patient: Subject) -> list[type]:
     """The dataclasses that the model returns and torch knows nothing of."""
     leaves = pytree.tree_leaves(called_once(patient.module, patient.samples[0]))
     return list(dict.fromkeys(type(leaf) for leaf in leaves if is_dataclass(leaf)))
 
 
 @contextmanager
-def _records_known(patient: Patient) -> Iterator[None]:
+def _records_known(patient: Subject) -> Iterator[None]:
     with as_containers(*_records(patient)):
         yield
 
 
-def _registered(patient: Patient) -> str:
+def _render_registrations(patient: Subject) -> str:
     return "\n".join(f"torch.export.register_dataclass({kind.__name__})  # your class, once" for kind in _records(patient))
 
 
@@ -85,50 +85,50 @@ def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
     return any(t.exporter == exporter and t.failure is not None and kind in t.failure.types for t in tried)
 
 
-def _forgets(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _forgets(patient: Subject, tried: Sequence[Trial]) -> bool:
     """Whether `to_onnx` refuses that the model changes something, or warns that the file does not."""
     return _failed_by("MutationError", "to_onnx", tried) or any(t.warns_of_its_arguments for t in tried)
 
 
-def _got_past_capture(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _got_past_capture(patient: Subject, tried: Sequence[Trial]) -> bool:
     return any(t.exporter == "dynamo" and t.outcome not in (Outcome.CAPTURE, Outcome.OK) for t in tried)
 
 
-def _was_refused_for_values(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _was_refused_for_values(patient: Subject, tried: Sequence[Trial]) -> bool:
     return any(t.outcome is Outcome.CAPTURE and t.failure is not None and re.search(PATCHABLE, t.failure.message) for t in tried)
 
 
-def _refused_capture(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _refused_capture(patient: Subject, tried: Sequence[Trial]) -> bool:
     return any(t.exporter == "to_onnx" and t.outcome is Outcome.CAPTURE for t in tried)
 
 
-def _has_rare_floats(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _has_rare_floats(patient: Subject, tried: Sequence[Trial]) -> bool:
     tensors = [*patient.module.parameters(), *(leaf for leaf in patient.samples[0].leaves() if isinstance(leaf, torch.Tensor))]
     return any(t.outcome in (Outcome.LOAD, Outcome.RUN) for t in tried) and any(t.dtype in NARROW_OR_WIDE for t in tensors)
 
 
-def _is_in_training(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _is_in_training(patient: Subject, tried: Sequence[Trial]) -> bool:
     return in_training(patient.module)
 
 
-def _has_sizes(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _has_sizes(patient: Subject, tried: Sequence[Trial]) -> bool:
     return bool(patient.dynamic_shapes)
 
 
-def _was_refused_later(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _was_refused_later(patient: Subject, tried: Sequence[Trial]) -> bool:
     return any(t.exporter in ("to_onnx", "dynamo") and t.outcome in (Outcome.CONVERT, Outcome.LOAD, Outcome.RUN) for t in tried)
 
 
-def _lacks_an_operator(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _lacks_an_operator(patient: Subject, tried: Sequence[Trial]) -> bool:
     named = [name for t in tried if t.failure is not None for name in FOREIGN.findall(t.failure.message)]
     return any(not name.startswith("aten") for name in named)
 
 
-def _always(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _always(patient: Subject, tried: Sequence[Trial]) -> bool:
     return True
 
 
-def in_float32(patient: Patient) -> Patient:
+def to_float32(patient: Subject) -> Subject:
     """Return the same module and samples in float32."""
 
     def widened(tensor: torch.Tensor) -> torch.Tensor:
@@ -138,17 +138,17 @@ def in_float32(patient: Patient) -> Patient:
     return patient_of(copy.deepcopy(patient.module).float(), samples, patient.dynamic_shapes, patient.train)
 
 
-def in_eval(patient: Patient) -> Patient:
+def switch_to_eval(patient: Subject) -> Subject:
     """Return the same module in evaluation mode; it is not copied, since this runs in a child."""
     return replace(patient, module=patient.module.eval())
 
 
-def at_one_size(patient: Patient) -> Patient:
+def make_static(patient: Subject) -> Subject:
     """Return the first sample alone, every size as it is there."""
     return replace(patient, samples=patient.samples[:1], made=(), dynamic_shapes=None)
 
 
-class Around:
+class Wrapper:
     """An exporter with something done around it; a subclass says what."""
 
     def __init__(self, exporter: Exporter) -> None:
@@ -163,7 +163,7 @@ class Around:
         return self.exporter.stage(error)
 
 
-class Decomposed(Around):
+class Decomposed(Wrapper):
     """An exporter that gets the captured graph in simpler operators."""
 
     def __init__(self, exporter: Exporter, table: Table = lambda program: None) -> None:
@@ -184,20 +184,20 @@ class Decomposed(Around):
         return self.exporter.export(program.run_decompositions(self.table(program)), args, kwargs, **options)
 
 
-def patched(patient: Patient) -> AbstractContextManager[list[str]]:
+def apply_patches(patient: Subject) -> AbstractContextManager[list[str]]:
     """Apply the patches that the model calls for."""
     return for_model(patient.module, patient.samples[0].args, patient.samples[0].kwargs)
 
 
-def looked_at_again(patient: Patient) -> Patient:
+def looked_at_again(patient: Subject) -> Subject:
     """Return the same module and samples, whose containers are known now: sizes within them move, too."""
     shapes = patient.dynamic_shapes if patient.declared else None
     return patient_of(patient.module, patient.samples, shapes, patient.train)
 
 
-def _calls_for_patches(patient: Patient, tried: Sequence[Trial]) -> bool:
+def _calls_for_patches(patient: Subject, tried: Sequence[Trial]) -> bool:
     """Whether values were asked for, or an argument is of a class that nobody knows as a container: a cache, a dataclass."""
-    with patched(patient) as applied:
+    with apply_patches(patient) as applied:
         containers = any("containers" in reason for reason in applied)
     return containers or _was_refused_for_values(patient, tried)
 
@@ -211,13 +211,13 @@ WIDEN = (
 )
 
 
-def _patched(exporter: str) -> Workaround:
-    again = {"change": looked_at_again, "around": patched, "has_own_shapes": True}
+def _build_patched_workaround(exporter: str) -> Workaround:
+    again = {"change": looked_at_again, "around": apply_patches, "has_own_shapes": True}
     return Workaround(f"{exporter}, patched", exporter, _calls_for_patches, before=PATCHED, **again)  # type: ignore[arg-type]
 
 
-def _with_records(exporter: str) -> Workaround:
-    return Workaround(f"{exporter}, result registered", exporter, _returns_a_record, around=_records_known, lines=_registered)
+def _build_record_workaround(exporter: str) -> Workaround:
+    return Workaround(f"{exporter}, result registered", exporter, _returns_a_record, around=_records_known, lines=_render_registrations)
 
 
 def _written_out(exporter: str) -> Workaround:
@@ -229,18 +229,18 @@ def _written_out(exporter: str) -> Workaround:
 
 
 WORKAROUNDS = (
-    _with_records("to_onnx"),
-    _with_records("dynamo"),
+    _build_record_workaround("to_onnx"),
+    _build_record_workaround("dynamo"),
     Workaround('to_onnx, mutations="outputs"', "to_onnx", _forgets, {"mutations": "outputs"}),
     Workaround("dynamo, optimize=False", "dynamo", _got_past_capture, {"optimize": False}),
-    _patched("to_onnx"),
-    _patched("dynamo"),
+    _build_patched_workaround("to_onnx"),
+    _build_patched_workaround("dynamo"),
     _written_out("to_onnx"),
     _written_out("dynamo"),
     Workaround("to_onnx, decomposed", "to_onnx", _was_refused_later, before=DECOMPOSE, exports="program", wrapped=Decomposed),
     Workaround("to_onnx, strict=True", "to_onnx", _refused_capture, {"strict": True}),
-    Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=in_float32, before=WIDEN, exports="{model}.float()"),
-    Workaround("to_onnx of module.eval()", "to_onnx", _is_in_training, change=in_eval, exports="module.eval()"),
+    Workaround("to_onnx of module.float()", "to_onnx", _has_rare_floats, change=to_float32, before=WIDEN, exports="{model}.float()"),
+    Workaround("to_onnx of module.eval()", "to_onnx", _is_in_training, change=switch_to_eval, exports="module.eval()"),
     Workaround("torchscript", "torchscript", _always),
-    Workaround("to_onnx, static", "to_onnx", _has_sizes, change=at_one_size, only="the sizes of the first sample"),
+    Workaround("to_onnx, static", "to_onnx", _has_sizes, change=make_static, only="the sizes of the first sample"),
 )

@@ -15,11 +15,11 @@ from functools import cache
 from torch import nn
 
 from ..cases import Inputs
-from ..entry_points import listed
+from ..diagnostics import ANSI
+from ..entry_points import collect_by_name
 from ..exporters import Exported
 from ..messages import chain, heard
 from ..outcomes import Outcome
-from ..said import ANSI
 from ..verification.report import Report
 from ..verification.verify import verify
 
@@ -126,13 +126,13 @@ class OutOfDate(AssertionError):
 
 
 @cache
-def registered() -> tuple[KnownError, ...]:
+def load_known_errors() -> tuple[KnownError, ...]:
     """Return every known error that an installed package registers, by stage, the silent ones first.
 
     Raises:
         BrokenEntryPoint: what a package registers cannot be used.
     """
-    return tuple(sorted(listed(GROUP, KnownError).values(), key=lambda error: (list(STAGES).index(error.stage), error.name)))
+    return tuple(sorted(collect_by_name(GROUP, KnownError).values(), key=lambda error: (list(STAGES).index(error.stage), error.name)))
 
 
 def get(name: str) -> KnownError:
@@ -141,7 +141,7 @@ def get(name: str) -> KnownError:
     Raises:
         KeyError: there is none.
     """
-    return {error.name: error for error in registered()}[name]
+    return {error.name: error for error in load_known_errors()}[name]
 
 
 def recognise(message: BaseException | str, code: str | None = None) -> list[KnownError]:
@@ -151,28 +151,28 @@ def recognise(message: BaseException | str, code: str | None = None) -> list[Kno
         code: the line of the user's or the operator that the message is about; else the lines that the message quotes.
     """
     said = message if isinstance(message, str) else text_of(message)
-    return [error for error, is_sure in _found(said, quoted(said) if code is None else code) if is_sure]
+    return [error for error, is_sure in _found(said, extract_quoted_code(said) if code is None else code) if is_sure]
 
 
 def candidates(message: str, code: str | None = None) -> list[KnownError]:
     """Return the known errors that a message may be of, where others have the same message: nothing in it tells which one it is."""
-    found = _found(message, quoted(message) if code is None else code)
+    found = _found(message, extract_quoted_code(message) if code is None else code)
     sure = [error for error, is_sure in found if is_sure]
     return [error for error in dict.fromkeys([*(error for error, _ in found), *_kin(message)]) if error not in sure]
 
 
 def _kin(message: str) -> list[KnownError]:
-    return [error for error in registered() if error.kin and re.search(error.kin, message)]
+    return [error for error in load_known_errors() if error.kin and re.search(error.kin, message)]
 
 
-def quoted(message: str) -> str:
+def extract_quoted_code(message: str) -> str:
     """Return the lines of code that a message or a traceback quotes, those of installed packages left out."""
     return "\n".join(QUOTED.findall(message))
 
 
 def _found(said: str, code: str) -> list[tuple[KnownError, bool]]:
     """The errors whose pattern is found, the longest match first, and whether it can be no other; what only wraps another comes last."""
-    found = [(match[0], error) for error in registered() if (match := re.search(error.message, said))]
+    found = [(match[0], error) for error in load_known_errors() if (match := re.search(error.message, said))]
     alone = len(found) == 1 and not _kin(said)
     judged = [(match, error, (alone or not error.wraps) and _is_sure(match, error, code)) for match, error in found]
     judged.sort(key=lambda one: (one[1].wraps, not (one[2] and one[1].op), -len(one[0])))  # what the line confirms comes first
@@ -197,13 +197,13 @@ def text_of(error: BaseException) -> str:
     return "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(list(chain(error))))
 
 
-def reproduced(error: KnownError) -> Reproduced:
+def reproduce(error: KnownError) -> Reproduced:
     """Run the reproducer.
 
     Raises:
         OutOfDate: it does not fail, or not with this message, or raises though it is said to be silent.
     """
-    seen = _seen(error)
+    seen = _run_reproducer(error)
     if not re.search(error.message, seen.message):
         raise OutOfDate(f"{error.name}: the message is another: {seen.message}") from seen.error
     if error.stage == "silent" and seen.error is not None:
@@ -211,19 +211,19 @@ def reproduced(error: KnownError) -> Reproduced:
     return seen
 
 
-def _seen(error: KnownError) -> Reproduced:
+def _run_reproducer(error: KnownError) -> Reproduced:
     try:
         with heard():
             claim = error.breaks()
     except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
         return Reproduced(text_of(raised), error=raised)
-    report = _verified(claim)
+    report = _verify_claim(claim)
     if report.outcome == Outcome.OK:
         raise OutOfDate(f"{error.name}: this does not fail any more")
     return Reproduced("\n".join(f"{c.name}: {c.detail}" for c in report.failed), report=report)
 
 
-def fixed(fix: Fix) -> Report:
+def verify_fix(fix: Fix) -> Report:
     """Go a way past an error, and verify what comes out at sizes that the export never saw.
 
     Raises:
@@ -233,12 +233,12 @@ def fixed(fix: Fix) -> Report:
         claim = fix.make()
     if len(claim[2]) < 2:
         raise OutOfDate(f"{fix.make.__qualname__}: a fix is verified at sizes that the export never saw")
-    report = _verified(claim)
+    report = _verify_claim(claim)
     if report.outcome != Outcome.OK:
         raise OutOfDate(f"{fix.make.__module__}.{fix.make.__name__} does not fix it:\n{report}")
     return report
 
 
-def _verified(claim: Claim) -> Report:
+def _verify_claim(claim: Claim) -> Report:
     with heard():
         return verify(*claim)

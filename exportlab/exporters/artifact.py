@@ -13,7 +13,7 @@ from typing import Any, Self
 from .. import show
 from ..cases import Sample
 from .compared_sizes import Axes
-from .session import CPU, asked
+from .session import CPU, get_requested_providers
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Artifact(show.Tabular):
 
     def instead(self) -> str:
         """Say in a line which provider that was asked for it does not run on, and why; nothing where it does."""
-        if asked() == (CPU,):
+        if get_requested_providers() == (CPU,):
             return ""
         return f"providers are those of ONNX Runtime, which does not run this file of {self.exporter}: {', '.join(self.ran_on())} was used"
 

@@ -64,7 +64,7 @@ class Calling:
         if wanted != len(values):
             raise ValueError(f"the module returns {wanted} values, the file {len(values)}")
         rest = iter(values)
-        return pytree.tree_unflatten([_returned(slot, rest) for slot in self.outputs], self.out_spec)
+        return pytree.tree_unflatten([_take_result(slot, rest) for slot in self.outputs], self.out_spec)
 
 
 def by_example(
@@ -74,17 +74,17 @@ def by_example(
     given, in_spec = pytree.tree_flatten((args, dict(kwargs)))
     results, out_spec = pytree.tree_flatten(returned)
     inputs, outputs = (
-        tuple(_by_example(leaf, numbers) for leaf in leaves) for leaves, numbers in ((given, scalars), (results, returned_scalars))
+        tuple(_infer_leaf(leaf, numbers) for leaf in leaves) for leaves, numbers in ((given, scalars), (results, returned_scalars))
     )
     return Calling(inputs, in_spec, outputs, out_spec)
 
 
-def _by_example(leaf: Any, scalars: bool) -> Leaf:
+def _infer_leaf(leaf: Any, scalars: bool) -> Leaf:
     number = scalars and isinstance(leaf, (int, float, bool))
     return Flat(python=number) if number or isinstance(leaf, torch.Tensor) else Constant(leaf)
 
 
-def by_signature(program: torch.export.ExportedProgram | RunProgram) -> Calling:
+def read_calling(program: torch.export.ExportedProgram | RunProgram) -> Calling:
     """Return the convention that an `ExportedProgram` documents in its graph signature."""
     from torch.export.graph_signature import InputKind, OutputKind
 
@@ -92,16 +92,16 @@ def by_signature(program: torch.export.ExportedProgram | RunProgram) -> Calling:
     given = [spec.arg for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT]
     results = [spec.arg for spec in signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
     calls = program.call_spec
-    return Calling(tuple(map(_declared, given)), calls.in_spec, tuple(map(_declared, results)), calls.out_spec)
+    return Calling(tuple(map(_to_leaf, given)), calls.in_spec, tuple(map(_to_leaf, results)), calls.out_spec)
 
 
-def _declared(argument: Any) -> Leaf:
+def _to_leaf(argument: Any) -> Leaf:
     if hasattr(argument, "value"):
         return Constant(argument.value)
     return Flat(python=type(argument).__name__ != "TensorArgument")
 
 
-def _returned(slot: Leaf, values: Any) -> Any:
+def _take_result(slot: Leaf, values: Any) -> Any:
     if isinstance(slot, Constant):
         return slot.value
     return next(values).item() if slot.python else next(values)

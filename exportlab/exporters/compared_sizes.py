@@ -24,7 +24,7 @@ def moving_axes(inputs: list[ir.Value]) -> Axes:
 
 def numbers_compared(model: ir.Model) -> set[int]:
     """Return the whole numbers that a file compares sizes with."""
-    return {number for node in _nodes(model) if node.op_type in COMPARE for number in _compared(node)}
+    return {number for node in _nodes(model) if node.op_type in COMPARE for number in _find_compared_numbers(node)}
 
 
 def _nodes(model: ir.Model) -> Iterator[ir.Node]:
@@ -33,7 +33,7 @@ def _nodes(model: ir.Model) -> Iterator[ir.Node]:
         yield from ir.traversal.RecursiveGraphIterator(function)
 
 
-def _compared(node: ir.Node) -> Iterator[int]:
+def _find_compared_numbers(node: ir.Node) -> Iterator[int]:
     for value, other in (node.inputs, reversed(node.inputs)):
         number = _number(other)
         if number is not None and value is not None and _is_of_sizes(value, STEPS):

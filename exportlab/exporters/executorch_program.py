@@ -18,7 +18,7 @@ from ..files import written_whole
 from ..messages import muffled, native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
-from .calling import Calling, Flat, by_signature
+from .calling import Calling, Flat, read_calling
 from .capture import marked_program, stage_of
 
 LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
@@ -116,8 +116,8 @@ class ExecuTorch:
         **options: Any,
     ) -> ExecuTorchArtifact:
         """Capture and lower; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
-        program = marked_program(module, args, kwargs, _bounded(dynamic_shapes, largest), strict, **options)
-        calling = by_signature(program)
+        program = marked_program(module, args, kwargs, _bound_dims(dynamic_shapes, largest), strict, **options)
+        calling = read_calling(program)
         with muffled(), native_output_dropped():
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
             from executorch.exir import to_edge_transform_and_lower
@@ -127,7 +127,7 @@ class ExecuTorch:
             return ExecuTorchArtifact(lowered.to_executorch(), calling, written)
 
 
-def _bounded(dynamic_shapes: DynamicShapes, largest: int) -> Any:
+def _bound_dims(dynamic_shapes: DynamicShapes, largest: int) -> Any:
     """Memory is planned ahead: without a bound it is planned for the example's sizes, and larger ones are refused."""
     return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC(max=largest) if isinstance(dim, str) else dim, dynamic_shapes)
 

@@ -22,7 +22,7 @@ from ..show.text import op_counts
 from .artifact import Artifact, Interface
 from .calling import Calling, Flat
 from .compared_sizes import Axes, bounds_of_program, moving_axes, numbers_compared
-from .session import asked, computed, instead, session, settings, shared
+from .session import count_nodes_by_provider, describe_provider_shares, get_requested_providers, instead, session, settings
 from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
@@ -77,7 +77,7 @@ class OnnxArtifact(Artifact):
         """Return the providers that compute its nodes, the one with most of them first; nothing where there is no session yet."""
         if "session" not in vars(self):
             return ()
-        nodes = computed(self.session)
+        nodes = count_nodes_by_provider(self.session)
         return tuple(name for name, _ in nodes.most_common()) or tuple(self.session.get_providers())
 
     def moving_axes(self, sample: Sample) -> Axes:
@@ -102,13 +102,13 @@ class OnnxArtifact(Artifact):
 
     def unused(self) -> str:
         """Say which provider that was asked for its session does not have."""
-        return instead(asked(), self.session.get_providers()) if "session" in vars(self) else ""
+        return instead(get_requested_providers(), self.session.get_providers()) if "session" in vars(self) else ""
 
     def instead(self) -> str:
         """Say which provider that was asked for its session does not have, or how many nodes each computes where others compute some."""
         if "session" not in vars(self):
             return ""
-        return self.unused() or shared(asked(), computed(self.session))
+        return self.unused() or describe_provider_shares(get_requested_providers(), count_nodes_by_provider(self.session))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.
@@ -126,11 +126,11 @@ class OnnxArtifact(Artifact):
     def _feeds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         leaves = self.calling.feed(args, kwargs)
         declared = {value.name: value for value in self.session.get_inputs()}
-        state = {name: _fed(value, declared[name].type) for name, value in self.state.items()}
+        state = {name: _to_feed_value(value, declared[name].type) for name, value in self.state.items()}
         inputs = [value for name, value in declared.items() if name not in state]
         if len(inputs) != len(leaves):
             raise ValueError(f"the file has {len(inputs)} inputs ({', '.join(i.name for i in inputs)}), the call gives {len(leaves)}")
-        return {value.name: _fed(leaf, value.type) for value, leaf in zip(inputs, leaves, strict=True)} | state
+        return {value.name: _to_feed_value(leaf, value.type) for value, leaf in zip(inputs, leaves, strict=True)} | state
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
         """Return what the file returns: arrays, and tensors of the type that numpy has not."""
@@ -180,7 +180,7 @@ def is_large(model: ir.Model) -> bool:
     return sum(weight.nbytes for weight in weights if weight is not None) > EXTERNAL_DATA_ABOVE
 
 
-def _fed(leaf: Any, declared: str) -> Any:
+def _to_feed_value(leaf: Any, declared: str) -> Any:
     """An argument as an array, or as a tensor where numpy has no such type; a Python number gets the type that the file declares.
 
     Raises:

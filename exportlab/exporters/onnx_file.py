@@ -23,7 +23,7 @@ def read_model(path: Path) -> ir.Model:
         OSError: a file is missing, or cannot be read. ValueError: it holds no ONNX model, or its weights are not where it says.
     """
     with _refusing(path):
-        return _with_weights(_read(path), path.parent)
+        return _load_weights(_read(path), path.parent)
 
 
 def read_proto(path: Path) -> onnx.ModelProto:
@@ -74,17 +74,17 @@ def check_beside(model: onnx.ModelProto, path: Path) -> None:
     from onnx.external_data_helper import uses_external_data
 
     functions = (node for function in model.functions for node in function.node)
-    for tensor in (*_tensors(model.graph), *_of_nodes(functions)):
+    for tensor in (*_tensors(model.graph), *_find_node_tensors(functions)):
         if uses_external_data(tensor):
             _check_place(tensor, path.parent)
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     yield from graph.initializer
-    yield from _of_nodes(graph.node)
+    yield from _find_node_tensors(graph.node)
 
 
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+def _find_node_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
     for attribute in (attribute for node in nodes for attribute in node.attribute):
         yield from (attribute.t, *attribute.tensors)
         for graph in (attribute.g, *attribute.graphs):
@@ -123,7 +123,7 @@ def _bytes(tensor: onnx.TensorProto) -> int:
     return math.ceil(math.prod(tensor.dims) * ir.DataType(tensor.data_type).bitwidth / 8)
 
 
-def _with_weights(proto: onnx.ModelProto, folder: Path) -> ir.Model:
+def _load_weights(proto: onnx.ModelProto, folder: Path) -> ir.Model:
     import onnx_ir as ir
 
     model = ir.from_proto(proto)

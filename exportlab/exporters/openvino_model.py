@@ -22,7 +22,7 @@ from ..files import written_whole
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
-from .calling import Calling, Constant, by_signature
+from .calling import Calling, Constant, read_calling
 from .capture import marked_program, stage_of
 from .to_onnx import ToOnnxError
 from .to_onnx_exporter import ToOnnx
@@ -66,7 +66,7 @@ class OpenVinoArtifact(Artifact):
         if len(self.model.inputs) != len(leaves):
             raise ValueError(f"the model has {len(self.model.inputs)} inputs, the call gives {len(leaves)}")
         try:
-            self.request.infer(list(map(_given, leaves)))
+            self.request.infer(list(map(_to_openvino_tensor, leaves)))
         except RuntimeError as error:
             raise plainly(error) from None
         return self.calling.assemble(list(map(_result, self.request.output_tensors)))
@@ -124,7 +124,7 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
     program = marked_program(module, args, kwargs, dynamic_shapes, strict)
     with native_output_dropped(), told_by_openvino():
         model = openvino().convert_model(program)
-    calling = by_signature(program)
+    calling = read_calling(program)
     _drop_constants(model, calling)
     return OpenVinoArtifact(model, calling)
 
@@ -161,7 +161,7 @@ def _drop_constants(model: Any, calling: Calling) -> None:
             model.remove_parameter(parameter)
 
 
-def _given(leaf: Any) -> Any:
+def _to_openvino_tensor(leaf: Any) -> Any:
     tensor = torch.as_tensor(leaf).detach().cpu().contiguous()
     package = openvino()
     if tensor.dtype == torch.bfloat16:  # numpy has no such type: OpenVINO takes the bits as those of a float16

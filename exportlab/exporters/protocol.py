@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from torch import nn
 
 from ..cases import DynamicShapes
-from ..entry_points import BrokenEntryPoint, loaded
+from ..entry_points import BrokenEntryPoint, load_entry_points
 from ..outcomes import Outcome
 from .artifact import Artifact
 
@@ -46,7 +46,7 @@ def discover() -> dict[str, Exporter]:
         BrokenEntryPoint: one that registers cannot be imported, or is no `Exporter`.
     """
     found: dict[str, Exporter] = {}
-    for entry, exporter in loaded(GROUP):
+    for entry, exporter in load_entry_points(GROUP):
         if not isinstance(exporter, Exporter):
             raise BrokenEntryPoint(entry, "is not an Exporter")
         found[exporter.name] = exporter

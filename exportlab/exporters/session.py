@@ -48,7 +48,7 @@ def running_on(providers: Sequence[str] = (CPU,), threads: int = 0, options: Opt
         _asked.reset(token)
 
 
-def asked() -> tuple[str, ...]:
+def get_requested_providers() -> tuple[str, ...]:
     """Return the providers that sessions shall run on here."""
     return _asked.get()[0]
 
@@ -106,7 +106,7 @@ def instead(providers: Sequence[str], used: Sequence[str]) -> str:
     return f"{'; '.join(why)}: {', '.join(used)} was used instead" if why else ""
 
 
-def computed(made: onnxruntime.InferenceSession) -> Counter[str]:
+def count_nodes_by_provider(made: onnxruntime.InferenceSession) -> Counter[str]:
     """Return how many nodes of a session each provider computes; nothing where only the CPU's could, or where no node is left to compute.
 
     A session lists the providers that it registered, and one of those may have been given no node.
@@ -119,7 +119,7 @@ def computed(made: onnxruntime.InferenceSession) -> Counter[str]:
     return found
 
 
-def shared(providers: Sequence[str], nodes: Counter[str]) -> str:
+def describe_provider_shares(providers: Sequence[str], nodes: Counter[str]) -> str:
     """Say in a line how many nodes each provider computes, where one that was asked for does not compute all; else nothing."""
     asked_for = [name for name in providers if name != CPU]
     if not nodes or not asked_for or set(nodes) <= set(asked_for):

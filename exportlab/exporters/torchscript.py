@@ -92,14 +92,14 @@ def dynamic_axes(
     shapes = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes, strict=True))
     found: list[Any] = []
     _tree_map_with_path(lambda _, leaf, axes: found.append(axes) if _is_input(leaf) else None, arguments, shapes)
-    return {name: _named(name, axes) for name, axes in zip(names, found, strict=False) if axes}
+    return {name: _name_axes(name, axes) for name, axes in zip(names, found, strict=False) if axes}
 
 
 def _is_input(leaf: Any) -> bool:
     return leaf is not None and not isinstance(leaf, str)
 
 
-def _named(name: str, axes: Any) -> dict[int, str]:
+def _name_axes(name: str, axes: Any) -> dict[int, str]:
     pairs = axes.items() if isinstance(axes, dict) else enumerate(axes)
     return {axis: dim if isinstance(dim, str) else f"{name}_{axis}" for axis, dim in pairs if dim is not None}
 

@@ -22,7 +22,7 @@ from .artifact import Interface
 from .calling import Calling, by_example
 from .capture import CaptureFailed, dims_from_names, forget_earlier_captures, stage_of
 from .onnx_artifact import OnnxArtifact
-from .session import CPU, asked, instead, session_options
+from .session import CPU, get_requested_providers, instead, session_options
 
 
 class TransformersArtifact(OnnxArtifact):
@@ -44,7 +44,7 @@ class TransformersArtifact(OnnxArtifact):
 
     def instead(self) -> str:
         """Say which provider that was asked for the library does not take."""
-        return instead(asked(), self.ran_on()) if self.ran_on() else ""
+        return instead(get_requested_providers(), self.ran_on()) if self.ran_on() else ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the file; tensors are taken and given on CPU.
@@ -53,7 +53,7 @@ class TransformersArtifact(OnnxArtifact):
             TypeError, ValueError: the arguments are not those of the export.
         """
         self.calling.feed(args, kwargs)
-        return self.session(**_by_name(self._signature, args, kwargs))
+        return self.session(**_bind_by_name(self._signature, args, kwargs))
 
     def prepared(self, *args: Any, **kwargs: Any) -> Callable[[], Any]:
         """Return a call, which hands its arguments over by itself."""
@@ -89,7 +89,7 @@ class TransformersOnnx:
     ) -> TransformersArtifact:
         """Export; `options` go to `OnnxConfig` as they are."""
         kwargs = dict(kwargs or {})
-        given = _by_name(inspect.signature(module.forward), *copy.deepcopy((args, kwargs)))
+        given = _bind_by_name(inspect.signature(module.forward), *copy.deepcopy((args, kwargs)))
         returned = called_once(module, Sample(args, kwargs))
         forget_earlier_captures()
         with muffled(), native_output_dropped(), redirect_stdout(io.StringIO()):  # torch.onnx prints its steps, and takes no wish here
@@ -98,7 +98,7 @@ class TransformersOnnx:
         return TransformersArtifact(exported, module, by_example(args, kwargs, returned), Interface.of(opset_version=opset_version))
 
 
-def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """All arguments by name, since the library passes them so.
 
     Raises:

@@ -31,10 +31,10 @@ TAKEN = ("x.sum()", "x[:, 0]", "x", "x[None]", "x[None, None]")  # in place of a
 
 def operators() -> dict[str, Form]:
     """Return the steps by name: `op_db logaddexp#0`."""
-    return {f"op_db {name}#{i}": form for name, op in _described() for i, form in enumerate(_forms(name, op))}
+    return {f"op_db {name}#{i}": form for name, op in _iterate_operators() for i, form in enumerate(_forms(name, op))}
 
 
-def _described() -> Iterator[tuple[str, Any]]:
+def _iterate_operators() -> Iterator[tuple[str, Any]]:
     sys.modules.setdefault("expecttest", SimpleNamespace(TestCase=unittest.TestCase))  # type: ignore[arg-type]  # derived from there
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -58,7 +58,7 @@ def _call(name: str) -> str | None:
     """How an operator is called, where it has a name to be called by."""
     for prefix in ("torch", "torch.Tensor"):
         try:
-            if callable(_evaluated(f"{prefix}.{name}", {})):
+            if callable(_evaluate(f"{prefix}.{name}", {})):
                 return f"{prefix}.{name}".replace("torch.nn.functional.", "F.")
         except AttributeError:
             continue
@@ -72,7 +72,7 @@ def _fitting(call: str, sample: Any) -> str | None:
             written = f"{call}({', '.join(_arguments(sample, other))})"
         except ValueError:
             return None
-        if made := _fitted(written):
+        if made := _fit_expression(written):
             return made
     return None
 
@@ -118,7 +118,7 @@ def _constant(tensor: torch.Tensor, first: str) -> str:
     return f"(torch.arange({tensor.numel()}) % 2).reshape({shape})"
 
 
-def _fitted(written: str) -> str | None:
+def _fit_expression(written: str) -> str | None:
     """The expression with a result of two axes and as many columns as `x` has, whatever the operator gives; None if eager refuses."""
     results = [_result(written, rows) for rows in ROWS]
     if isinstance(results[0], (tuple, list)) and results[0] and isinstance(results[0][0], torch.Tensor):
@@ -128,14 +128,14 @@ def _fitted(written: str) -> str | None:
         return None
     written = written if results[0].dtype == torch.float32 else f"{written}.float()"
     written = written if all(result.isfinite().all() for result in results) else f"{written}.nan_to_num(0.5, 9.0, -9.0)"
-    return _as_large(written, [result.shape for result in results]).replace("{", "{{").replace("}", "}}").replace("<n>", "{n}")
+    return _match_input_shape(written, [result.shape for result in results]).replace("{", "{{").replace("}", "}}").replace("<n>", "{n}")
 
 
 def _usable(result: torch.Tensor) -> bool:
     return result.layout == torch.strided and not result.is_complex() and not result.is_quantized and result.numel() > 0
 
 
-def _as_large(written: str, shapes: list[torch.Size]) -> str:
+def _match_input_shape(written: str, shapes: list[torch.Size]) -> str:
     if all(len(shape) == 2 and shape[1] == 4 for shape in shapes) and shapes[0][0] != shapes[1][0]:
         return written
     if all(_broadcasts(shape, rows) for shape, rows in zip(shapes, ROWS, strict=True)):
@@ -156,7 +156,7 @@ def _result(written: str, rows: int) -> Any:
     """What eager gives, and None where it refuses, or gives something else when asked again."""
     x = torch.linspace(-1.5, 2.0, rows * 4).sin().reshape(rows, 4)
     try:
-        first, second = (_evaluated(written, {"x": x.clone()}) for _ in range(2))
+        first, second = (_evaluate(written, {"x": x.clone()}) for _ in range(2))
     except Exception:  # noqa: BLE001 - as an operator refuses arguments that are not its own
         return None
     same = isinstance(first, (tuple, list)) or (isinstance(first, torch.Tensor) and first.shape == second.shape)
@@ -165,5 +165,5 @@ def _result(written: str, rows: int) -> Any:
     return first if same else None
 
 
-def _evaluated(written: str, names: dict[str, Any]) -> Any:
+def _evaluate(written: str, names: dict[str, Any]) -> Any:
     return eval(written, {"torch": torch, "F": F, **names})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import written_whole
-from ..verification.values import FURTHER, USUAL, varied
+from ..verification.values import FURTHER, USUAL, mutate_sample
 from .program import Program
 from .trial import OURS, Trial
 
@@ -101,7 +101,7 @@ class Finding:
 
     def _shown(self) -> Iterator[str]:
         yield "far = {sizes: off(inputs(*sizes)) for sizes in SIZES}"
-        for variation, sample in varied(self.program.samples()[0], (*USUAL, *FURTHER)):
+        for variation, sample in mutate_sample(self.program.samples()[0], (*USUAL, *FURTHER)):
             if variation.name == self.trial.values:
                 yield f"changed = {', '.join(f'torch.tensor({x.tolist()})' for x in sample.args)}"
                 yield f"far[{variation.name!r}] = off(changed)"

@@ -16,7 +16,7 @@ from ..outcomes import Outcome
 from .finding import Finding
 from .program import MOVING, WIDE, Program, Step
 from .steps import LAYERS, PARTS, STEPS, WRITTEN, forms
-from .trial import Trial, runs, tried
+from .trial import Trial, run_trial, runs
 
 PROGRAMS, LONGEST, LARGEST = 50, 6, 3  # of one round; steps of a program; number of a step
 
@@ -92,7 +92,7 @@ class Hunt:
         shrinking = self._smallest and self._smallest[1].exporter
         for exporter in self.exporters:
             if shrinking in (None, exporter.name) and not self._known(program, exporter.name):
-                self._judge(program, tried(program, exporter), shrinking is None)
+                self._judge(program, run_trial(program, exporter), shrinking is None)
         if shrinking is None:
             self.programs += 1
             self.told(self)

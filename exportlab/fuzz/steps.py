@@ -155,7 +155,7 @@ ZOO = {  # cases of the zoo that map (rows, features) to (any rows, features): h
 STEPS = {name: Form(source) for name, source in (ELEMENTWISE | SHAPES | REDUCTIONS | INDEXING | FUNCTIONS).items()}
 
 
-def _widened(source: str, features: int, wanted: int) -> str:
+def _resize_columns(source: str, features: int, wanted: int) -> str:
     """The expression with as many columns as are wanted."""
     if features == wanted:
         return source
@@ -163,7 +163,7 @@ def _widened(source: str, features: int, wanted: int) -> str:
 
 
 PARTS = {
-    f"zoo {name}": Form(_widened("{layer}(" + _widened("x", 4, taken) + ")", given, 4), f"registered_case({name!r}).module()")
+    f"zoo {name}": Form(_resize_columns("{layer}(" + _resize_columns("x", 4, taken) + ")", given, 4), f"registered_case({name!r}).module()")
     for (taken, given), names in ZOO.items()
     for name in names
 }

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 
 from ..defaults import GiB
+from ..diagnostics import names_cause
 from ..exporters import Exporter
 from ..exporters.to_onnx import ToOnnxError
-from ..isolation import apart
+from ..isolation import run_isolated
 from ..outcomes import Outcome
-from ..said import names_cause
 from ..verification.comparison import Attempt, attempt, reason
 from ..verification.report import Check
 from .program import Program
@@ -63,9 +63,9 @@ def _keeps(result: torch.Tensor, x: torch.Tensor) -> bool:
     return result.dim() == 2 and result.shape[1] == x.shape[1] and result.dtype == torch.float32
 
 
-def tried(program: Program, exporter: Exporter) -> Trial:
+def run_trial(program: Program, exporter: Exporter) -> Trial:
     """Export the program, and verify it at all of its sizes, in a child process under limits."""
-    ended = apart(lambda: _trial(program, exporter), seconds=SECONDS, memory=BYTES)
+    ended = run_isolated(lambda: _trial(program, exporter), seconds=SECONDS, memory=BYTES)
     if ended.failure is not None:
         return Trial(exporter.name, ended.failure.outcome, ended.failure.error)
     assert isinstance(ended.value, Trial)
@@ -74,13 +74,13 @@ def tried(program: Program, exporter: Exporter) -> Trial:
 
 def _trial(program: Program, exporter: Exporter) -> Trial:
     made = attempt(exporter, program.module(), program.samples(), program.shapes)
-    check = _worst(made)
+    check = _find_failed_check(made)
     seen = reason(made.error) if made.error is not None else f"{check.name} ({check.given}): {check.detail}" if check else ""
     warned = any(map(names_cause, made.said))
     return Trial(made.exporter, made.outcome, seen, warned, check.values if check else "", _is_internal(made))
 
 
-def _worst(made: Attempt) -> Check | None:
+def _find_failed_check(made: Attempt) -> Check | None:
     failed = made.report.failed if made.report else ()
     return next((check for check in failed if check.outcome == made.outcome), None)
 

@@ -26,7 +26,7 @@ from ..exporters.session import session, session_options
 from ..files import check_replaceable, written_whole
 from ..messages import quiet
 from ..show.table import Table
-from ..show.themed import themed, title_of
+from ..show.themed import render_themed_svg, title_of
 from . import sources
 from .figures import entitle
 from .sketch import sketch
@@ -118,7 +118,7 @@ class Page:
             draw()
             write_finding(self.finding, origin, lines, tables, self.badge())
         else:
-            print(told(origin, lines), *tables, sep="\n\n")
+            print(format_finding(origin, lines), *tables, sep="\n\n")
             draw()
             entitle(lines[0])
 
@@ -170,8 +170,8 @@ class Page:
             unit: what was counted, for all titles or by title: `second`, `byte` or `integer`, as pyperf calls it; all above 0.
             machine: what is said of it instead of what this one says, where times of several are kept.
         """
-        before = sources.stored(load(self.json).metadata) if self.only and self.json and self.json.exists() else {}
-        measured = json.dumps({**before, **sources.measured(self.script, self.only)})
+        before = sources.read_states(load(self.json).metadata) if self.only and self.json and self.json.exists() else {}
+        measured = json.dumps({**before, **sources.collect_states(self.script, self.only)})
         metadata = {**environment(packages), **(machine or {}), "kind": "quick" if self.quick else "full", sources.KEY: measured}
         with tempfile.TemporaryDirectory() as folder:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
@@ -186,12 +186,12 @@ class Page:
         if self.plot:
             with written_whole(self.plot) as draft:
                 pyplot.savefig(draft, dpi=150)
-        print(told(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines), *tables(run), sep="\n\n")
+        print(format_finding(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines), *tables(run), sep="\n\n")
         print(f"By chance alone, equals would look different {chance(run.rounds)}.")
         print(machine(PACKAGES))
 
 
-def told(origin: str, lines: Lines) -> str:
+def format_finding(origin: str, lines: Lines) -> str:
     """Say what was found, what else was, and where it was seen: apart, folded to fit a screen."""
     first, *others = lines
     points = [fill(f"- {line}", WIDTH, subsequent_indent="  ") for line in others]
@@ -206,7 +206,7 @@ def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Tab
     figure = pyplot.gcf()
     title, shape = title_of(figure), sketch(figure)
     entitle(lines[0])
-    picture.write_text(themed(figure, picture.stem), encoding="utf-8")
+    picture.write_text(render_themed_svg(figure, picture.stem), encoding="utf-8")
     pyplot.close(figure)
     first, *others = lines
     drawn = [{"title": one.title, "html": one._repr_html_()} for one in tables]

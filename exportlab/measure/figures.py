@@ -99,10 +99,12 @@ def lines(
     axes.set_title(title, fontsize=SIZE)
     axes.set_xlabel(along, fontsize=SIZE)
     axes.grid(axis="y", alpha=0.3)
-    scaled(axes.xaxis, places, log, "")
-    scaled(axes.yaxis, [value for points in series.values() for seen in points.values() for value in spread(seen)], log, unit, zero)
+    scale_axis(axes.xaxis, places, log, "")
+    scale_axis(axes.yaxis, [value for points in series.values() for seen in points.values() for value in spread(seen)], log, unit, zero)
     ends = {name: spread(points[max(points)])[1] for name, points in series.items()}
-    beside(axes, {name: (axes.transData + axes.transAxes.inverted()).transform((1, end))[1] for name, end in ends.items()}, colored)
+    write_side_labels(
+        axes, {name: (axes.transData + axes.transAxes.inverted()).transform((1, end))[1] for name, end in ends.items()}, colored
+    )
 
 
 def bars(
@@ -114,9 +116,9 @@ def bars(
         rows: by row, what was seen; or, by row and then by name, a group of bars.
         mark: where to draw a line across all bars: what they are held against.
     """
-    groups = grouped(rows)
+    groups = group_rows(rows)
     colored, start = row_colors(groups), beginning(groups, unit) if log else 0.0
-    for place, name, seen, height, first in placed(groups):
+    for place, name, seen, height, first in place_groups(groups):
         low, middle, high = spread(seen)
         axes.barh(place, middle - start, left=start, height=height * 0.9, color=colored[name])
         axes.plot([low, high], [place, place], color="#333333", linewidth=1.5)
@@ -156,11 +158,11 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
     Args:
         rows: by row, a ratio; or, by row and then by name, several below each other.
     """
-    groups = grouped(rows)
+    groups = group_rows(rows)
     colored = row_colors(groups)
     axes.axvline(at, color="black", linewidth=1)
-    for place, name, seen, height, first in placed(groups):
-        ratio = as_ratio(seen)
+    for place, name, seen, height, first in place_groups(groups):
+        ratio = to_ratio(seen)
         color = colored[name] if ratio.differs else "#AAAAAA"
         axes.plot(ratio.seen, [place] * len(ratio.seen), "o", color=color, alpha=0.5, markersize=5, markeredgewidth=0)
         axes.plot([ratio.median] * 2, [place - height / 3, place + height / 3], color=color, linewidth=2.5)
@@ -169,14 +171,14 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
     across(axes, groups, [at, *values_of(groups)], title, unit, True)
 
 
-def as_ratio(seen: Seen) -> Ratio:
+def to_ratio(seen: Seen) -> Ratio:
     """Return whatever was seen of one thing, all of it."""
     return seen if isinstance(seen, Ratio) else Ratio(tuple(seen) if isinstance(seen, Sequence) else (seen,))
 
 
 def spread(seen: Seen) -> tuple[float, float, float]:
     """Return the lowest, the median and the highest."""
-    ratio = as_ratio(seen)
+    ratio = to_ratio(seen)
     return ratio.low, ratio.median, ratio.high
 
 
@@ -218,7 +220,7 @@ def ticks(low: float, high: float, most: int = 8) -> list[float]:
     return found[:: math.ceil(len(found) / most)]
 
 
-def scaled(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
+def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
     """Set limits around the values, a logarithmic scale if asked, and plain numbers beside it; few values get a tick each."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
@@ -244,7 +246,7 @@ def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: 
     axes.set_title(title, fontsize=SIZE)
     axes.set_yticks([-place for place in range(len(rows))], [shown(row) for row in rows])
     axes.set_ylim(0.55 - len(rows), 0.55)
-    scaled(axes.xaxis, values, log, unit)
+    scale_axis(axes.xaxis, values, log, unit)
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
 
@@ -270,7 +272,7 @@ def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
     axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=SIZE - 1)
 
 
-def beside(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
+def write_side_labels(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
     """Write names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
     for name, place in moved_apart(places).items():
         axes.text(1.02, place, shown(name), transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
@@ -289,7 +291,7 @@ def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, floa
     return dict(zip(names, heights, strict=True))
 
 
-def grouped(rows: Mapping[str, Named | Seen]) -> dict[str, Named]:
+def group_rows(rows: Mapping[str, Named | Seen]) -> dict[str, Named]:
     """Return every row as a group; a row without names is a group of itself."""
     return {row: seen if isinstance(seen, Mapping) else {row: seen} for row, seen in rows.items()}
 
@@ -317,7 +319,7 @@ def values_of(groups: Mapping[str, Named]) -> list[float]:
     return [value for named in groups.values() for seen in named.values() for value in spread(seen)]
 
 
-def placed(groups: Mapping[str, Named]) -> list[tuple[float, str, Seen, float, bool]]:
+def place_groups(groups: Mapping[str, Named]) -> list[tuple[float, str, Seen, float, bool]]:
     """Return each thing seen: its height on the axes, its name, itself, the height it may take, and whether its name was not met before."""
     found, met = [], set()
     for row, named in enumerate(groups.values()):

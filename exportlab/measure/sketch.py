@@ -23,18 +23,18 @@ def _bars(axes: Axes) -> Iterator[Mark]:
     for patch in axes.patches:
         box = patch.get_window_extent()
         if box.width and box.height:
-            (left, top), (right, bottom) = _placed(axes, [(box.x0, box.y1), (box.x1, box.y0)])
+            (left, top), (right, bottom) = _to_axes_coordinates(axes, [(box.x0, box.y1), (box.x1, box.y0)])
             yield {"kind": "bar", "color": _color(patch.get_facecolor()), "at": [left, top, right, bottom]}
 
 
 def _lines(axes: Axes) -> Iterator[Mark]:
     for line in axes.lines:
-        points = _placed(axes, line.get_transform().transform(line.get_xydata()))
+        points = _to_axes_coordinates(axes, line.get_transform().transform(line.get_xydata()))
         joined = line.get_linestyle() != "None"
         yield {"kind": "line" if joined else "dots", "color": _color(line.get_color()), "at": points}
 
 
-def _placed(axes: Axes, points: Any) -> list[list[float]]:
+def _to_axes_coordinates(axes: Axes, points: Any) -> list[list[float]]:
     """Dots of the screen as places in the axes, none of them outside."""
     inside = axes.transAxes.inverted().transform(points).clip(0, 1)
     return [[round(float(x), DIGITS), round(1 - float(y), DIGITS)] for x, y in inside]

@@ -24,7 +24,7 @@ UNKNOWN = "not stored"
 State = dict[str, str]
 
 
-def measured(script: Path, parts: Sequence[str] = ()) -> dict[str, State]:
+def collect_states(script: Path, parts: Sequence[str] = ()) -> dict[str, State]:
     """Return what is measured now, for each part of a run: the commit, and the digests of the exporter and of the script.
 
     Args:
@@ -95,14 +95,14 @@ def commit(folder: Path) -> str:
 
 def changes(metadata: Mapping[str, Any], script: Path) -> list[str]:
     """Return what has changed since a run was made: the exporter, the script, or that the run does not have what it measured."""
-    states = stored(metadata)
+    states = read_states(metadata)
     now = digests(script)
     if not all(state.keys() >= now.keys() for state in states.values()):
         return [UNKNOWN]
     return [name for name in now if any(state[name] != now[name] for state in states.values())]
 
 
-def stored(metadata: Mapping[str, Any]) -> dict[str, State]:
+def read_states(metadata: Mapping[str, Any]) -> dict[str, State]:
     """Return what the parts of a run measured; of a run that does not have it, one empty state."""
     found: dict[str, State] = json.loads(metadata.get(KEY, "{}"))
     return found or {WHOLE: {}}
@@ -118,6 +118,6 @@ def badge(metadata: Mapping[str, Any], script: Path) -> str:
 
 def commits(metadata: Mapping[str, Any]) -> Iterator[str]:
     """Yield the commits that the parts of a run were measured at, each once."""
-    seen = dict.fromkeys(state.get("commit", UNKNOWN) for state in stored(metadata).values())
+    seen = dict.fromkeys(state.get("commit", UNKNOWN) for state in read_states(metadata).values())
     for one in seen:
         yield f"commit {one}"

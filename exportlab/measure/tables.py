@@ -31,13 +31,13 @@ def compared(
     rows = []
     for group, timings in groups.items():
         for name in timings.rounds[0]:
-            quotient, interval = told(timings.ratio(name, base)) if base in timings.rounds[0] else ("", "")
+            quotient, interval = format_ratio_cells(timings.ratio(name, base)) if base in timings.rounds[0] else ("", "")
             middle = short(SCALES[unit] * timings.median(name))
             rows.append({first: group, who: shown(name), unit: middle, over: quotient, "interval": interval if name != base else ""})
     return table(rows, title)
 
 
-def told(ratio: Ratio) -> tuple[str, str]:
+def format_ratio_cells(ratio: Ratio) -> tuple[str, str]:
     """Return the two cells of a ratio; of one round there is no interval."""
     if len(ratio.seen) == 1:
         return rounded(ratio.median), ""

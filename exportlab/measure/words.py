@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..exporters.spoken import spoken
+from ..exporters.display_names import spoken
 from .timing import Ratio, rounded
 
 __all__ = ["listed", "spoken", "takes"]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ..files import written_whole
 from .boxes import FILL, Boxes, Edge, Node, Point, bounds, layout
-from .svg import framed, svg, tabbed
+from .svg import frame_drawing, render_tabs, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +27,12 @@ class GraphFigure(Figure):
     def html(self) -> str:
         """Return it for a page: one drawing, or a button for each."""
         if len(self.drawings) > 1:
-            return tabbed(self.drawings)
+            return render_tabs(self.drawings)
         ((title, drawing),) = self.drawings.items()
-        return framed(drawing, title)
+        return frame_drawing(drawing, title)
 
     def _repr_html_(self) -> str | None:
-        return tabbed(self.drawings) if len(self.drawings) > 1 else None
+        return render_tabs(self.drawings) if len(self.drawings) > 1 else None
 
     def _repr_svg_(self) -> str | None:
         if len(self.drawings) > 1:
@@ -45,7 +45,7 @@ def show_drawings(drawings: Mapping[str, Boxes], save: str | Path | None = None)
     """Draw on a new figure, one beside the other; `save` writes it (.svg, .png) as well."""
     from matplotlib import pyplot
 
-    laid = {title: (drawing, *_laid(drawing, title)) for title, drawing in drawings.items()}
+    laid = {title: (drawing, *_lay_out(drawing, title)) for title, drawing in drawings.items()}
     widths = [right - left for _, _, _, (left, right, _, _) in laid.values()]
     height = max(bottom - top for _, _, _, (_, _, top, bottom) in laid.values())
     figure: Any = pyplot.figure(figsize=(sum(widths), height), FigureClass=GraphFigure)
@@ -63,7 +63,7 @@ def show_drawings(drawings: Mapping[str, Boxes], save: str | Path | None = None)
 Laid = tuple[dict[str, Point], list[list[Point]], tuple[float, float, float, float]]
 
 
-def _laid(drawing: Boxes, title: str) -> Laid:
+def _lay_out(drawing: Boxes, title: str) -> Laid:
     """Where everything is, and left, right, top and bottom of it, with room for the title."""
     places, routes = layout(drawing)
     left, right, top, bottom = bounds(drawing.nodes, places, routes)

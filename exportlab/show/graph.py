@@ -11,7 +11,7 @@ import torch
 
 from ..checks import must_be
 from .drawing import Drawing, Edge, Node
-from .origin import of_fx, of_ir
+from .origin import describe_fx_node, describe_ir_node
 from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def from_fx(program: Program) -> Drawing:
     """Return the boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
     inputs = fx_inputs(program)
     shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
-    nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op", of_fx(n)) for n in shown]
+    nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op", describe_fx_node(n)) for n in shown]
     known = {n.name for n in shown}
     edges = [Edge(a.name, n.name) for n in shown for a in n.all_input_nodes if a.name in known]
     results = next(n for n in program.graph.nodes if n.op == "output").all_input_nodes
@@ -90,7 +90,7 @@ def _fx_body(node: torch.fx.Node) -> str:
     body = getattr(node.graph.owning_module, str(node.target), None)
     if not isinstance(body, torch.fx.GraphModule):
         return ""
-    return _shortened([op_name(n) for n in body.graph.nodes if n.op in CALLS])
+    return _abbreviate_names([op_name(n) for n in body.graph.nodes if n.op in CALLS])
 
 
 def from_ir(model: ir.Model) -> Drawing:
@@ -100,7 +100,7 @@ def from_ir(model: ir.Model) -> Drawing:
     keys = {id(node): f"node:{i}" for i, node in enumerate(shown)}
     sources = {id(v): f"in:{v.name}" for v in main.inputs} | {id(v): keys[id(n)] for n in shown for v in n.outputs}
     inputs = [Node(f"in:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "input") for v in main.inputs]
-    ops = [Node(keys[id(n)], _ir_label(n), "op" if n.domain in ("", "ai.onnx") else "function", of_ir(n)) for n in shown]
+    ops = [Node(keys[id(n)], _ir_label(n), "op" if n.domain in ("", "ai.onnx") else "function", describe_ir_node(n)) for n in shown]
     outputs = [Node(f"out:{v.name}", "\n".join(filter(None, [v.name, value_annotation(v)])), "output") for v in main.outputs]
     edges = [Edge(s, keys[id(n)]) for n in shown for s in _distinct(sources.get(id(v)) for v in _read_by(n))]
     results = [Edge(sources[id(v)], f"out:{v.name}") for v in main.outputs if id(v) in sources]
@@ -108,7 +108,7 @@ def from_ir(model: ir.Model) -> Drawing:
 
 
 def _ir_label(node: ir.Node) -> str:
-    bodies = [f"{name}: {_shortened([n.op_type for n in body])}" for name, body in _subgraphs(node)]
+    bodies = [f"{name}: {_abbreviate_names([n.op_type for n in body])}" for name, body in _subgraphs(node)]
     return "\n".join([node.op_type, *bodies])
 
 
@@ -130,6 +130,6 @@ def _distinct(keys: Iterator[str | None]) -> list[str]:
     return list(dict.fromkeys(k for k in keys if k is not None))
 
 
-def _shortened(names: list[str], most: int = 5) -> str:
+def _abbreviate_names(names: list[str], most: int = 5) -> str:
     kept = ", ".join(names[:most])
     return kept if len(names) <= most else f"{kept}, … ({len(names)} nodes)"

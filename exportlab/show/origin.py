@@ -22,14 +22,14 @@ LIBRARIES = ("site-packages", "dist-packages")
 STACK, NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 
 
-def of_fx(node: torch.fx.Node) -> str:
+def describe_fx_node(node: torch.fx.Node) -> str:
     """Return what is known of an FX node: its target in full, its dtype and shape, its module, its line."""
     name = node.name if node.op == "placeholder" else str(node.target)
     module = next(reversed(node.meta.get("nn_module_stack", {}).values()), ("", ""))
     return _lines(name, fx_annotation(node), _module(module[0], str(module[1])), source_line(node.meta.get("stack_trace") or ""))
 
 
-def of_ir(node: ir.Node) -> str:
+def describe_ir_node(node: ir.Node) -> str:
     """Return what is known of an ONNX node: its operator with its domain, its results, its module and its line where the file says them."""
     operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
     results = [f"{value.name}: {value_annotation(value) or 'no shape in the file'}" for value in node.outputs]
@@ -48,7 +48,7 @@ def placed_line(trace: str) -> str:
     A file is named from the current folder or from its library on; another folder of this machine is not named.
     """
     frames = [frame for frame in FRAME.finditer(trace) if not frame["file"].startswith(GENERATED)]
-    others = [frame for frame in frames if not _in_library(frame["file"]).startswith("torch/")]
+    others = [frame for frame in frames if not _to_library_path(frame["file"]).startswith("torch/")]
     return "".join(f"{_shown_file(frame['file'])}:{frame['number']}  {frame['line'].strip()}" for frame in (others or frames)[-1:])
 
 
@@ -62,7 +62,7 @@ def modules_of(said: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(path, kind.rpartition(".")[2]) for path, _, kind in modules if path != NO_STACK]
 
 
-def _in_library(file: str) -> str:
+def _to_library_path(file: str) -> str:
     """The path of a file in the folder of installed packages; nothing where it is elsewhere."""
     parts = Path(file).parts
     at = max((place for place, part in enumerate(parts) if part in LIBRARIES), default=-1)
@@ -73,7 +73,7 @@ def _shown_file(file: str) -> str:
     if CELL.fullmatch(file):
         return "cell"
     here = Path(file)
-    return _in_library(file) or (str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else here.name)
+    return _to_library_path(file) or (str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else here.name)
 
 
 def _module_of(said: Mapping[str, str]) -> str:

@@ -37,10 +37,10 @@ def svg(drawing: Boxes, title: str = "") -> str:
     width, height = math.ceil(right - left), math.ceil(bottom - top)
     order = {node.key: i for i, node in enumerate(drawing.nodes)}
     arrows = [
-        _arrow([_moved(p, left, top) for p in route], order[e.source], order[e.target], e.label)
+        _arrow([_to_svg_point(p, left, top) for p in route], order[e.source], order[e.target], e.label)
         for e, route in zip(drawing.edges, routes, strict=True)
     ]
-    boxes = [_box(node, _moved(places[node.key], left, top)) for node in drawing.nodes]
+    boxes = [_box(node, _to_svg_point(places[node.key], left, top)) for node in drawing.nodes]
     name = escape(f"{title}: {drawing.description}" if title else drawing.description)
     least = f"width: 100%; height: auto; max-width: {width}px; min-width: {READABLE * width:.0f}px"
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="{least}"'
@@ -48,7 +48,7 @@ def svg(drawing: Boxes, title: str = "") -> str:
     return "\n".join([head, f"<style>{STYLE}</style>", *arrows, *boxes, "</svg>"])
 
 
-def framed(drawing: Boxes, title: str = "") -> str:
+def frame_drawing(drawing: Boxes, title: str = "") -> str:
     """Return the picture in a frame that scrolls where it is wider than the page, below its title."""
     above = f'<p class="graph-title">{escape(title)}</p>\n' if title else ""
     return above + frame(svg(drawing, title), f"Graph: {title}" if title else "Graph")
@@ -59,9 +59,9 @@ def frame(picture: str, name: str) -> str:
     return f'<div class="graph-frame" style="overflow: auto" tabindex="0" role="region" aria-label="{escape(name)}">\n{picture}\n</div>'
 
 
-def tabbed(drawings: Mapping[str, Boxes]) -> str:
+def render_tabs(drawings: Mapping[str, Boxes]) -> str:
     """Return several pictures of which one is seen at a time: a button for each name, and no script."""
-    pictures = [f'<div class="graph-tab">\n{framed(drawing, name)}\n</div>' for name, drawing in drawings.items()]
+    pictures = [f'<div class="graph-tab">\n{frame_drawing(drawing, name)}\n</div>' for name, drawing in drawings.items()]
     key = f"graphs-{sha256(''.join(pictures).encode()).hexdigest()[:8]}"
     shown = ", ".join(f".graph-tabs > input:nth-of-type({n}):checked ~ div:nth-of-type({n})" for n in range(1, len(pictures) + 1))
     style = f"{TAB_STYLE}{shown} {{ display: block; }}\n.graph-tabs .graph-title {{ display: none; }}"
@@ -76,7 +76,7 @@ def _button(key: str, group: str, name: str, *, checked: bool) -> str:
     return f'<input type="radio" name="{group}" id="{key}"{state}/><label for="{key}">{escape(name)}</label>'
 
 
-def _moved(place: Point, left: float, top: float) -> Point:
+def _to_svg_point(place: Point, left: float, top: float) -> Point:
     return place[0] * DOTS - left, place[1] * DOTS - top
 
 

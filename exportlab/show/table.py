@@ -12,7 +12,7 @@ from typing import Any
 
 from ..checks import must_be, must_be_all, must_end
 from ..outcomes import Outcome
-from ..plain import one_line, plain
+from ..printable import one_line, plain
 
 OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
 SHORT = 14  # characters that stay on one line, however narrow the page
@@ -30,7 +30,7 @@ class Table:
     def __repr__(self) -> str:
         columns = self._columns()
         cells = [[one_line(row[c]) for c in columns] for row in (dict(zip(columns, columns, strict=True)), *self.rows)]
-        widths = _at_most(WIDTH, [max(map(len, column)) for column in zip(*cells, strict=True)])
+        widths = _shrink_widths(WIDTH, [max(map(len, column)) for column in zip(*cells, strict=True)])
         return "\n".join([*textwrap.wrap(plain(self.title), WIDTH), *(line for row in cells for line in _lines(row, widths))])
 
     def _repr_html_(self) -> str:
@@ -74,7 +74,7 @@ def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
     return Table(tuple(rows), title)
 
 
-def _at_most(width: int, columns: list[int]) -> list[int]:
+def _shrink_widths(width: int, columns: list[int]) -> list[int]:
     """The widths of columns, the widest made narrower until a line holds all of them."""
     left = max(width - len(GAP) * (len(columns) - 1), len(columns))
     while sum(columns) > left:

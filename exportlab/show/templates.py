@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..plain import plain
+from ..printable import plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -29,7 +29,7 @@ STYLE = (
 )
 
 
-def themed(figure: Figure, name: str) -> str:
+def render_themed_svg(figure: Figure, name: str) -> str:
     """Return a figure as SVG for a page in which nothing else has this name; it is as wide as the page, but no wider than drawn."""
     from matplotlib import rc_context
 
@@ -116,13 +116,13 @@ def _entitle(root: ElementTree.Element, title: str, inks: set[str]) -> None:
     del root.attrib["height"]
     size = f"max-width: {width:.0f}pt"
     root.attrib |= {"xmlns": SVG, "class": "drawn-figure", "role": "img", "aria-label": title, "style": size}
-    dark = "; ".join(f"--ink-{ink[1:]}: {bright}" for ink in sorted(inks - set(NAMED)) if (bright := brightened(ink)) != ink)
+    dark = "; ".join(f"--ink-{ink[1:]}: {bright}" for ink in sorted(inks - set(NAMED)) if (bright := brighten_color(ink)) != ink)
     rules = ElementTree.Element("style")
     rules.text = STYLE + (f' html[data-theme="dark"] .drawn-figure {{ {dark}; }}' if dark else "")
     root.insert(0, rules)
 
 
-def brightened(color: str) -> str:
+def brighten_color(color: str) -> str:
     """Return a colour, mixed with as little white as makes it readable in the dark."""
     from matplotlib.colors import to_hex, to_rgb
 

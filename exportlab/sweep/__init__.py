@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..defaults import MODES
-from .isolated import Limits
+from .process_worker import Limits
 from .runner import SweepError, sweep
 from .task import Task, grid
 

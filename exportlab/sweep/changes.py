@@ -10,11 +10,11 @@ from typing import Any
 
 from .. import show
 from ..checks import must_be_all
+from ..diagnostics import names_cause
 from ..measure.timing import Ratio
 from ..outcomes import Outcome
-from ..plain import one_line
-from ..said import names_cause
-from .places import moved
+from ..printable import one_line
+from .devices import describe_move
 from .records import FIGURES, Record, groups
 
 LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
@@ -111,14 +111,14 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
     must_be_all(Record, before=before, after=after)
     old, new = groups(before), groups(after)
     both = [run for run in old if run in new]
-    found = tuple(_changed(run, old[run], new[run]) for run in both)
+    found = tuple(_find_change(run, old[run], new[run]) for run in both)
     outcomes = tuple(sorted((c for c in found if c is not None), key=lambda c: ("broke", "other", "better").index(c.kind)))
     only_before, only_after = (tuple(run for run in one if run not in other) for one, other in ((old, new), (new, old)))
     times = tuple(_times([(run, old[run], new[run]) for run in both]))
-    return Changes(outcomes, times, len(both) - len(outcomes), only_before, only_after, moved(before, after))
+    return Changes(outcomes, times, len(both) - len(outcomes), only_before, only_after, describe_move(before, after))
 
 
-def worst(rounds: Iterable[Record]) -> Record:
+def find_worst_record(rounds: Iterable[Record]) -> Record:
     """Return the record of the round that came out worst; of those that are wrong, one that is silent."""
     return max(rounds, key=lambda record: (record.outcome.grade, record.silent))
 
@@ -128,8 +128,8 @@ def chance_apart(before: int, after: int) -> float:
     return min(1.0, 2 / math.comb(before + after, before))
 
 
-def _changed(run: Run, before: Sequence[Record], after: Sequence[Record]) -> Change | None:
-    then, now = worst(before), worst(after)
+def _find_change(run: Run, before: Sequence[Record], after: Sequence[Record]) -> Change | None:
+    then, now = find_worst_record(before), find_worst_record(after)
     if then.outcome == now.outcome:
         return None
     detail = (now.error or (str(now.failed[0]["detail"]) if now.failed else ""))[:100]
@@ -141,7 +141,7 @@ def _times(both: Sequence[tuple[Run, Sequence[Record], Sequence[Record]]]) -> It
     for exporter, figure in product(dict.fromkeys(run[1] for run, _, _ in both), FIGURES):
         pairs = [(old, new) for run, old, new in both if run[1] == exporter and _all_have(figure, (*old, *new))]
         if pairs:
-            before, after = _by_round([old for old, _ in pairs], figure), _by_round([new for _, new in pairs], figure)
+            before, after = _sum_by_round([old for old, _ in pairs], figure), _sum_by_round([new for _, new in pairs], figure)
             quotients = tuple(now / then for now, then in product(after, before))
             yield Times(exporter, figure, Ratio(quotients), (len(before), len(after)))
 
@@ -150,7 +150,7 @@ def _all_have(figure: str, records: Iterable[Record]) -> bool:
     return all(figure in record.seconds for record in records)
 
 
-def _by_round(runs: Sequence[Sequence[Record]], figure: str) -> list[float]:
+def _sum_by_round(runs: Sequence[Sequence[Record]], figure: str) -> list[float]:
     """The seconds of all runs added up, round by round; rounds that not all runs have are left out."""
     return [sum(record.seconds[figure] for record in together) for together in zip(*runs, strict=False)]
 

@@ -13,7 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from .records import SCHEMA, Record, RecordsError, changed, check_regular, ended, parsed
+from .records import SCHEMA, Record, RecordsError, check_regular, diff_environments, drop_torn_line, parse_records
 
 LOCKS = Path("/proc/locks")  # on Linux; man 5 proc
 
@@ -35,9 +35,9 @@ class Journal:
                 another environment: these are not to be mixed.
         """
         self.path, self.environment = Path(path), str(environment["id"])
-        self._file = opened(self.path)
+        self._file = open_journal(self.path)
         try:
-            locked(self._file, self.path)
+            lock_file(self._file, self.path)
             self.records = self._continued(environment)
         except BaseException:
             self._file.close()
@@ -75,14 +75,16 @@ class Journal:
         if not content:
             self._append(json.dumps({"schema": SCHEMA, "environment": dict(environment)}))
         try:
-            environments, records = parsed(content, self.path)
+            environments, records = parse_records(content, self.path)
         except RecordsError as error:
             raise RecordsError(f"{error}; the file is left as it is: name another one") from error
         for known in environments.values():
             if known["id"] != self.environment:
-                raise RecordsError(f"{self.path} was begun in another environment ({changed(known, environment)}): name another file")
+                raise RecordsError(
+                    f"{self.path} was begun in another environment ({diff_environments(known, environment)}): name another file"
+                )
         if content:
-            self._file.truncate(len(ended(content)))
+            self._file.truncate(len(drop_torn_line(content)))
         return records
 
 
@@ -98,7 +100,7 @@ def _leave_to_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def opened(path: Path) -> FileIO:
+def open_journal(path: Path) -> FileIO:
     """Open a regular file to read and to append to, or make it.
 
     Raises:
@@ -113,7 +115,7 @@ def opened(path: Path) -> FileIO:
         raise RecordsError(f"cannot write {path}: {error.strerror}") from error
 
 
-def locked(file: FileIO, path: Path) -> None:
+def lock_file(file: FileIO, path: Path) -> None:
     """Lock a file for as long as it is open in this process.
 
     Raises:

@@ -22,7 +22,7 @@ from ..exporters.to_onnx import in_training
 from ..messages import first_line
 from ..outcomes import Outcome
 from ..userfile import line_in, named_case
-from ..verification.comparison import Attempt, exported, loaded, reason, verified
+from ..verification.comparison import Attempt, reason, run_export_step, run_load_step, run_verify_step
 from ..verification.report import Check
 from .peak import peak_memory
 from .records import Record, finite
@@ -51,9 +51,9 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
     called_once(built.module, samples[0])  # a case that fails by itself says nothing about an exporter
     ran()
     with peak_memory() as peak:
-        tried = exported(get(task.exporter), built.module, samples[0], shapes)
+        tried = run_export_step(get(task.exporter), built.module, samples[0], shapes)
     saved = saving(tried)
-    tried = verified(loaded(tried), built.module, samples)
+    tried = run_verify_step(run_load_step(tried), built.module, samples)
     failed = (*(tried.report.failed if tried.report else ()), *saved.refused)
     return Record(
         task.case,
@@ -63,7 +63,7 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
         task.round,
         error=kept(reason(tried.error)) if tried.error else None,
         where=place(tried.error, case) if tried.error else None,
-        failed=tuple(map(seen, failed)),
+        failed=tuple(map(serialize_check, failed)),
         seconds={**tried.seconds, **calling(tried, built), **saved.seconds},
         peak_bytes=peak(),
         weights_bytes=weights_bytes(built.module),
@@ -86,7 +86,7 @@ def case_of(task: Task) -> Case:
     return named_case(task.file, task.case) if task.file else registered_case(task.case)
 
 
-def seen(check: Check) -> dict[str, Any]:
+def serialize_check(check: Check) -> dict[str, Any]:
     """Return a check as the record keeps it."""
     worst, detail = finite(check.worst), kept(check.detail)
     return {"check": check.name, "inputs": check.given, "outcome": check.outcome, "worst": worst, "detail": detail}

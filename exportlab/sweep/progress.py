@@ -28,7 +28,7 @@ def progress(tasks: int) -> Iterator[Tell]:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console) as bar:
         shown = bar.add_task("starting", total=tasks)
-        yield lambda outcomes, left: bar.update(shown, completed=tasks - left, description=counted(outcomes))
+        yield lambda outcomes, left: bar.update(shown, completed=tasks - left, description=format_counts(outcomes))
 
 
 def lines(console: Console, tasks: int) -> Tell:
@@ -39,12 +39,12 @@ def lines(console: Console, tasks: int) -> Tell:
         step = (tasks - left) * STEPS // max(tasks, 1)
         if step not in told:
             told.add(step)
-            console.print(f"{tasks - left} of {tasks}: {counted(outcomes)}", soft_wrap=True, highlight=False)
+            console.print(f"{tasks - left} of {tasks}: {format_counts(outcomes)}", soft_wrap=True, highlight=False)
 
     return tell
 
 
-def counted(outcomes: Counter[Outcome]) -> str:
+def format_counts(outcomes: Counter[Outcome]) -> str:
     """Say `wrong 2, ok 31`."""
     return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome]) or "starting"
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..checks import must_be_path
+from ..diagnostics import Heard
 from ..exporters.session import CPU
 from ..measure.benchmark import environment as seen_here
 from ..measure.benchmark import save
 from ..measure.timing import Timings
 from ..outcomes import CLOSED_ALONE as CLOSED_ALONE
 from ..outcomes import Mark, Outcome, mark, only_closed
-from ..plain import one_line
-from ..said import Heard
+from ..printable import one_line
 from ..verification.report import VALUES
 from .fields import check_environment, check_record, row_of
 
@@ -162,7 +162,7 @@ class RecordsError(ValueError):
         super().__init__(one_line(message))
 
 
-def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def diff_environments(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return what differs between two environments, as `torch_version 2.12.0, now 2.13.0`."""
     keys = [key for key in {**old, **new} if key not in VARYING and old.get(key) != new.get(key)]
     return "; ".join(f"{key} {old.get(key, 'unknown')}, now {new.get(key, 'unknown')}" for key in keys) or "no difference"
@@ -176,12 +176,12 @@ def read(path: str | Path) -> list[Record]:
         TypeError, ValueError: it is no path. OSError: it cannot be read. RecordsError: it is no regular file, or a line that ends is no
             record of this schema, or a second record of the same run.
     """
-    return latest(parsed(_content(path), Path(path))[1])
+    return latest(parse_records(_content(path), Path(path))[1])
 
 
 def environments(path: str | Path) -> dict[str, dict[str, Any]]:
     """Return the environments that the records of a file were made in, by their `id`. Raises what `read` raises."""
-    return parsed(_content(path), Path(path))[0]
+    return parse_records(_content(path), Path(path))[0]
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
@@ -203,12 +203,12 @@ def check_regular(path: Path) -> None:
         raise RecordsError(f"{path} is a {kind}: records are kept in regular files")
 
 
-def ended(content: bytes) -> bytes:
+def drop_torn_line(content: bytes) -> bytes:
     """Return the lines that have an end: the last one was torn if it has none."""
     return content[: content.rfind(b"\n") + 1]
 
 
-def parsed(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
+def parse_records(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[Record]]:
     """Return environments and records in the lines that have an end; `path` is for the messages.
 
     Raises:
@@ -217,7 +217,7 @@ def parsed(content: bytes, path: Path) -> tuple[dict[str, dict[str, Any]], list[
     environments: dict[str, dict[str, Any]] = {}
     records: list[Record] = []
     latest: dict[Key, tuple[int, Record]] = {}
-    lines = ended(content).split(b"\n")[:-1]
+    lines = drop_torn_line(content).split(b"\n")[:-1]
     if content and not lines:
         raise RecordsError(f"{path}:1 is not a record: the line has no end")
     for number, line in enumerate(lines, 1):
@@ -267,7 +267,7 @@ def save_pyperf(records: Iterable[Record], path: str | Path, environment: Mappin
         OSError: the file cannot be written. RecordsError: no record has any seconds, or one has what nobody can have measured.
     """
     timings = {}
-    for names, rounds in groups(map(_checked, records)).items():
+    for names, rounds in groups(map(_validate_record, records)).items():
         reached = [figure for figure in FIGURES if all(figure in r.seconds for r in rounds)]
         if reached:
             timings[", ".join(names)] = Timings((), tuple({figure: r.seconds[figure] for figure in reached} for r in rounds))
@@ -276,7 +276,7 @@ def save_pyperf(records: Iterable[Record], path: str | Path, environment: Mappin
     return save(path, timings, {key: value for key, value in environment.items() if key != "id"})
 
 
-def _checked(record: Record) -> Record:
+def _validate_record(record: Record) -> Record:
     try:
         check_record(asdict(record))
     except ValueError as error:

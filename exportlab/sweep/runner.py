@@ -17,10 +17,10 @@ from ..checks import kind_of, must_be, must_be_all, must_be_path, must_be_whole
 from ..exporters.session import check_known
 from ..messages import first_line
 from ..outcomes import Outcome
-from .isolated import CaseError, Crew, Limits, Setup
 from .journal import Journal
-from .queue import Queue, unsettled
+from .process_worker import CaseError, Crew, Limits, Setup
 from .records import PACKAGES, Record, environment, latest
+from .scheduler import Scheduler, select_pending_tasks
 from .task import Task
 
 Tell = Callable[[Counter[Outcome], int], None]
@@ -82,12 +82,12 @@ def packages_of(tasks: Sequence[Task]) -> tuple[str, ...]:
 
 def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: int, executor: Executor | None, tell: Tell) -> None:
     files = {task.key: task.file or "" for task in tasks}
-    left = unsettled(tasks, journal.records)
+    left = select_pending_tasks(tasks, journal.records)
     again = {task.key for task in left}
     outcomes = Counter(r.outcome for r in latest(journal.records) if r.key in files and r.key not in again)
     failed: list[str] = []
     tell(outcomes, len(left))
-    with closing(ends(Queue(left, journal.records), limits, processes, executor)) as found:
+    with closing(ends(Scheduler(left, journal.records), limits, processes, executor)) as found:
         for number, ended in enumerate(found, 1):
             if isinstance(ended, Record):
                 outcomes[journal.write(replace(ended, file=files[ended.key])).outcome] += 1
@@ -99,7 +99,7 @@ def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: i
         raise SweepError(f"{len(failed)} of {len(tasks)} tasks have no record, since their case fails by itself:\n  {listed}")
 
 
-def ends(queue: Queue, limits: Limits, processes: int, executor: Executor | None) -> Generator[Record | CaseError, None, None]:
+def ends(queue: Scheduler, limits: Limits, processes: int, executor: Executor | None) -> Generator[Record | CaseError, None, None]:
     """Yield how each task of a queue ended, as it ends. Raises what `end_of` raises."""
     yield from queue.decided()
     under_way: dict[Future[Record], Task] = {}
@@ -120,7 +120,7 @@ def ends(queue: Queue, limits: Limits, processes: int, executor: Executor | None
 
 
 @contextmanager
-def submitter(queue: Queue, limits: Limits, processes: int, executor: Executor | None) -> Iterator[tuple[Submit, float]]:
+def submitter(queue: Scheduler, limits: Limits, processes: int, executor: Executor | None) -> Iterator[tuple[Submit, float]]:
     """Yield what takes a task, and how many it takes at once; what is not done when the block ends is given up."""
     setup = Setup(limits, tuple(sorted({task.exporter for task in queue})), any(map(needs_transformers, queue)))
     if executor is not None:

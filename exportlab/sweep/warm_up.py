@@ -10,7 +10,7 @@ from ..cases import Declaration, case
 from ..exporters import get
 from ..specs import integers, tensor
 from ..torchvisions import import_torchvision
-from ..verification.comparison import exported
+from ..verification.comparison import run_export_step
 
 FORK_AFTER = {  # exports by these start no threads, so the process can fork after them
     "torch.export", "to_onnx", "dynamo", "torchscript", "openvino", "executorch", "transformers",
@@ -29,7 +29,7 @@ def warmed_up(exporters: Iterable[str], transformers: bool = False) -> None:
     for exporter in FORK_AFTER.intersection(exporters):
         for warming in (perceptron, *((encoder,) if transformers else ())):
             built = warming.build()
-            exported(get(exporter), built.module, built.samples[0], built.dynamic_shapes)
+            run_export_step(get(exporter), built.module, built.samples[0], built.dynamic_shapes)
 
 
 @case(dims={"batch": (2,)})

@@ -95,16 +95,16 @@ def done_apart(task: Answer, setup: Answer, answers: TextIO) -> Answer:
 def answered_in_fork(task: Answer, providers: Sequence[str], answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
     """Return what `answered` returns. What the task itself writes must not become an answer."""
     answers.close()
-    return answered(task, providers, tell)
+    return answer_task(task, providers, tell)
 
 
 def answered_anew(task: Answer, setup: Answer, tell: Callable[[Answer], None]) -> Answer:
     """Return what `answered` returns, once this process is warmed up."""
     warm_up([task["exporter"]], setup["transformers"])
-    return answered(task, setup["limits"]["providers"], tell)
+    return answer_task(task, setup["limits"]["providers"], tell)
 
 
-def answered(task: Answer, providers: Sequence[str], tell: Callable[[Answer], None]) -> Answer:
+def answer_task(task: Answer, providers: Sequence[str], tell: Callable[[Answer], None]) -> Answer:
     """Return the record as a dictionary, or the error of the case."""
     from ..exporters.session import running_on
     from ..messages import first_line

@@ -14,12 +14,12 @@ from .. import show
 from ..cases import DynamicShapes, Sample
 from ..checks import must_be, must_be_names
 from ..defaults import EXPORTERS
-from ..eager import copied, fresh
+from ..diagnostics import Heard, merge_lines, names_cause
+from ..eager import copy_sample, fresh
 from ..exporters import Artifact, Exporter, get
 from ..exporters.to_onnx import ToOnnxError
 from ..messages import first_line, heard, root
 from ..outcomes import Mark, Outcome, mark
-from ..said import Heard, names_cause, shortened
 from ..samples import Samples, check_module, samples_of
 from .report import Report
 from .verify import verify
@@ -31,7 +31,7 @@ MESSAGE = 120  # characters of a message that a table shows
 class Attempt(Heard):
     """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step.
 
-    In `said` are the warnings of exporter and runtime, without what says nothing about the model (`exportlab.said`).
+    In `said` are the warnings of exporter and runtime, without what says nothing about the model (`exportlab.diagnostics`).
     """
 
     exporter: str
@@ -127,36 +127,36 @@ def attempt(
     exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: DynamicShapes = None, **options: Any
 ) -> Attempt:
     """Try one exporter at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
-    return verified(loaded(exported(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
+    return run_verify_step(run_load_step(run_export_step(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
 
 
-def exported(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
+def run_export_step(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
     """Take the first step of an attempt: to the artifact, or the error of the exporter."""
-    own, given = fresh(module), copied(sample)
+    own, given = fresh(module), copy_sample(sample)
     with heard() as said:
-        tried = _exported(exporter, lambda: exporter.export(own, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
+        tried = _time_export(exporter, lambda: exporter.export(own, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
     return replace(tried, said=tuple(said))
 
 
-def loaded(tried: Attempt) -> Attempt:
+def run_load_step(tried: Attempt) -> Attempt:
     """Take the second step: make the artifact ready to run, or keep the error of the runtime. An attempt that failed stays as it is."""
     if tried.artifact is None:
         return tried
     with heard() as said:
-        tried = _loaded(tried, tried.artifact)
-    return replace(tried, said=shortened(tried.said, said))
+        tried = _time_load(tried, tried.artifact)
+    return replace(tried, said=merge_lines(tried.said, said))
 
 
-def verified(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
+def run_verify_step(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
     """Take the third step: to the report. An attempt that failed stays as it is."""
     if tried.artifact is None or tried.error is not None:
         return tried
     report = verify(tried.artifact, module, samples)
-    said = shortened(tried.said, report.said)
+    said = merge_lines(tried.said, report.said)
     return replace(tried, outcome=report.outcome, report=replace(report, said=said), said=said)
 
 
-def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
+def _time_export(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     start = time.perf_counter()
     try:
         artifact = export()
@@ -165,7 +165,7 @@ def _exported(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     return Attempt(exporter.name, Outcome.OK, artifact, seconds={"export": time.perf_counter() - start})
 
 
-def _loaded(tried: Attempt, artifact: Artifact) -> Attempt:
+def _time_load(tried: Attempt, artifact: Artifact) -> Attempt:
     start = time.perf_counter()
     try:
         artifact.load()

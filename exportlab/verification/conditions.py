@@ -15,8 +15,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
-from .parts import part_of
+from ..eager import fresh, run_calls
+from .condition_source import part_of
 
 TORCH = str(Path(torch.__file__).parent)
 OURS = str(Path(__file__).parent)
@@ -91,8 +91,8 @@ class Conditions:
         Raises:
             Whatever the module raises.
         """
-        noted = watched(lambda: last_returned(fresh(module), calls))
-        for site, values in by_site(noted).items():
+        noted = record_decisions(lambda: run_calls(fresh(module), calls))
+        for site, values in group_by_site(noted).items():
             self.seen.setdefault(site, set()).update(values)
             self.runs.setdefault((site, _shapes(calls)), set()).add(values)
         return noted
@@ -102,7 +102,7 @@ def _shapes(calls: Sequence[Sample]) -> Shapes:
     return tuple(leaf.shape for call in calls for leaf in call.leaves() if isinstance(leaf, torch.Tensor))
 
 
-def watched(run: Callable[[], Any]) -> Decisions:
+def record_decisions(run: Callable[[], Any]) -> Decisions:
     """Run this, and return what was decided in turn. Raises whatever it raises."""
     watcher = _Watcher()
     with torch.compiler.set_stance("force_eager"), watcher:  # what is compiled under a mode would fail without it
@@ -110,7 +110,7 @@ def watched(run: Callable[[], Any]) -> Decisions:
     return watcher.noted
 
 
-def by_site(noted: Decisions) -> BySite:
+def group_by_site(noted: Decisions) -> BySite:
     """Return what was decided at each site, in turn."""
     found: dict[Site, list[Any]] = {}
     for site, value in noted:
@@ -118,7 +118,7 @@ def by_site(noted: Decisions) -> BySite:
     return {site: tuple(values) for site, values in found.items()}
 
 
-def told(site: Site, value: Any) -> str:
+def describe_site(site: Site, value: Any) -> str:
     """Return in words what every run saw at a site."""
     if site.kind == "mask":
         where = site.shown()

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from ..cases import Sample
 from ..outcomes import Outcome
 from .difference import difference_of
-from .referee import in_float64
+from .float64_reference import run_in_float64
 from .report import Check
 
 ROUNDINGS = 16
@@ -57,7 +57,7 @@ class Dependence:
 def _moves(module: nn.Module, pair: tuple[Calls, Calls], output: int) -> bool:
     """Whether the answers differ in float64 too, and not by what rounding made of nothing."""
     try:
-        one, other = (pytree.tree_leaves(in_float64(module, calls))[output] for calls in pair)
+        one, other = (pytree.tree_leaves(run_in_float64(module, calls))[output] for calls in pair)
     except Exception:  # noqa: BLE001 - what cannot be computed so stands as it was seen
         return True
     return not isinstance(one, torch.Tensor) or _another(one.float(), other.float())

@@ -13,9 +13,9 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample
 from ..checks import kind_of
-from ..eager import copied_whole, last_returned
+from ..eager import copied_whole, run_calls
 from ..exporters.session import EXACT
-from .values import mapped
+from .values import map_tensors
 
 Provider = str | tuple[str, Mapping[str, str]]  # of ONNX Runtime, by its name, or with options
 ON_CUDA = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "NvTensorRTRTXExecutionProvider")
@@ -59,7 +59,7 @@ def returned_on(device: Device, module: nn.Module, calls: Sequence[Sample]) -> A
     """Return what the last of these calls returns when a copy of the module runs on a device, moved to the CPU. Raises what that raises."""
     own = copied_whole(module).to(device.name)
     with _tf32(device.tf32):
-        returned = last_returned(own, [mapped(call, lambda tensor: tensor.to(device.name)) for call in calls])
+        returned = run_calls(own, [map_tensors(call, lambda tensor: tensor.to(device.name)) for call in calls])
     return pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, returned)
 
 

@@ -76,7 +76,7 @@ def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = No
     """
     (wanted, wanted_spec), (given, given_spec) = (leaves_with_path(tree) for tree in (expected, actual))
     if wanted_spec != given_spec:
-        return _in_kind(f"structure differs: expected {_outline(expected)}, got {_outline(actual)}")
+        return _make_kind_difference(f"structure differs: expected {_outline(expected)}, got {_outline(actual)}")
     found = [_leaves(pytree.keystr(path), a, b, tolerances) for (path, a), (_, b) in zip(wanted, given, strict=True)]
     problems = [difference.problem for difference in found if difference.problem]
     worst, times = (max((getattr(d, name) for d in found), default=0.0) for name in ("worst", "times"))
@@ -94,7 +94,7 @@ def scale_of(expected: torch.Tensor) -> float:
 
     The usual size comes of the lower quartile of those that are not 0: a few very large ones, such as a mask's, do not raise it.
     """
-    sizes = _widened(expected).abs().flatten()
+    sizes = _widen(expected).abs().flatten()
     sizes = sizes[sizes.isfinite() & (sizes > 0)]
     if not sizes.numel():
         return 0.0
@@ -109,14 +109,14 @@ def distances(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
     Integers that differ are at least 1 apart, however large. The shapes are the same; the types need not be.
     """
     same = (expected == actual) | (expected.isnan() & actual.isnan())
-    apart = (_widened(actual) - _widened(expected)).abs()
+    apart = (_widen(actual) - _widen(expected)).abs()
     apart = torch.where(apart.isnan(), torch.inf, apart)
     if not expected.is_floating_point() and not expected.is_complex():
         apart = apart.clamp(min=1.0)
     return torch.where(same, 0.0, apart)
 
 
-def _in_kind(problem: str) -> Difference:
+def _make_kind_difference(problem: str) -> Difference:
     return Difference(problem=problem, times=math.inf, unlike=True)
 
 
@@ -124,17 +124,17 @@ def _leaves(where: str, expected: Any, actual: Any, tolerances: Tolerances | Non
     if not isinstance(expected, torch.Tensor) or not isinstance(actual, torch.Tensor):
         return _objects(where, expected, actual)
     if isinstance(actual, FakeTensor):
-        return _in_kind(f"output{where}: a tensor without data, left from the capture")
+        return _make_kind_difference(f"output{where}: a tensor without data, left from the capture")
     for what, a, b in (("dtype", expected.dtype, actual.dtype), ("shape", list(expected.shape), list(actual.shape))):
         if a != b:
-            return _in_kind(f"output{where}: {what} {b} where eager has {a}")
+            return _make_kind_difference(f"output{where}: {what} {b} where eager has {a}")
     return _tensors(where, expected.detach().cpu(), actual.detach().cpu(), tolerances)
 
 
 def _objects(where: str, expected: Any, actual: Any) -> Difference:
     if isinstance(expected, torch.Tensor) or isinstance(actual, torch.Tensor) or type(expected) is not type(actual):
-        return _in_kind(f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
-    return Difference() if _equal(expected, actual) else _in_kind(f"output{where}: {actual!r} where eager has {expected!r}")
+        return _make_kind_difference(f"output{where}: a {type(actual).__name__} where eager has a {type(expected).__name__}")
+    return Difference() if _equal(expected, actual) else _make_kind_difference(f"output{where}: {actual!r} where eager has {expected!r}")
 
 
 def _equal(expected: Any, actual: Any) -> bool:
@@ -148,7 +148,7 @@ def _equal(expected: Any, actual: Any) -> bool:
 def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None) -> Difference:
     if expected.numel() == 0:
         return Difference()
-    apart, limit = distances(expected, actual), allowed(expected, None, tolerances)
+    apart, limit = distances(expected, actual), compute_tolerance(expected, None, tolerances)
     excess, times = apart - limit, float((apart / limit).nan_to_num(nan=0.0, posinf=math.inf).max())
     wrong = excess > 0
     if not wrong.any():
@@ -160,15 +160,15 @@ def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerance
     return Difference(float(apart.max()), problem, times)
 
 
-def allowed(expected: torch.Tensor, dtype: torch.dtype | None = None, tolerances: Tolerances | None = None) -> torch.Tensor:
+def compute_tolerance(expected: torch.Tensor, dtype: torch.dtype | None = None, tolerances: Tolerances | None = None) -> torch.Tensor:
     """Return how far each element may be off, by the tolerance of its own type or of another."""
     rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype or expected.dtype, EXACT)
-    size, scale = _widened(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
+    size, scale = _widen(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
     limit = atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)
     return limit.clamp(min=FLUSHED) if tolerances is None and atol else limit
 
 
-def _widened(value: torch.Tensor) -> torch.Tensor:
+def _widen(value: torch.Tensor) -> torch.Tensor:
     """In a type that holds any difference of two of its values; 64-bit integers beyond 2**53 are handled by equality in `distances`."""
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
 

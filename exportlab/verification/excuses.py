@@ -15,17 +15,17 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from ..messages import first_line
 from ..outcomes import Outcome
+from .check_spec import CheckSpec, UnderTest
+from .conditioning import collect_decisions, is_ill_conditioned
 from .devices import returned_on
 from .difference import Difference, difference_of, distances
 from .fast_path import WORDS as OF_THE_FAST_PATH
 from .fast_path import is_of_the_fast_path
-from .probe import Probe, Subject
-from .referee import BEYOND, Ruling, half_in, is_beyond, ruled
+from .float64_reference import BEYOND, Ruling, adjudicate, half_in, is_beyond
 from .report import ROUNDING, Check
-from .sensitivity import decided, moves_as_much
 from .ties import WORDS as OF_TIES
 from .ties import apart_in_order, sorts
 
@@ -44,8 +44,8 @@ class Pair:
         actual: what is compared: where values that are not finite were given, the file's answer with eager's in their places.
     """
 
-    probe: Probe
-    subject: Subject
+    probe: CheckSpec
+    subject: UnderTest
     expected: Any
     actual: Any
     found: Difference
@@ -60,7 +60,7 @@ class Pair:
         """What the module in float64 shows; None where the answers are infinitely far apart and no half precision explains it."""
         if self.found.unlike or not (self.half or self.found.worst < math.inf):
             return None
-        return ruled(self.subject.module, self.probe.calls, self.expected, self.actual, self.subject.tolerances)
+        return adjudicate(self.subject.module, self.probe.calls, self.expected, self.actual, self.subject.tolerances)
 
     @cached_property
     def apart_in_order(self) -> float | None:
@@ -98,11 +98,11 @@ def excuse(pair: Pair) -> Check | None:
             continue
         check = reason.classify(pair)
         if check is not None:
-            return replace(check if reason.exact else _bounded(pair, check), excuse=reason.name)
+            return replace(check if reason.exact else _mark_unjudged(pair, check), excuse=reason.name)
     return None
 
 
-def _bounded(pair: Pair, check: Check) -> Check:
+def _mark_unjudged(pair: Pair, check: Check) -> Check:
     """The check, or, where it calls right what eager is too inexact to judge, that this is not judged."""
     if check.outcome is not Outcome.OK or pair.ruling is None or not pair.ruling.unstable:
         return check
@@ -118,7 +118,7 @@ def _decides_nothing(pair: Pair) -> Check | None:
     if not pair.probe.variation.not_finite:
         return None
     try:
-        same = decided(pair.subject.module, pair.probe.calls) == decided(pair.subject.module, pair.subject.first)
+        same = collect_decisions(pair.subject.module, pair.probe.calls) == collect_decisions(pair.subject.module, pair.subject.first)
     except Exception as error:  # noqa: BLE001 - eager answered these calls: what fails is the watching, and it is told
         return _not_finite(pair, f"eager cannot be watched: {first_line(error)}")
     return _not_finite(pair, "the model decides nothing by it") if same else None
@@ -139,7 +139,7 @@ def _is_of_the_device(pair: Pair) -> Check | None:
         return None
     if not difference_of(there, pair.actual, pair.subject.tolerances).problem:
         return pair.right(f"eager on {device.name} answers as the file does, and otherwise on the CPU")
-    ruling = ruled(pair.subject.module, pair.probe.calls, there, pair.actual)
+    ruling = adjudicate(pair.subject.module, pair.probe.calls, there, pair.actual)
     measured = ruling.is_rounding and not ruling.unstable
     return pair.right(f"{ruling.words}; eager on {device.name}") if measured else None
 
@@ -156,7 +156,7 @@ def _is_rounding(pair: Pair) -> Check | None:
 def _answers_again(pair: Pair) -> bool:
     """Whether eager gives the same answer once more: what it draws at random is no rounding."""
     try:
-        again = last_returned(fresh(pair.subject.module), pair.probe.calls)
+        again = run_calls(fresh(pair.subject.module), pair.probe.calls)
     except Exception:  # noqa: BLE001 - it answered before: what it does is not the same either way
         return False
     return not difference_of(pair.expected, again, {}).problem
@@ -202,7 +202,7 @@ def _is_of_sorted_nan(pair: Pair) -> Check | None:
 def _is_ill_conditioned(pair: Pair) -> Check | None:
     """Eager itself moves as far for inputs a rounding away; where it moves far, nothing is judged."""
     probe, subject = pair.probe, pair.subject
-    if not moves_as_much(subject.module, probe.calls, pair.expected, pair.actual, patience=subject.patience.seconds):
+    if not is_ill_conditioned(subject.module, probe.calls, pair.expected, pair.actual, patience=subject.patience.seconds):
         return None
     leaves = enumerate(zip(*map(pytree.tree_leaves, (pair.expected, pair.actual)), strict=True))
     tensors = ((place, a, b) for place, (a, b) in leaves if isinstance(a, torch.Tensor) and a.numel())

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from .difference import Tolerances, difference_of
 
 WITH_FAST_PATH = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
@@ -18,7 +18,7 @@ WORDS = "eager answers as the file does without PyTorch's fast path for encoders
 
 
 @contextmanager
-def without_fast_path() -> Iterator[None]:
+def disable_fast_path() -> Iterator[None]:
     """Let encoder layers compute by their operators, as they are exported; then as before."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -32,6 +32,6 @@ def is_of_the_fast_path(module: nn.Module, calls: Sequence[Sample], actual: Any,
     """Return whether eager gives the file's answer once the fast path is off: it answers NaN where a mask hides everything, for one."""
     if not torch.backends.mha.get_fastpath_enabled() or not any(isinstance(part, WITH_FAST_PATH) for part in module.modules()):
         return False
-    with without_fast_path():
-        expected = last_returned(fresh(module), tuple(calls))
+    with disable_fast_path():
+        expected = run_calls(fresh(module), tuple(calls))
     return not difference_of(expected, actual, tolerances).problem

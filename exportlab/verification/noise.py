@@ -12,9 +12,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from .difference import distances
-from .fast_path import without_fast_path
+from .fast_path import disable_fast_path
 
 RUNS = 4
 ROUNDED = (torch.float16, torch.bfloat16, torch.float32)
@@ -55,13 +55,13 @@ def noise_of(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -
     """
     runs = []
     for seed in range(RUNS):
-        with torch.compiler.set_stance("force_eager"), without_fast_path(), sdpa_kernel(SDPBackend.MATH), _Jittered(seed):
-            returned = last_returned(fresh(module), calls)
-        runs.append([_apart(*pair) for pair in zip(exact, pytree.tree_leaves(returned), strict=True)])
+        with torch.compiler.set_stance("force_eager"), disable_fast_path(), sdpa_kernel(SDPBackend.MATH), _Jittered(seed):
+            returned = run_calls(fresh(module), calls)
+        runs.append([_measure_distance(*pair) for pair in zip(exact, pytree.tree_leaves(returned), strict=True)])
     return runs
 
 
-def _apart(exact: Any, found: Any) -> torch.Tensor | None:
+def _measure_distance(exact: Any, found: Any) -> torch.Tensor | None:
     if not isinstance(exact, torch.Tensor) or not isinstance(found, torch.Tensor) or exact.shape != found.shape:
         return None
     return distances(exact, found)

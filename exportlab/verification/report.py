@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from .. import show
+from ..diagnostics import names_cause
 from ..exporters.session import USUAL
 from ..outcomes import Outcome
-from ..said import names_cause
 
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
@@ -123,7 +123,7 @@ class Report(show.Tabular):
         raise VerificationError("\n".join([f"{self.exporter}: {self.outcome}, tolerance {self.tolerance}", *lines]))
 
     def _table(self) -> show.Table:
-        rows = [*_said_once(_rows(self.checks)), *_warnings(self.said), *_noted("ran elsewhere", filter(None, [self.instead]))]
+        rows = [*_said_once(_rows(self.checks)), *_warnings(self.said), *_make_note_rows("ran elsewhere", filter(None, [self.instead]))]
         return show.table(rows, f"{self.exporter}: {self._verdict()}{self._place()} ({self.tolerance})")
 
     def _place(self) -> str:
@@ -148,12 +148,12 @@ def _said_once(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
     """One for each check; but changes of values that came out alike, and not wrong, share one, after those that are."""
-    for kind, group in groupby(_ordered(checks), _row_of):
+    for kind, group in groupby(_sort_by_severity(checks), _row_of):
         found = list(group)
-        yield from _shared(found) if isinstance(kind, str) else [_row(found[0])]
+        yield from _make_shared_rows(found) if isinstance(kind, str) else [_row(found[0])]
 
 
-def _ordered(checks: Sequence[Check]) -> list[Check]:
+def _sort_by_severity(checks: Sequence[Check]) -> list[Check]:
     """Changes of values by seriousness, where the first of them stands."""
     values = sorted((check for check in checks if check.values), key=lambda check: SERIOUS.index(check.outcome))
     first = next((i for i, check in enumerate(checks) if check.values), 0)
@@ -176,15 +176,15 @@ def _row(check: Check) -> dict[str, Any]:
 
 def _warnings(said: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One for each line that names a cause."""
-    return _noted("it warned", filter(names_cause, said))
+    return _make_note_rows("it warned", filter(names_cause, said))
 
 
-def _noted(what: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _make_note_rows(what: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
         yield {"check": what, "inputs": "", "outcome": "", "max diff": "", "what was seen": line}
 
 
-def _shared(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
+def _make_shared_rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
     """As many as their names need, at a width that a page holds."""
     names = textwrap.wrap(", ".join(check.values.replace(" ", _TOGETHER) for check in checks), WIDTH)
     worst = [check.worst for check in checks if check.worst is not None]

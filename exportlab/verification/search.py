@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
-from .conditions import BySite, Conditions, by_site, watched
-from .patience import TooSlow, at_most
-from .referee import in_float64
-from .values import integers_at, varied
+from ..eager import fresh, run_calls
+from .conditions import BySite, Conditions, group_by_site, record_decisions
+from .eager_timeout import TooSlow, time_limit
+from .float64_reference import run_in_float64
+from .values import integers_at, mutate_sample
 
 FURTHEST = 16  # times the greatest integer, and
 AND_MORE = 1024
@@ -31,7 +31,7 @@ class Search:
 
     def takes(self, sample: Sample) -> bool:
         """Whether eager accepts the sample."""
-        return self._runs(lambda: last_returned(fresh(self.module), (sample,)))
+        return self._runs(lambda: run_calls(fresh(self.module), (sample,)))
 
     def changes(self, sample: Sample) -> bool:
         """Whether eager accepts the sample, and decides what it never did before."""
@@ -44,22 +44,22 @@ class Search:
 
     def decided(self, sample: Sample) -> BySite | None:
         """Return what eager decides at each site, which is not taken in; None where it refuses the sample."""
-        return self._noted(lambda: last_returned(fresh(self.module), (sample,)))
+        return self._noted(lambda: run_calls(fresh(self.module), (sample,)))
 
     def decided_in_float64(self, sample: Sample, seed: int) -> BySite | None:
         """Return the same for the module in float64, all that it computes moved by some roundings; None where it does not run so."""
-        return self._noted(lambda: in_float64(self.module, (sample,), seed))
+        return self._noted(lambda: run_in_float64(self.module, (sample,), seed))
 
     def _noted(self, call: Callable[[], Any]) -> BySite | None:
         found: list[BySite] = []
-        self._runs(lambda: found.append(by_site(watched(call))))
+        self._runs(lambda: found.append(group_by_site(record_decisions(call))))
         return found[0] if found else None
 
     def _runs(self, call: Callable[[], Any]) -> bool:
         if self.too_slow:
             return False
         try:
-            with at_most(self.patience):
+            with time_limit(self.patience):
                 call()
         except TooSlow as error:
             self.too_slow.append(error)
@@ -75,7 +75,7 @@ def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
     value, step, refused = greatest, 1, False
     furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)
     while step and value + step <= furthest and not search.too_slow:
-        accepted = search.takes(next(varied(first, (integers_at(value + step, tensor),)))[1])
+        accepted = search.takes(next(mutate_sample(first, (integers_at(value + step, tensor),)))[1])
         value, refused = value + step * accepted, refused or not accepted
         step = step // 2 if refused else step * 2
     return value

@@ -25,7 +25,7 @@ from ..cases import Sample
 from ..eager import fresh
 from ..messages import first_line, shown_file
 from .conditions import OURS, TORCH
-from .fast_path import without_fast_path
+from .fast_path import disable_fast_path
 from .values import mapped_leaves
 
 SMALLEST, LARGEST = 2, 2**31  # of the sizes in question: exporters document what they do at 0 and 1
@@ -132,7 +132,7 @@ def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
         given = mapped_leaves(sample, lambda place, tensor: _symbolic(mode, environment, place, tensor))
         with (
             torch.compiler.set_stance("force_eager"),
-            without_fast_path(),
+            disable_fast_path(),
             torch.no_grad(),
             enable_python_dispatcher(),
             mode,
@@ -184,7 +184,7 @@ def cost_of(module: nn.Module, sample: Sample) -> Cost:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     own, given = fresh(module), mapped_leaves(sample, lambda _, tensor: mode.from_tensor(tensor.detach()))
     counting = _Counting()
-    with torch.compiler.set_stance("force_eager"), without_fast_path(), torch.no_grad(), mode, counting:
+    with torch.compiler.set_stance("force_eager"), disable_fast_path(), torch.no_grad(), mode, counting:
         own(*given.args, **given.kwargs)
     return Cost(max(counting.sizes, default=0), sum(counting.sizes))
 
@@ -202,6 +202,6 @@ class _Counting(torch.utils._python_dispatch.TorchDispatchMode):
         return returned
 
 
-def covered(test: SizeTest, sizes: Sequence[Mapping[str, int]]) -> bool:
+def is_covered(test: SizeTest, sizes: Sequence[Mapping[str, int]]) -> bool:
     """Return whether these sizes are on both sides of a test."""
     return len({test.holds(one) for one in sizes} - {None}) > 1

@@ -14,10 +14,10 @@ from ..cases import Sample
 from ..exporters import Artifact
 from ..messages import first_line
 from ..outcomes import Outcome
-from ..samples import bound, named
-from .probe import Probe
+from ..samples import bound, format_leaf_path
+from .check_spec import CheckSpec
 from .report import Check
-from .size_tests import Axes, SizeTests, cost_of, covered, sizes_tested
+from .size_tests import Axes, SizeTests, cost_of, is_covered, sizes_tested
 from .values import is_additive_mask, mapped_leaves
 
 NAME = "size threshold"
@@ -42,7 +42,7 @@ class Place:
 class Thresholds:
     """The probes at further sizes, and a check for each size that is too large to run."""
 
-    probes: list[Probe] = field(default_factory=list)
+    probes: list[CheckSpec] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
 
@@ -95,11 +95,11 @@ def _try(found: Thresholds, module: nn.Module, first: Sample, axes: Axes, place:
     sizes, given = _sizes(axes, first), _bytes(first, axes, place)
     if given > INPUTS:
         return found.leave_out(place, f"its arguments would need {given / 2**20:,.0f} MiB")
-    sample = resized(first, axes, place.axis, place.size)
+    sample = resize_axes(first, axes, place.axis, place.size)
     if place.size > USUAL * sizes[place.axis] and (why := _too_much(module, sample, given)):
         return found.leave_out(place, why)
     why = f"{place.axis} = {place.size}, next to the test at {place.test}: "
-    found.probes.append(Probe(NAME, (sample,), Outcome.FROZEN, refusable=True, why=why, asked=False))
+    found.probes.append(CheckSpec(NAME, (sample,), Outcome.FROZEN, refusable=True, why=why, asked=False))
     return None
 
 
@@ -118,7 +118,7 @@ def _places(read: SizeTests, artifact: Artifact, sizes: Sequence[Mapping[str, in
     """The sizes next to the nearest edge of each test that all samples pass alike, and next to the numbers in the file."""
     first = sizes[0]
     for test in read.tests:
-        for name in sorted(map(str, test.test.free_symbols)) if not covered(test, sizes) else ():
+        for name in sorted(map(str, test.test.free_symbols)) if not is_covered(test, sizes) else ():
             edges = sorted(test.edges(name, first), key=lambda edge: min(abs(edge[0] - first[name]), abs(edge[1] - first[name])))
             yield from (Place(name, size, test.line) for edge in edges[:1] for size in edge if size not in {one[name] for one in sizes})
     for number in sorted(artifact.compared_sizes()):
@@ -148,7 +148,7 @@ def _names(module: nn.Module, sample: Sample) -> dict[int, str]:
         flat = pytree.tree_flatten_with_path(bound(module, sample.args, sample.kwargs))[0]
     except (TypeError, ValueError):  # forward has no readable signature
         return {}
-    return {id(leaf): named(path) for path, leaf in flat if isinstance(leaf, torch.Tensor)}
+    return {id(leaf): format_leaf_path(path) for path, leaf in flat if isinstance(leaf, torch.Tensor)}
 
 
 def _sizes(axes: Axes, sample: Sample) -> dict[str, int]:
@@ -165,7 +165,7 @@ def _bytes(sample: Sample, axes: Axes, place: Place) -> int:
     return total
 
 
-def resized(sample: Sample, axes: Axes, name: str, size: int) -> Sample:
+def resize_axes(sample: Sample, axes: Axes, name: str, size: int) -> Sample:
     """Return the sample with all axes of this name at another size: its values repeated, floats a little smaller."""
 
     def change(place: int, tensor: torch.Tensor) -> torch.Tensor:

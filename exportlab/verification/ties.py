@@ -10,32 +10,32 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from .difference import Tolerances, difference_of
 
 aten = torch.ops.aten
 WORDS = "eager answers as the file does where equal elements stay in their order, which torch.sort and topk leave open"
 
 
-def _sorted(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
+def _sort_stably(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     return aten.sort.stable(x, stable=True, dim=dim, descending=descending)
 
 
 def _sorted_as_asked(x: Tensor, *, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    return _sorted(x, dim, descending)
+    return _sort_stably(x, dim, descending)
 
 
 def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     if not x.dim():
         return aten.topk.default(x, k, dim, largest, sorted)
-    values, places = _sorted(x, dim, largest)
+    values, places = _sort_stably(x, dim, largest)
     return values.narrow(dim, 0, k), places.narrow(dim, 0, k)
 
 
 IN_ORDER: Mapping[Any, Callable[..., Any]] = {
-    aten.sort.default: _sorted,
+    aten.sort.default: _sort_stably,
     aten.sort.stable: _sorted_as_asked,
-    aten.argsort.default: lambda *args, **kwargs: _sorted(*args, **kwargs)[1],
+    aten.argsort.default: lambda *args, **kwargs: _sort_stably(*args, **kwargs)[1],
     aten.argsort.stable: lambda *args, **kwargs: _sorted_as_asked(*args, **kwargs)[1],
     aten.topk.default: _topk,
 }
@@ -56,21 +56,21 @@ class InOrder(TorchDispatchMode):
 
 def apart_in_order(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> float | None:
     """Return how far the file is off eager whose sorts keep equal elements in their order; None where that is another answer."""
-    sorts, expected = _in_order(module, calls)
+    sorts, expected = _run_in_order(module, calls)
     found = difference_of(expected, actual, tolerances) if sorts else None
     return found.worst if found is not None and not found.problem else None
 
 
 def sorts(module: nn.Module, calls: Sequence[Sample]) -> bool:
     """Return whether the module sorts anything in these calls, as far as eager can be watched."""
-    return _in_order(module, calls)[0]
+    return _run_in_order(module, calls)[0]
 
 
-def _in_order(module: nn.Module, calls: Sequence[Sample]) -> tuple[bool, Any]:
+def _run_in_order(module: nn.Module, calls: Sequence[Sample]) -> tuple[bool, Any]:
     try:
         mode = InOrder()  # type: ignore[no-untyped-call]
         with torch.compiler.set_stance("force_eager"), mode:  # what is compiled under a mode would fail without it
-            expected = last_returned(fresh(module), tuple(calls))
+            expected = run_calls(fresh(module), tuple(calls))
         return mode.sorts, expected
     except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, nothing is excused
         return False, None

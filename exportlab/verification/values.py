@@ -23,7 +23,7 @@ SIGNED: dict[str, Change] = {"": lambda tensor: tensor, "negated": torch.neg, "a
 
 
 @dataclass(frozen=True)
-class Variation:
+class Mutation:
     """A named change of every tensor that it applies to.
 
     Attributes:
@@ -40,23 +40,23 @@ class Variation:
     level: bool = False
 
 
-def varied(sample: Sample, variations: tuple[Variation, ...]) -> Iterator[tuple[Variation, Sample]]:
+def mutate_sample(sample: Sample, variations: tuple[Mutation, ...]) -> Iterator[tuple[Mutation, Sample]]:
     """Yield the sample changed by each of these; one that changes nothing is left out."""
     for variation in variations:
-        changed = _mapped(sample, variation)
+        changed = _apply_variation(sample, variation)
         if not _same(sample, changed):
             yield variation, changed
 
 
-def _mapped(sample: Sample, variation: Variation) -> Sample:
+def _apply_variation(sample: Sample, variation: Mutation) -> Sample:
     def change(tensor: torch.Tensor) -> torch.Tensor:
         dense = tensor.numel() and not tensor.is_meta and tensor.layout == torch.strided
         return variation.change(tensor) if dense and variation.applies(tensor) else tensor
 
-    return mapped(sample, change)
+    return map_tensors(sample, change)
 
 
-def mapped(sample: Sample, change: Change) -> Sample:
+def map_tensors(sample: Sample, change: Change) -> Sample:
     """Return the sample with every tensor changed; what was one tensor stays one."""
     seen: dict[int, torch.Tensor] = {}
     tensors = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
@@ -106,12 +106,12 @@ def _masks(tensor: torch.Tensor) -> bool:
     return tensor.dtype == torch.bool or is_additive_mask(tensor)
 
 
-def _scaled(power: int) -> Change:
+def _make_scaling(power: int) -> Change:
     """Times a factor of the dtype to this power."""
     return lambda tensor: tensor * FACTORS.get(tensor.dtype, 1000.0) ** power
 
 
-def _planted(value: Callable[[torch.Tensor], float]) -> Change:
+def _make_planting(value: Callable[[torch.Tensor], float]) -> Change:
     """With this at one position, in the middle."""
 
     def plant(tensor: torch.Tensor) -> torch.Tensor:
@@ -123,31 +123,31 @@ def _planted(value: Callable[[torch.Tensor], float]) -> Change:
 
 
 def _large(tensor: torch.Tensor) -> float:
-    return float(_scaled(1)(tensor.abs().nan_to_num(posinf=1.0).amax().clamp(min=1.0)))
+    return float(_make_scaling(1)(tensor.abs().nan_to_num(posinf=1.0).amax().clamp(min=1.0)))
 
 
 def _spread(tensor: torch.Tensor) -> torch.Tensor:
     """Each element times a factor of its own, from the least to the greatest, in a shuffled order."""
     decades = math.log10(FACTORS.get(tensor.dtype, 1000.0))
     factors = torch.logspace(-decades, decades, tensor.numel(), dtype=torch.float64)
-    return tensor * shuffled(factors).reshape(tensor.shape).to(tensor)
+    return tensor * shuffle_values(factors).reshape(tensor.shape).to(tensor)
 
 
-def shuffled(values: torch.Tensor) -> torch.Tensor:
+def shuffle_values(values: torch.Tensor) -> torch.Tensor:
     """Return the values, of one axis, in an order that is always the same."""
     return values[torch.randperm(len(values), generator=torch.Generator().manual_seed(0))]
 
 
-def _moved(tensor: torch.Tensor) -> torch.Tensor:
+def _roll_values(tensor: torch.Tensor) -> torch.Tensor:
     """Along by one, in the order of memory; a single flag is flipped."""
     return ~tensor if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.roll(1)
 
 
-def _open(tensor: torch.Tensor) -> torch.Tensor:
+def _open_mask(tensor: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(tensor) if tensor.dtype != torch.bool else torch.ones_like(tensor)
 
 
-def _closed(tensor: torch.Tensor) -> torch.Tensor:
+def _close_mask(tensor: torch.Tensor) -> torch.Tensor:
     return torch.full_like(tensor, float(tensor.min())) if tensor.dtype != torch.bool else torch.zeros_like(tensor)
 
 
@@ -171,50 +171,50 @@ def _flipped_at_the_end(tensor: torch.Tensor) -> torch.Tensor:
     return flipped
 
 
-FLIPPED = Variation("masks flipped at the end", _flags, _flipped_at_the_end)
+FLIPPED = Mutation("masks flipped at the end", _flags, _flipped_at_the_end)
 USUAL = (
-    Variation("negated", _floats, torch.neg),
-    Variation("scaled up", _floats, _scaled(1), extreme=True),
-    Variation("scaled down", _floats, _scaled(-1), extreme=True),
-    Variation("zeros", _floats, torch.zeros_like, level=True),
-    Variation("spread over scales", _floats, _spread, extreme=True),
-    Variation("one large element", _real, _planted(_large), extreme=True),
-    Variation("one NaN", _real, _planted(lambda tensor: torch.nan), not_finite=True),
-    Variation("one infinity", _real, _planted(lambda tensor: torch.inf), not_finite=True),
-    Variation("integers moved along", _integers, _moved),
-    Variation("integers at their least", _integers, lambda tensor: torch.full_like(tensor, int(tensor.min())), level=True),
-    Variation("integers at their greatest", _integers, lambda tensor: torch.full_like(tensor, int(tensor.max())), level=True),
-    Variation("integers zero", _integers, torch.zeros_like, level=True),
-    Variation("integers doubled", _small, lambda tensor: tensor * 2),
-    Variation("masks moved along", _masks, _moved),
-    Variation("masks all true", _masks, _open),
-    Variation("masks all false", _masks, _closed),
+    Mutation("negated", _floats, torch.neg),
+    Mutation("scaled up", _floats, _make_scaling(1), extreme=True),
+    Mutation("scaled down", _floats, _make_scaling(-1), extreme=True),
+    Mutation("zeros", _floats, torch.zeros_like, level=True),
+    Mutation("spread over scales", _floats, _spread, extreme=True),
+    Mutation("one large element", _real, _make_planting(_large), extreme=True),
+    Mutation("one NaN", _real, _make_planting(lambda tensor: torch.nan), not_finite=True),
+    Mutation("one infinity", _real, _make_planting(lambda tensor: torch.inf), not_finite=True),
+    Mutation("integers moved along", _integers, _roll_values),
+    Mutation("integers at their least", _integers, lambda tensor: torch.full_like(tensor, int(tensor.min())), level=True),
+    Mutation("integers at their greatest", _integers, lambda tensor: torch.full_like(tensor, int(tensor.max())), level=True),
+    Mutation("integers zero", _integers, torch.zeros_like, level=True),
+    Mutation("integers doubled", _small, lambda tensor: tensor * 2),
+    Mutation("masks moved along", _masks, _roll_values),
+    Mutation("masks all true", _masks, _open_mask),
+    Mutation("masks all false", _masks, _close_mask),
     FLIPPED,
 )
 #: Tried at sizes that were not exported with: masks often hide nothing there, and what is done with what they hide may hang on a size.
 ELSEWHERE = (FLIPPED,)
 #: Tried where a condition came out the same in all others.
 FURTHER = (
-    Variation("scaled up twice", _floats, _scaled(2), extreme=True),
-    Variation("scaled up four times", _real, _scaled(4), extreme=True),
-    Variation("scaled down twice", _floats, _scaled(-2), extreme=True),
-    Variation("scaled down four times", _floats, _scaled(-4), extreme=True),
-    Variation("ten times", _floats, lambda tensor: tensor * 10),
-    Variation("a tenth", _floats, lambda tensor: tensor / 10),
-    Variation("all ones", _real, torch.ones_like),
-    Variation("all positive", _real, torch.abs),
-    Variation("all negative", _real, lambda tensor: -tensor.abs()),
-    Variation("one large negative element", _real, _planted(lambda tensor: -_large(tensor)), extreme=True),
-    Variation("all NaN", _real, lambda tensor: torch.full_like(tensor, torch.nan), not_finite=True),
-    Variation("all infinite", _real, lambda tensor: torch.full_like(tensor, torch.inf), not_finite=True),
-    Variation("integers negated", _integers, torch.neg),
+    Mutation("scaled up twice", _floats, _make_scaling(2), extreme=True),
+    Mutation("scaled up four times", _real, _make_scaling(4), extreme=True),
+    Mutation("scaled down twice", _floats, _make_scaling(-2), extreme=True),
+    Mutation("scaled down four times", _floats, _make_scaling(-4), extreme=True),
+    Mutation("ten times", _floats, lambda tensor: tensor * 10),
+    Mutation("a tenth", _floats, lambda tensor: tensor / 10),
+    Mutation("all ones", _real, torch.ones_like),
+    Mutation("all positive", _real, torch.abs),
+    Mutation("all negative", _real, lambda tensor: -tensor.abs()),
+    Mutation("one large negative element", _real, _make_planting(lambda tensor: -_large(tensor)), extreme=True),
+    Mutation("all NaN", _real, lambda tensor: torch.full_like(tensor, torch.nan), not_finite=True),
+    Mutation("all infinite", _real, lambda tensor: torch.full_like(tensor, torch.inf), not_finite=True),
+    Mutation("integers negated", _integers, torch.neg),
 )
 
 
-def integers_at(value: int, tensor: torch.Tensor | None = None) -> Variation:
+def integers_at(value: int, tensor: torch.Tensor | None = None) -> Mutation:
     """Return the change of all integers, or of those in one tensor, to this one."""
     applies = _integers if tensor is None else lambda other: other is tensor
-    return Variation(f"integers all {value}", applies, lambda old: torch.full_like(old, value))
+    return Mutation(f"integers all {value}", applies, lambda old: torch.full_like(old, value))
 
 
 def integers_of(sample: Sample) -> list[torch.Tensor]:
@@ -224,16 +224,16 @@ def integers_of(sample: Sample) -> list[torch.Tensor]:
     return [tensor for tensor in found if int(tensor.max()) > 1 or int(tensor.min()) < 0]
 
 
-def integers_up_to(value: int, tensor: torch.Tensor) -> Variation:
+def integers_up_to(value: int, tensor: torch.Tensor) -> Mutation:
     """Return the change of one tensor of integers to numbers that this is the largest of."""
-    capped = _planted(lambda _: value)
-    return Variation(f"integers up to {value}", lambda other: other is tensor, lambda old: capped(old.clamp(max=value)))
+    capped = _make_planting(lambda _: value)
+    return Mutation(f"integers up to {value}", lambda other: other is tensor, lambda old: capped(old.clamp(max=value)))
 
 
-def times(scale: float, sign: str = "") -> Variation:
+def times(scale: float, sign: str = "") -> Mutation:
     """Return the change of all floats to themselves times a scale: as they are, `negated`, or `all positive`."""
     extreme = not 1 / USUAL_SCALE <= scale <= USUAL_SCALE
-    return Variation(f"{sign} times {scale:.3g}".strip(), _floats, lambda tensor: SIGNED[sign](tensor) * scale, extreme=extreme)
+    return Mutation(f"{sign} times {scale:.3g}".strip(), _floats, lambda tensor: SIGNED[sign](tensor) * scale, extreme=extreme)
 
 
 def reach_of(sample: Sample) -> float:
@@ -242,12 +242,12 @@ def reach_of(sample: Sample) -> float:
     return min((FACTORS.get(leaf.dtype, 1000.0) for leaf in floats), default=1.0)
 
 
-def integers_spread(greatest: Mapping[int, int]) -> list[Variation]:
+def integers_spread(greatest: Mapping[int, int]) -> list[Mutation]:
     """Return changes of each tensor of integers to the numbers from 0 to its greatest, by `id`, in a shuffled order.
 
     So many that each number is there once, but no more than `PARTS`.
     """
-    return [Variation(f"integers spread {part + 1}", lambda t: id(t) in greatest, _part(part, greatest)) for part in range(PARTS)]
+    return [Mutation(f"integers spread {part + 1}", lambda t: id(t) in greatest, _part(part, greatest)) for part in range(PARTS)]
 
 
 def _part(part: int, greatest: Mapping[int, int]) -> Change:
@@ -255,16 +255,16 @@ def _part(part: int, greatest: Mapping[int, int]) -> Change:
         count = min(greatest[id(tensor)] + 1, PARTS * tensor.numel())
         if part and part * tensor.numel() >= count:
             return tensor
-        numbers = shuffled(torch.linspace(0, greatest[id(tensor)], count, dtype=torch.float64).round())
+        numbers = shuffle_values(torch.linspace(0, greatest[id(tensor)], count, dtype=torch.float64).round())
         places = (torch.arange(tensor.numel()) + part * tensor.numel()) % count
         return numbers[places].reshape(tensor.shape).to(tensor)
 
     return spread
 
 
-def integers_at_most(greatest: Mapping[int, int]) -> Variation:
+def integers_at_most(greatest: Mapping[int, int]) -> Mutation:
     """Return the change of each tensor of integers to its greatest, by `id`."""
-    return Variation("integers large", lambda tensor: id(tensor) in greatest, lambda old: torch.full_like(old, greatest[id(old)]))
+    return Mutation("integers large", lambda tensor: id(tensor) in greatest, lambda old: torch.full_like(old, greatest[id(old)]))
 
 
 def sizes_of(sample: Sample) -> list[int]:
@@ -283,4 +283,4 @@ def a_rounding_away(sample: Sample, seed: int) -> Sample:
         size = torch.where(tensor == 0, torch.ones_like(tensor), tensor.abs())
         return torch.where(tensor.isfinite(), tensor + 2 * torch.finfo(tensor.dtype).eps * noise * size, tensor)
 
-    return mapped(sample, nudged)
+    return map_tensors(sample, nudged)

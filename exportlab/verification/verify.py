@@ -12,23 +12,23 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..eager import copied, fresh
+from ..eager import copy_sample, fresh
 from ..exporters import Artifact, Exported, artifact_of
-from ..exporters.session import ProviderError, asked, check_present, running_on
+from ..exporters.session import ProviderError, check_present, get_requested_providers, running_on
 from ..exporters.to_onnx import caches_known
 from ..messages import heard
 from ..outcomes import Outcome
 from ..samples import Samples, check_module, samples_of
+from .call_signature import other_kind
+from .check_spec import CheckSpec, UnderTest
+from .checking import run_check
+from .decision_coverage import cover_decisions
 from .dependence import Dependence
 from .devices import Device, Provider, device_of, named_options
 from .difference import Tolerances, check_tolerances, tolerance_text
-from .kinds import other_kind
-from .look import looked_at
-from .probe import Probe, Subject
-from .reach import reached
 from .report import VALUES, Check, Report, never_judged
 from .thresholds import thresholds
-from .values import ELSEWHERE, USUAL, Variation, varied
+from .values import ELSEWHERE, USUAL, Mutation, mutate_sample
 
 
 def verify(
@@ -72,7 +72,7 @@ def verify(
     given = samples_of(samples, module)
     check_tolerances(tolerances)
     if providers is None:
-        return _heard(artifact, module, given, tolerances, device_of(asked(), {}))
+        return _heard(artifact, module, given, tolerances, device_of(get_requested_providers(), {}))
     names, options = named_options(providers)
     check_present(names)
     with running_on(names, options=options):
@@ -119,29 +119,29 @@ def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
     """Raise what copying raises, before any check runs a copy: eager did not refuse anything then."""
     fresh(module)
     for sample in samples:
-        copied(sample)
+        copy_sample(sample)
 
 
 def _looked_at(
     artifact: Artifact, module: nn.Module, given: Sequence[Sample], tolerances: Tolerances | None, device: Device | None
 ) -> Report:
-    subject, dependence = Subject(artifact, module, tolerances, (given[0],), device), Dependence()
+    subject, dependence = UnderTest(artifact, module, tolerances, (given[0],), device), Dependence()
     kinds = [other_kind(module, given[0], sample) for sample in given[1:]]
     probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
-    checks = [looked_at(probe, subject, dependence) for probe in probes]
+    checks = [run_check(probe, subject, dependence) for probe in probes]
     checks += _beyond(subject, [given[0], *(other for other, kind in zip(given[1:], kinds, strict=True) if not kind)])
     accepted = [probe for probe, check in zip(probes, checks, strict=False) if not check.refused]
-    reach = reached(module, given[0], accepted, subject.patience.seconds)
-    checks += [looked_at(_of_values(variation, sample), subject, dependence) for variation, sample in reach.further]
-    checks += [looked_at(probe, subject) for probe in _repeats(given[0])]
+    reach = cover_decisions(module, given[0], accepted, subject.patience.seconds)
+    checks += [run_check(_make_values_probe(variation, sample), subject, dependence) for variation, sample in reach.further]
+    checks += [run_check(probe, subject) for probe in _repeats(given[0])]
     checks += [*never_judged(checks), *dependence.checks(module), *reach.checks(), *_contract(artifact)]
     return Report(artifact.exporter, tuple(_frozen_only_if_right_before(checks)), _tolerance_of(subject.dtypes, tolerances))
 
 
-def _beyond(subject: Subject, samples: Sequence[Sample]) -> list[Check]:
+def _beyond(subject: UnderTest, samples: Sequence[Sample]) -> list[Check]:
     """The checks on both sides of tests of sizes, for samples of one kind; sizes that eager refuses are left out."""
     found = thresholds(subject.artifact, subject.module, samples)
-    checks = (looked_at(probe, subject) for probe in found.probes)
+    checks = (run_check(probe, subject) for probe in found.probes)
     return [*(check for check in checks if not check.refused), *found.checks]
 
 
@@ -152,35 +152,35 @@ def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:
         yield check if stuck or check.outcome is not Outcome.FROZEN else replace(check, outcome=Outcome.WRONG)
 
 
-def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
+def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[CheckSpec]:
     """The samples as they were given, in their order."""
     first, *others = samples
-    probes = [Probe("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
+    probes = [CheckSpec("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
     unlike = [
-        Probe("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: ")
+        CheckSpec("another kind of call", (sample,), Outcome.WRONG, refusable=True, why=f"{kind}: ")
         for sample, kind in zip(others, kinds, strict=True)
     ]
     chosen = [b if kind else a for a, b, kind in zip(probes, unlike, kinds, strict=True)]
-    return [Probe("export inputs", (first,), Outcome.WRONG), *chosen]
+    return [CheckSpec("export inputs", (first,), Outcome.WRONG), *chosen]
 
 
-def _elsewhere(others: Sequence[Sample], kinds: Sequence[str]) -> list[Probe]:
+def _elsewhere(others: Sequence[Sample], kinds: Sequence[str]) -> list[CheckSpec]:
     """Other values at sizes that were not exported with."""
     sizes = [sample for sample, kind in zip(others, kinds, strict=True) if not kind]
-    return [_of_values(*changed, Outcome.FROZEN) for sample in sizes for changed in varied(sample, ELSEWHERE)]
+    return [_make_values_probe(*changed, Outcome.FROZEN) for sample in sizes for changed in mutate_sample(sample, ELSEWHERE)]
 
 
-def _usual(first: Sample) -> list[Probe]:
-    return [_of_values(variation, sample) for variation, sample in varied(first, USUAL)]
+def _usual(first: Sample) -> list[CheckSpec]:
+    return [_make_values_probe(variation, sample) for variation, sample in mutate_sample(first, USUAL)]
 
 
-def _of_values(variation: Variation, sample: Sample, failure: Outcome = Outcome.WRONG) -> Probe:
-    return Probe(VALUES, (sample,), failure, refusable=True, variation=variation)
+def _make_values_probe(variation: Mutation, sample: Sample, failure: Outcome = Outcome.WRONG) -> CheckSpec:
+    return CheckSpec(VALUES, (sample,), failure, refusable=True, variation=variation)
 
 
-def _repeats(first: Sample) -> list[Probe]:
-    probes = [Probe("separate tensors", (_separated(first),), Outcome.WRONG)] if _repeated(first) else []
-    return [*probes, Probe("called twice", (first, first), Outcome.WRONG)]
+def _repeats(first: Sample) -> list[CheckSpec]:
+    probes = [CheckSpec("separate tensors", (_separate_tensors(first),), Outcome.WRONG)] if _has_repeated_tensor(first) else []
+    return [*probes, CheckSpec("called twice", (first, first), Outcome.WRONG)]
 
 
 def _contract(artifact: Artifact) -> list[Check]:
@@ -191,26 +191,26 @@ def _contract(artifact: Artifact) -> list[Check]:
         ("output names", asked.output_names, got.output_names),
         ("opset", asked.opset_version, got.opset_version),
     )
-    return [_as_asked(name, wanted, given) for name, wanted, given in pairs if wanted is not None]
+    return [_check_against_request(name, wanted, given) for name, wanted, given in pairs if wanted is not None]
 
 
-def _as_asked(name: str, wanted: Any, given: Any) -> Check:
+def _check_against_request(name: str, wanted: Any, given: Any) -> Check:
     same = given[: len(wanted)] == wanted if isinstance(wanted, tuple) and given else given == wanted
     if same:
         return Check(name, "", Outcome.OK, detail="as asked")
-    return Check(name, "", Outcome.WRONG, detail=f"asked for {_listed(wanted)}, got {_listed(given)}")
+    return Check(name, "", Outcome.WRONG, detail=f"asked for {_format_names(wanted)}, got {_format_names(given)}")
 
 
-def _listed(value: Any) -> str:
+def _format_names(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _repeated(sample: Sample) -> bool:
+def _has_repeated_tensor(sample: Sample) -> bool:
     counts = Counter(id(leaf) for leaf in sample.leaves() if isinstance(leaf, torch.Tensor))
     return max(counts.values(), default=0) > 1
 
 
-def _separated(sample: Sample) -> Sample:
+def _separate_tensors(sample: Sample) -> Sample:
     """Every tensor its own: the i-th occurrence of one is scaled (floats) or rolled i times."""
     seen: Counter[int] = Counter()
 

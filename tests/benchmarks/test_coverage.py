@@ -12,8 +12,8 @@ from typing import Any
 from recomputed import METADATA, ROOT, Lines, all_of, check, named
 
 from content import zoo
+from exportlab.diagnostics import any_names_cause
 from exportlab.outcomes import Outcome
-from exportlab.said import warned
 from exportlab.sweep.records import Record
 
 MATRIX = ROOT / "docs/data/matrix.jsonl"
@@ -36,7 +36,7 @@ def kind_of(line: Mapping[str, Any]) -> str:
     values = {c["inputs"].split(": ")[0] if c["check"] == "other values" else "" for c in line.get("failed", ())}
     if kind == "silently wrong" and values and values <= CLOSED:
         return MASKED
-    return "wrong, but warned" if kind == "silently wrong" and warned(line.get("said", ())) else kind
+    return "wrong, but warned" if kind == "silently wrong" and any_names_cause(line.get("said", ())) else kind
 
 
 def moving_runs() -> list[tuple[str, str, str]]:

@@ -52,7 +52,7 @@ def test_the_list_names_only_stored_runs() -> None:
 def test_what_only_a_reader_sees_is_not_measured(before: str, after: str, changed: bool, tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text(SCRIPT)
-    then = {"date": "2026-11-21 12:00:00", sources.KEY: json.dumps(sources.measured(script))}
+    then = {"date": "2026-11-21 12:00:00", sources.KEY: json.dumps(sources.collect_states(script))}
     assert not sources.changes(then, script)
     assert not sources.badge(then, script)
     script.write_text(SCRIPT.replace(before, after))
@@ -86,11 +86,11 @@ def test_a_run_stores_its_commit_and_keeps_what_was_measured_before_of_other_mod
     path = tmp_path / "real_sizes.json"
     for only in (("m",), ("n",)):
         benchmark.Page("real_sizes", quick=False, json=path, only=only).keep(times, packages=["torch"])
-    found = sources.stored(benchmark.load(path).metadata)
+    found = sources.read_states(benchmark.load(path).metadata)
     assert found.keys() == {"m", "n"}
     assert all(state.keys() == {"commit", "fx2onnx", "real_sizes.py"} for state in found.values())
     whole = benchmark.Page("real_sizes", quick=False, json=path).keep(times, packages=["torch"])
-    assert sources.stored(whole.metadata).keys() == {sources.WHOLE}
+    assert sources.read_states(whole.metadata).keys() == {sources.WHOLE}
 
 
 def test_without_git_the_commit_is_not_stored(tmp_path: Path) -> None:

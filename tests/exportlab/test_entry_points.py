@@ -9,7 +9,7 @@ import pytest
 
 from exportlab import errors
 from exportlab.cases import registered, registered_case
-from exportlab.entry_points import BrokenEntryPoint, listed
+from exportlab.entry_points import BrokenEntryPoint, collect_by_name
 from exportlab.errors import KnownError
 
 MODULE = """
@@ -56,7 +56,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
 
 def forget() -> None:
     registered.cache_clear()
-    errors.registered.cache_clear()
+    errors.load_known_errors.cache_clear()
 
 
 def test_cases_of_a_third_party_are_found_beside_those_of_the_zoo(package: Package) -> None:
@@ -71,7 +71,7 @@ def test_cases_of_a_third_party_are_found_beside_those_of_the_zoo(package: Packa
 def test_known_errors_of_a_third_party_are_recognised(package: Package) -> None:
     package.registers("exportlab.known_errors", "third_party:known_errors")
     assert [error.message for error in errors.recognise("TheirError: it is theirs")] == ["TheirError"]
-    assert len(errors.registered()) > 100
+    assert len(errors.load_known_errors()) > 100
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_a_broken_entry_point_is_named(package: Package, value: str, why: str) -
 
 
 def test_a_group_that_nobody_registers_in_is_empty() -> None:
-    assert listed("exportlab.unheard", KnownError) == {}
+    assert collect_by_name("exportlab.unheard", KnownError) == {}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from exportlab import to_onnx
-from exportlab.cli.endings import NotRight
+from exportlab.cli.exit_codes import NotRight
 from exportlab.cli.exporting import verify_export
 from exportlab.target import BadInput
 

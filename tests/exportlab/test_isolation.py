@@ -25,7 +25,7 @@ import exportlab
 import fx2onnx
 from exportlab import to_onnx
 from exportlab.cases import case
-from exportlab.isolation import Abandoned, Failure, apart, events
+from exportlab.isolation import Abandoned, Failure, events, run_isolated
 from exportlab.specs import tensor
 
 GiB = 2**30
@@ -41,13 +41,13 @@ def use():
 
 
 def failure(call: Callable[[], Any], seconds: float = 60) -> Failure:
-    found = apart(call, seconds=seconds, memory=8 * GiB).failure
+    found = run_isolated(call, seconds=seconds, memory=8 * GiB).failure
     assert found is not None
     return found
 
 
 def test_a_call_brings_its_value_or_says_how_it_ended() -> None:
-    assert apart(lambda: 3, seconds=60, memory=8 * GiB).value == 3
+    assert run_isolated(lambda: 3, seconds=60, memory=8 * GiB).value == 3
     raised = failure(lambda: int("x"))
     assert raised.error.startswith("ValueError: invalid literal")
     assert raised.frames[-1].file == __file__
@@ -61,16 +61,16 @@ def test_a_child_that_is_started_anew_is_no_fork(tmp_path: Path, monkeypatch: py
     (tmp_path / "gpu.py").write_text(FAILS_IN_A_FORK)
     monkeypatch.syspath_prepend(tmp_path)
     use = importlib.import_module("gpu").use
-    assert apart(use, seconds=60, memory=8 * GiB).failure.error == "RuntimeError: Cannot re-initialize CUDA in forked subprocess"  # type: ignore[union-attr]
-    assert apart(use, seconds=60, memory=8 * GiB, anew=True).value == "used"
-    assert apart(partial(int, "x"), seconds=60, memory=8 * GiB, anew=True).failure.kind == "raised"  # type: ignore[union-attr]
+    assert run_isolated(use, seconds=60, memory=8 * GiB).failure.error == "RuntimeError: Cannot re-initialize CUDA in forked subprocess"  # type: ignore[union-attr]
+    assert run_isolated(use, seconds=60, memory=8 * GiB, anew=True).value == "used"
+    assert run_isolated(partial(int, "x"), seconds=60, memory=8 * GiB, anew=True).failure.kind == "raised"  # type: ignore[union-attr]
 
 
 def test_a_call_ends_when_nobody_waits_for_it() -> None:
     ours, theirs = os.pipe()
     os.close(theirs)
     with pytest.raises(Abandoned):
-        apart(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
+        run_isolated(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
     os.close(ours)
 
 
@@ -146,7 +146,7 @@ def test_garbage_of_the_parent_is_not_freed_in_the_child() -> None:
     gc.disable()
     try:
         WaitsElsewhere()
-        assert apart(lambda: gc.collect() >= 0, seconds=30, memory=8 * GiB).value is True
+        assert run_isolated(lambda: gc.collect() >= 0, seconds=30, memory=8 * GiB).value is True
     finally:
         gc.enable()
 
@@ -163,7 +163,7 @@ def test_a_lock_of_tqdm_that_a_thread_of_the_parent_holds_keeps_no_child_waiting
     holder.start()
     held.wait()
     try:
-        assert apart(lambda: list(tqdm(range(3), disable=True)), seconds=30, memory=8 * GiB).value == [0, 1, 2]
+        assert run_isolated(lambda: list(tqdm(range(3), disable=True)), seconds=30, memory=8 * GiB).value == [0, 1, 2]
     finally:
         done.set()
         holder.join()
@@ -191,4 +191,4 @@ def test_every_fork_of_a_generator_names_its_devices() -> None:
 @pytest.mark.parametrize(("anew", "seen"), [(False, ""), (True, "0")])
 def test_a_fork_sees_no_gpu(anew: bool, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    assert apart(partial(os.getenv, "CUDA_VISIBLE_DEVICES"), seconds=60, memory=8 * GiB, anew=anew).value == seen
+    assert run_isolated(partial(os.getenv, "CUDA_VISIBLE_DEVICES"), seconds=60, memory=8 * GiB, anew=anew).value == seen

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from exportlab import expect_failure
+from exportlab.diagnostics import NOISE
 from exportlab.messages import first_line, heard, muffled, native_output_dropped, quiet, root
-from exportlab.said import NOISE
 
 
 def test_expected_failure_is_printed_in_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:

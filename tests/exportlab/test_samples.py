@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from exportlab import Sample, case, compare, export, tensor, verify
-from exportlab.doctor.patient import patient_of
-from exportlab.samples import NotDeclared, declared, samples_of
+from exportlab.doctor.subject import patient_of
+from exportlab.samples import NotDeclared, parse_declaration, samples_of
 from exportlab.target import FORMS
 
 x, y = torch.ones(2), torch.zeros(2)
@@ -47,8 +47,8 @@ def test_each_form_of_one_call_alone_in_a_list_and_behind_a_module(given: Any, a
     for found in (
         samples_of(given, Two()),
         samples_of([given], Two()),
-        declared((Two(), [given]), "f")[1],
-        declared((Two(), given), "f")[1],
+        parse_declaration((Two(), [given]), "f")[1],
+        parse_declaration((Two(), given), "f")[1],
     ):
         assert [(sample.args, sample.kwargs) for sample in found] == [(args, kwargs)]
 
@@ -63,7 +63,7 @@ def test_samples_in_a_tuple_are_several_only_where_nothing_else_can_be_meant() -
     assert len(samples_of((Sample((x,)), Sample((y,))), Two())) == 2
     with pytest.raises(TypeError, match="may be one call or several: write"):
         samples_of(((x,), (y,)), Two())
-    assert declared((Two(), ((x,), (y,))), "f")[1] == [Sample(((x,), (y,)))]  # behind a module a tuple is one call
+    assert parse_declaration((Two(), ((x,), (y,))), "f")[1] == [Sample(((x,), (y,)))]  # behind a module a tuple is one call
 
 
 def test_a_tuple_and_a_dict_as_two_arguments_have_to_be_said() -> None:
@@ -97,7 +97,7 @@ def test_what_is_no_sample_is_refused() -> None:
 )
 def test_what_is_no_declaration_is_refused_and_the_forms_are_named(returned: Any, what: str) -> None:
     with pytest.raises(NotDeclared) as refused:
-        declared(returned, "build")
+        parse_declaration(returned, "build")
     assert str(refused.value).startswith(f"build must return {FORMS}; ")
     assert what in str(refused.value)
 

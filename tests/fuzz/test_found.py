@@ -18,7 +18,7 @@ from torch import nn
 
 from exportlab import Sample, case, cli, compare, doctor, expect_failure, export, require, show, tensor, to_onnx, verify
 from exportlab.cases import registered_case
-from exportlab.doctor.patient import patient_of
+from exportlab.doctor.subject import patient_of
 from exportlab.measure.timing import interleaved
 from exportlab.outcomes import Outcome
 from exportlab.patches import as_containers, for_model

@@ -51,7 +51,7 @@ def test_the_headline_counted_a_second_time(package: str) -> None:
 
 @pytest.mark.parametrize("package", page.PACKAGES)
 def test_nothing_but_that_package_differs(package: str) -> None:
-    found = page.of_package(package)
+    found = page.compare_package(package)
     assert [version.split()[0] for version in found.versions] == [package, package]
     assert len(found.pairs) == len(found.before.runs), "each has a run of today's releases"
 
@@ -59,7 +59,7 @@ def test_nothing_but_that_package_differs(package: str) -> None:
 @pytest.mark.parametrize("package", page.PACKAGES)
 def test_whatever_differs_was_made_again(package: str) -> None:
     again = rows_of(f"previous/{package}.now.jsonl")
-    assert [row.change.run for row in page.of_package(package).rows if row.change.run not in again] == []
+    assert [row.change.run for row in page.compare_package(package).rows if row.change.run not in again] == []
 
 
 def test_the_page_says_which_models_were_asked() -> None:
@@ -95,12 +95,12 @@ def test_a_change_says_what_turned_silent_and_what_turned_loud() -> None:
         ("c", "torch.onnx.export", "better", "", "E: once"),
     ]
     assert found.versions == ["onnxscript 1", "onnxscript 2"]
-    assert "<strong>3 of 4 outcomes differ</strong>" in page.rendered("across_package.html", found=found)
+    assert "<strong>3 of 4 outcomes differ</strong>" in page.render_template("across_package.html", found=found)
 
 
 def test_nothing_changed_is_said() -> None:
     sweep = sweep_of(*RECORDS)
-    made = page.rendered("across_package.html", found=page.Compared("onnxscript", sweep, sweep))
+    made = page.render_template("across_package.html", found=page.Compared("onnxscript", sweep, sweep))
     assert f"<strong>nothing changed in {len(RECORDS)} outcomes</strong>" in made
     assert "<table" not in made
 

@@ -45,6 +45,6 @@ def test_an_object_leads_to_its_first_line(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_copy_of_the_source_leads_back_to_the_name_that_is_described() -> None:
     known = {"exportlab.cases.Case", "exportlab.cases.Case.sizes", "exportlab.case"}
-    assert api_pages.described("exportlab.Case.sizes", "exportlab.cases", known) == "exportlab.cases.Case.sizes"
-    assert api_pages.described("exportlab.case", "exportlab.cases", known) == "exportlab.case"
-    assert api_pages.described("exportlab.gone", "exportlab.cases", known) == "exportlab.gone"
+    assert api_pages.resolve_name("exportlab.Case.sizes", "exportlab.cases", known) == "exportlab.cases.Case.sizes"
+    assert api_pages.resolve_name("exportlab.case", "exportlab.cases", known) == "exportlab.case"
+    assert api_pages.resolve_name("exportlab.gone", "exportlab.cases", known) == "exportlab.gone"

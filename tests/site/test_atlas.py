@@ -12,7 +12,7 @@ import atlas as page
 from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
 from content.atlas import timm, transformers
-from exportlab.exporters.spoken import spoken
+from exportlab.exporters.display_names import spoken
 from exportlab.outcomes import Outcome
 from exportlab.sweep.page.counts import Sweep
 from exportlab.sweep.records import Record
@@ -27,14 +27,14 @@ RECORDS = [row for row in ROWS if "case" in row]
 
 
 def test_the_totals_are_those_of_the_files() -> None:
-    made = page.parts(page.stored(page.STORED))["parts/atlas-totals.html"]
+    made = page.parts(page.load_sweeps(page.STORED))["parts/atlas-totals.html"]
     right = Counter(row["exporter"] for row in RECORDS if row["outcome"] == "ok")
     for exporter, asked in Counter(row["exporter"] for row in RECORDS).items():
         assert f"<code>{spoken(exporter)}</code> (right in {right[exporter]} of {asked}" in made
 
 
 def test_every_stored_model_is_in_the_table_once() -> None:
-    made = page.parts(page.stored(page.STORED))["parts/atlas-table.html"]
+    made = page.parts(page.load_sweeps(page.STORED))["parts/atlas-table.html"]
     assert sorted(re.findall(r'data-case="([^"]+)"', made)) == sorted({row["case"] for row in RECORDS})
 
 
@@ -50,7 +50,7 @@ def test_costs_are_of_models_that_all_got_right() -> None:
     assert costs["to_onnx"].listed == len(timm.MODELS)
     assert (costs["to_onnx"].seconds, costs["torch.export"].seconds) == (1.5, 5.0)
     assert (costs["torch.export"].right, costs["torch.export"].nodes, costs["torch.export"].peak) == (2, 5, 2.0)
-    assert "<td" in page.rendered(list(costs.values()))
+    assert "<td" in page.render_costs(list(costs.values()))
 
 
 def test_a_file_that_differs_only_where_a_mask_hides_everything_is_compared_and_counts_as_neither_right_nor_wrong() -> None:

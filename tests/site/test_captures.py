@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 
 import pytest
-from compare_captures import COUNTS, KINDS, NEVER, ROOT, SETS, Case, Row, cases, compared, differs, kind_of, read, sentences
+from compare_captures import COUNTS, KINDS, NEVER, ROOT, SETS, Case, Row, cases, compare_case, differs, kind_of, read, sentences
 
 LISTED = read()
 AGAIN = [
@@ -56,7 +56,7 @@ def test_every_case_that_is_listed_is_one() -> None:
 @pytest.mark.parametrize("case", AGAIN, ids=lambda case: f"{case.case} {case.mode}")
 def test_a_difference_comes_out_again(case: Case) -> None:
     stored = next(row for row in LISTED if Case(row.set, row.case, row.mode) == case)
-    again = compared(case)
+    again = compare_case(case)
     assert again is not None
     assert (again.run, again.torch_export, again.graphs) == (stored.run, stored.torch_export, stored.graphs)
     assert again.why == stored.why or not stored.graphs
@@ -65,4 +65,4 @@ def test_a_difference_comes_out_again(case: Case) -> None:
 @pytest.mark.parametrize("case", EQUAL, ids=lambda case: f"{case.case} {case.mode}")
 def test_what_is_not_listed_has_equal_graphs(case: Case) -> None:
     assert case not in {Case(row.set, row.case, row.mode) for row in LISTED}
-    assert compared(case) == Row(case.set, case.case, case.mode, "ok", "ok", "equal", "")
+    assert compare_case(case) == Row(case.set, case.case, case.mode, "ok", "ok", "equal", "")

@@ -14,7 +14,7 @@ import pytest
 from matplotlib import pyplot
 from PIL import Image
 
-from exportlab.show.themed import DARK, themed
+from exportlab.show.themed import DARK, render_themed_svg
 
 ROOT = Path(__file__).parents[2]
 PALE = 160  # of 255: the page has 30, its text 200
@@ -56,7 +56,7 @@ def pale_share(figure: str, folder: Path) -> float:
 
 
 def test_a_figure_of_a_recipe_has_the_page_behind_it_and_is_seen(figure: Any, tmp_path: Path) -> None:
-    assert 0.002 < pale_share(themed(figure, "a"), tmp_path) < 0.1
+    assert 0.002 < pale_share(render_themed_svg(figure, "a"), tmp_path) < 0.1
 
 
 def test_a_figure_that_a_lesson_stores_has_the_page_behind_it_and_is_seen(figure: Any, tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ import pytest
 from known_errors import FIXED, page_of
 from site_files import ROOT
 
-from exportlab.errors import recognise, registered
+from exportlab.errors import load_known_errors, recognise
 
 QUOTES = list(csv.DictReader(Path(__file__).with_name("quotes.csv").open(encoding="utf-8", newline="")))
 
 
 @pytest.fixture(scope="module")
 def index() -> dict[str, Any]:
-    if not all(page_of(error).with_suffix(".txt").exists() for error in registered()):
+    if not all(page_of(error).with_suffix(".txt").exists() for error in load_known_errors()):
         pytest.skip("the messages of the errors are stored by make site, and some are not")
     return error_box.index(error_box.entries())
 
@@ -36,7 +36,7 @@ def test_no_quote_gets_a_wrong_certain_answer() -> None:
 
 
 def test_most_quotes_find_their_page_first(index: dict[str, Any]) -> None:
-    results = Counter(error_box.judged(quote, index) for quote in QUOTES)
+    results = Counter(error_box.judge_quote(quote, index) for quote in QUOTES)
     assert results["certain"] + results["unsure"] + results["near"] >= 39, results
     assert results["wrong"] == 0
 

@@ -13,11 +13,11 @@ import known_errors
 import pytest
 import torch
 
-from exportlab.errors import STAGES, KnownError, get, registered
+from exportlab.errors import STAGES, KnownError, get, load_known_errors
 from exportlab.errors.known import OutOfDate
-from exportlab.verification.patience import at_most
+from exportlab.verification.eager_timeout import time_limit
 
-ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
+ERRORS = pytest.mark.parametrize("error", load_known_errors(), ids=lambda error: error.name)
 
 
 @ERRORS
@@ -39,12 +39,14 @@ def test_the_script_of_the_index_understands_the_pattern(error: KnownError) -> N
 
 
 def test_messages_name_no_folder_and_no_address() -> None:
-    said = known_errors.without_machine(f"File {Path(torch.__file__).parent}/export/__init__.py at 0x7f60efbf3880")
+    said = known_errors.strip_machine_details(f"File {Path(torch.__file__).parent}/export/__init__.py at 0x7f60efbf3880")
     assert said == "File torch/export/__init__.py at 0x…"
 
 
 def test_a_long_message_is_cut_but_for_what_it_is_known_by() -> None:
-    shown = known_errors.shown("\n".join(["long " * 60, *map(str, range(50)), "the telling line", "after"]), "telling").splitlines()
+    shown = known_errors.excerpt_message(
+        "\n".join(["long " * 60, *map(str, range(50)), "the telling line", "after"]), "telling"
+    ).splitlines()
     assert max(map(len, shown)) <= known_errors.WIDTH
     assert shown[-3:] == ["…", "the telling line", "…"]
     assert "49" not in shown
@@ -53,12 +55,12 @@ def test_a_long_message_is_cut_but_for_what_it_is_known_by() -> None:
 def test_an_error_whose_message_finds_another_is_found_out() -> None:
     other = replace(get("branch_on_value"), message="GuardOnDataDependent")
     with pytest.raises(OutOfDate, match="finds branch_on_value first"):
-        known_errors.said(other)
+        known_errors.reproduce_message(other)
 
 
 def test_the_index_has_every_error_by_stage() -> None:
-    text = known_errors.index(registered())
-    assert all(f"/generated/errors/{error.name}>`" in text for error in registered())
+    text = known_errors.index(load_known_errors())
+    assert all(f"/generated/errors/{error.name}>`" in text for error in load_known_errors())
     stages = re.findall(r"\(stage-(\w+)\)=", text)
     assert stages == [stage for stage in STAGES if stage in stages]
     assert stages[0] == "silent"
@@ -70,7 +72,7 @@ def test_the_page_carries_every_pattern() -> None:
 
 
 def test_a_page_shows_message_code_reason_and_ways() -> None:
-    text = known_errors.page(get("same_tensor_twice"), known_errors.said(get("same_tensor_twice")))
+    text = known_errors.page(get("same_tensor_twice"), known_errors.reproduce_message(get("same_tensor_twice")))
     headings = re.findall(r"^##+ (.*)", text, re.MULTILINE)
     assert headings[:4] == ["What you see", "A model that does it", "Why", "Ways past it"]
     assert "1. Change the call" in headings
@@ -79,11 +81,11 @@ def test_a_page_shows_message_code_reason_and_ways() -> None:
 
 
 def test_an_alarm_stops_each_error_that_runs_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    errors = registered()[:4]
+    errors = load_known_errors()[:4]
     at_once = [error.name for error in errors[:2]]
 
     def made(name: str) -> tuple[str, str, str]:
-        with at_most(1):
+        with time_limit(1):
             until = time.monotonic() + (0 if name in at_once else 10)
             while time.monotonic() < until:
                 pass
@@ -91,7 +93,7 @@ def test_an_alarm_stops_each_error_that_runs_on(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(known_errors, "PAGES", tmp_path)
     monkeypatch.setattr(known_errors, "sources_of", lambda error: "")
-    monkeypatch.setattr(known_errors, "_made", made)
+    monkeypatch.setattr(known_errors, "_make_page", made)
     with pytest.raises(OutOfDate, match="TooSlow: took longer than 1 s"):
         known_errors.run(errors)
     assert {page.stem for page in tmp_path.glob("*.md")} == set(at_once)
@@ -99,6 +101,6 @@ def test_an_alarm_stops_each_error_that_runs_on(monkeypatch: pytest.MonkeyPatch,
 
 def test_an_error_that_never_ends_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_errors, "SECONDS", 0.5)
-    monkeypatch.setattr(known_errors, "_made", lambda name: time.sleep(60))
+    monkeypatch.setattr(known_errors, "_make_page", lambda name: time.sleep(60))
     with pytest.raises(OutOfDate, match=r"branch_on_value: TimeLimit: not done after 0\.5 s"):
         known_errors.run([get("branch_on_value")])

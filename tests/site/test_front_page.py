@@ -36,7 +36,7 @@ def moving() -> Iterator[dict[str, Any]]:
 
 
 def test_the_strips_say_what_the_stored_records_say() -> None:
-    drawn = fingerprint.drawn(Sweep.read(front_page.STORED).runs)
+    drawn = fingerprint.build_strip_data(Sweep.read(front_page.STORED).runs)
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for record in moving():
         seen[record["exporter"]][record["outcome"]] += 1
@@ -68,13 +68,13 @@ def test_torch_export_refuses_the_model_where_every_batch_is_promised() -> None:
 
 def test_the_instrument_holds_only_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = dict(zip(instrument.EXPORTERS, MEASURED, strict=True))
-    monkeypatch.setattr(instrument, "of_exporter", waiting.__getitem__)
-    data = json.loads(instrument.as_json(instrument.measured()))
+    monkeypatch.setattr(instrument, "measure_exporter", waiting.__getitem__)
+    data = json.loads(instrument.to_json(instrument.measure_all()))
     assert [file["answers"]["3"] for file in data["files"]] == [2, 3]
     assert data["eager"] == {str(rows): 2 if rows > 4 else 3 for rows in range(1, 9)}
     waiting["to_onnx"] = replace(MEASURED[1], answers=(2.0,) * 8)
     with pytest.raises(ValueError, match="says otherwise of to_onnx"):
-        instrument.measured()
+        instrument.measure_all()
 
 
 def test_the_code_that_is_shown_is_the_model_that_was_exported() -> None:

@@ -17,7 +17,7 @@ from docutils.utils import new_document
 from matplotlib import pyplot
 
 from exportlab import show
-from exportlab.show.svg import framed, svg, tabbed
+from exportlab.show.svg import frame_drawing, render_tabs, svg
 
 ROOT = Path(__file__).parents[2]
 DRAWING = show.Drawing(
@@ -51,7 +51,7 @@ def in_chromium(path: Path, body: str) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A page with a graph, in Chromium."""
-    with in_chromium(tmp_path_factory.mktemp("page") / "page.html", framed(DRAWING, "Three boxes")) as page:
+    with in_chromium(tmp_path_factory.mktemp("page") / "page.html", frame_drawing(DRAWING, "Three boxes")) as page:
         yield page
 
 
@@ -96,7 +96,7 @@ def test_a_graph_wider_than_its_frame_starts_at_its_input_in_the_tab_that_is_ope
     away = """(() => {{ const frame = document.querySelectorAll('.graph-frame')[{0}].getBoundingClientRect();
       const box = document.querySelectorAll('.graph-frame')[{0}].querySelector('g').getBoundingClientRect();
       return Math.abs(box.x + box.width / 2 - frame.x - frame.width / 2); }})()"""
-    with in_chromium(tmp_path / "page.html", tabbed({"one": DRAWING, "other": wide})) as page:
+    with in_chromium(tmp_path / "page.html", render_tabs({"one": DRAWING, "other": wide})) as page:
         page.evaluate("document.querySelectorAll('label')[1].click()")
         assert page.wait_for("document.querySelectorAll('.graph-frame')[1].scrollLeft") > 0
         assert page.evaluate(away.format(1)) < 2

@@ -95,8 +95,8 @@ PAGE = """<head>
 
 
 def test_indents_and_comments_go_where_they_are_not_seen() -> None:
-    after = lean_pages.packed(PAGE)
-    assert lean_pages.packed(after) == after
+    after = lean_pages.minify(PAGE)
+    assert lean_pages.minify(after) == after
     for name in ("style", "script", "pre", "textarea"):
         block = re.compile(rf"<{name}.*?</{name}>", re.DOTALL)
         assert block.findall(after) == block.findall(PAGE) != []

@@ -39,7 +39,7 @@ def of_support(sweep: Sweep) -> bool:
 
 
 def of_landing(sweep: Sweep) -> bool:
-    drawn = fingerprint.drawn(sweep.runs)
+    drawn = fingerprint.build_strip_data(sweep.runs)
     assert fingerprint.kinds(sweep.runs) == {"dynamo": {"timm.a": Mark.MASKED}}
     return (drawn["masked"], drawn["silent"], drawn["rows"][0]["score"].right) == (1, 0, 0)
 

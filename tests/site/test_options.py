@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from export_options.opsets import changed, told, written_for
+from export_options.opsets import describe_node_changes, describe_opset, written_for
 from export_options.rendered import options_table, totals
 from export_options.tried import TRIED, Try, register_symbolics
-from export_options.verdicts import WAYS, Found, Verdict, difference, exported, found, judged
+from export_options.verdicts import WAYS, Found, Verdict, difference, found, judge_option, run_export
 
 from exportlab import to_onnx
 
@@ -30,7 +30,7 @@ def tries(name: str, of: str = "") -> Try:
 
 @pytest.fixture
 def symbolics() -> Iterator[None]:
-    """What dynamo=False is told, as long as a test runs."""
+    """What dynamo=False is describe_opset, as long as a test runs."""
     register_symbolics()
     yield
     for name in ("aten::hardswish", "aten::tanh"):
@@ -45,18 +45,18 @@ def test_every_parameter_has_a_row() -> None:
 def test_a_verdict_follows_from_what_differs() -> None:
     before = {"nodes": ["Relu"], "says": [], "error": []}
     after = {"nodes": ["Neg"], "says": ["a warning"], "error": []}
-    assert judged("nodes", before, after) == Found(Verdict.HONOURED, "nodes: Relu → Neg")
-    assert judged("files", before, after) == Found(Verdict.IGNORED, "nodes: Relu → Neg; says: + a warning")
-    assert judged("nodes", before, before) == Found(Verdict.IGNORED, "")
+    assert judge_option("nodes", before, after) == Found(Verdict.HONOURED, "nodes: Relu → Neg")
+    assert judge_option("files", before, after) == Found(Verdict.IGNORED, "nodes: Relu → Neg; says: + a warning")
+    assert judge_option("nodes", before, before) == Found(Verdict.IGNORED, "")
 
 
 def test_an_error_is_a_refusal_where_the_option_is_not_about_it() -> None:
     before, wrong = {"says": [], "error": []}, "WrongNumbers: far"
     after = {"says": [wrong], "error": [wrong]}
-    assert judged("nodes", before, after) == Found(Verdict.REFUSED, wrong)
-    assert judged("says", before, after) == Found(Verdict.HONOURED, f"says: + {wrong}")
+    assert judge_option("nodes", before, after) == Found(Verdict.REFUSED, wrong)
+    assert judge_option("says", before, after) == Found(Verdict.HONOURED, f"says: + {wrong}")
     refused = {"says": ["UnsupportedArgument: no"], "error": ["UnsupportedArgument: no"]}
-    assert judged("says", before, refused).verdict == Verdict.REFUSED
+    assert judge_option("says", before, refused).verdict == Verdict.REFUSED
 
 
 def test_a_probe_that_fails_with_the_option_and_without_is_an_error() -> None:
@@ -71,14 +71,14 @@ def test_a_difference_is_told_in_a_few_words() -> None:
 
 
 def test_an_opset_is_told_by_its_new_nodes() -> None:
-    assert changed(["Erf", "Mul", "Mul", "Relu"], ["Gelu", "Relu"]) == "Gelu in the place of 3 nodes"
+    assert describe_node_changes(["Erf", "Mul", "Mul", "Relu"], ["Gelu", "Relu"]) == "Gelu in the place of 3 nodes"
     left = {"nodes": ["Gelu"], "opsets": ["ai.onnx 18"], "says": ["x", "no version 26"], "error": [], "runs": ["refuses"]}
-    assert told(26, ["Gelu"], left) == ("opset 18 is written", "the same nodes", "no version 26", "refuses")
+    assert describe_opset(26, ["Gelu"], left) == ("opset 18 is written", "the same nodes", "no version 26", "refuses")
 
 
 def test_the_older_exporter_ignores_verify_of_a_file_that_is_wrong(symbolics: None) -> None:
     row = tries("verify")
-    assert exported(OLD, {**WAYS[OLD][1], **row.given, "verify": True})["nodes"] == ["Neg"]
+    assert run_export(OLD, {**WAYS[OLD][1], **row.given, "verify": True})["nodes"] == ["Neg"]
     assert found(OLD, row) == Found(Verdict.IGNORED, "")
     assert found(TORCH, row).differs.startswith("says: + _core: Output 'tanh' has a large absolute difference")
     assert "WrongNumbers" in found(OURS, row).differs
@@ -87,7 +87,7 @@ def test_the_older_exporter_ignores_verify_of_a_file_that_is_wrong(symbolics: No
 def test_the_new_exporter_keeps_a_dropout_in_training_mode() -> None:
     row = next(row for row in TRIED if row.written == "TrainingMode.EVAL")
     assert found(TORCH, row) == Found(Verdict.IGNORED, "")
-    plain = exported(TORCH, {"model": row.given["model"]})
+    plain = run_export(TORCH, {"model": row.given["model"]})
     assert "Dropout" in plain["nodes"]
     assert "training mode" in "".join(plain["says"])
     assert [found(way, row).verdict for way in (OLD, OURS)] == [Verdict.HONOURED] * 2

@@ -46,9 +46,9 @@ def test_each_demo_has_a_page_and_a_template() -> None:
 
 
 def test_a_file_says_which_branch_it_took(gate: Any) -> None:
-    file, operators = branches.with_its_test(gate)
+    file, operators = branches.expose_condition(gate)
     assert [names[-1] for names in operators] == ["Relu", "Tanh"]
-    answers = branches.answered(file)
+    answers = branches.run_at_values(file)
     for value, answer in zip(branches.VALUES, answers, strict=True):
         assert answer["branch"] == (0 if value > 0 else 1)
         assert numpy.allclose(answer["numbers"], Gate()(branches.row(value)), atol=1e-4)
@@ -57,7 +57,7 @@ def test_a_file_says_which_branch_it_took(gate: Any) -> None:
 def test_files_that_are_not_what_the_page_says_are_refused(gate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branches, "models", lambda: (Gate(), {"to_onnx": gate, "torchscript": gate}))
     with pytest.raises(ValueError, match=r"says otherwise of torch.onnx.export\(dynamo=False\)"):
-        branches.measured()
+        branches.build_demo()
 
 
 def test_the_cache_saves_reading_and_changes_nothing(writer: sentence.Writer) -> None:
@@ -73,14 +73,14 @@ def test_a_model_that_wavers_is_refused(writer: sentence.Writer) -> None:
         writer.scores.weight.zero_()
         writer.scores.bias.zero_()
     with pytest.raises(ValueError, match="wavers after 'ab'"):
-        sentence.completed(writer, "abcde", "ab")
+        sentence.complete_text(writer, "abcde", "ab")
 
 
 def test_a_page_holds_the_stored_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_demos, "STORED", tmp_path)
     stored = {"letters": "ab", "answers": {"a <": "b</script>"}, "layers": 2, "heads": 1, "head": 1, "length": 1}
     (tmp_path / "sentence.json").write_text(json.dumps(stored))
-    page = page_demos.rendered("sentence")
+    page = page_demos.render_demo("sentence")
     assert "b&lt;/script&gt;" in page
     assert page.count("</script>") == 1, "an answer does not end the element that holds it"
 
@@ -104,7 +104,7 @@ def test_a_page_without_the_runtime_shows_what_is_stored_in_plain_words(
     for name in scripts[1:]:
         shutil.copy(ROOT / "docs/_static" / name, tmp_path)
     tags = "".join(f'<script defer src="{name}"></script>' for name in scripts)
-    (tmp_path / "index.html").write_text(f"<!doctype html>{tags}{page_demos.rendered('sentence')}")
+    (tmp_path / "index.html").write_text(f"<!doctype html>{tags}{page_demos.render_demo('sentence')}")
     with served(tmp_path) as root, opened(f"{root}index.html") as page:
         page.wait_for("document.readyState == 'complete' && document.querySelector('[data-start]') != null")
         assert ("14 MB" in page.evaluate("document.querySelector('.demo-source').textContent")) is (published == "true")

@@ -10,7 +10,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from check_links import broken
+from check_links import find_broken_links
 from check_links import read as read_pages
 from jupytext.compare import compare_notebooks
 
@@ -126,7 +126,7 @@ def test_a_picture_of_a_lesson_says_what_is_seen(lesson: Path) -> None:
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text('<a href="b.html#there">x</a><a href="b.html#gone">x</a><a href="c.html">x</a><img src="d.png">')
     (tmp_path / "b.html").write_text('<p id="there"><a href="https://elsewhere.example/">x</a>')
-    assert sorted(broken(tmp_path, read_pages(tmp_path))) == [
+    assert sorted(find_broken_links(tmp_path, read_pages(tmp_path))) == [
         "index.html: b.html#gone: no such anchor",
         "index.html: c.html: no such file",
         "index.html: d.png: no such file",

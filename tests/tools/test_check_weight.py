@@ -12,7 +12,7 @@ import pytest
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """Two pages: one loads a script that nothing compresses, the other searches."""
-    check_weight.compressed.cache_clear()
+    check_weight.measure_compressed_size.cache_clear()
     (tmp_path / "_static/ort").mkdir(parents=True)
     (tmp_path / "_static/a.js").write_bytes(random.Random(0).randbytes(1000))
     (tmp_path / "_static/ort/runtime.wasm").write_bytes(bytes(5000))

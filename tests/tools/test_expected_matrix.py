@@ -6,7 +6,7 @@ import expected as file
 import expected_matrix
 import pytest
 from expected import QUICK, covering, from_csv, moving, to_csv
-from expected_matrix import STORED, difference, differences, outcomes_of, stored, tasks
+from expected_matrix import STORED, difference, differences, load_expected, outcomes_of, tasks
 
 from content import zoo
 from exportlab.outcomes import Outcome
@@ -31,19 +31,19 @@ RECORDS = (
 
 
 def test_every_case_of_the_zoo_has_its_expected_outcomes() -> None:
-    expected = stored()
+    expected = load_expected()
     assert {(case, mode) for case, _, mode in expected} == {
         (case.name, mode) for case in zoo.cases() for mode in MODES if mode == "static" or case.dims
     }
 
 
 def test_what_is_expected_is_what_the_page_shows() -> None:
-    expected = stored()
+    expected = load_expected()
     assert expected == outcomes_of(read(STORED))
 
 
 def test_the_quick_check_sees_every_outcome() -> None:
-    expected = stored()
+    expected = load_expected()
     chosen = covering(expected)
     assert len(chosen) == QUICK
     assert {outcome for (case, *_), outcome in expected.items() if case in chosen} == set(expected.values())

@@ -6,7 +6,7 @@ import numpy as np
 import outside
 import pytest
 import torch
-from outside import MODELS, Row, agrees, calls, compared, failures, shapes
+from outside import MODELS, Row, agrees, calls, compare_with_eager, failures, shapes
 
 
 def row(outcome: str, ours: float = 1.0, theirs: float | None = 4.0) -> Row:
@@ -50,9 +50,9 @@ def test_what_differs_at_another_size_is_wrong_and_what_refuses_it_is_narrow() -
             raise ValueError("two\nrows")
         return [pixel_values * 2]
 
-    assert compared(Twice(), Twice(), "image", "image") == ("right", "")
-    assert compared(frozen, Twice(), "image", "image")[0] == "wrong"
-    assert compared(narrow, Twice(), "image", "image") == ("narrow", "at 1, 1: ValueError: two rows")
+    assert compare_with_eager(Twice(), Twice(), "image", "image") == ("right", "")
+    assert compare_with_eager(frozen, Twice(), "image", "image")[0] == "wrong"
+    assert compare_with_eager(narrow, Twice(), "image", "image") == ("narrow", "at 1, 1: ValueError: two rows")
 
 
 def test_rows_that_are_all_hidden_are_not_compared() -> None:

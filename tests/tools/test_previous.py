@@ -31,8 +31,8 @@ def test_what_was_made_again_stands_for_what_it_repeats() -> None:
 def test_only_what_differs_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Path, list[str], list[str], list[str]]] = []
     monkeypatch.setattr(previous, "swept", lambda python, cases, names, modes, path: asked.append((python, cases, names, modes)))
-    monkeypatch.setattr(previous, "stored", lambda path: sweep("old", a=Outcome.OK, b=Outcome.OK))
-    previous.again(tmp_path / "before.jsonl", sweep("new", a=Outcome.WRONG, b=Outcome.OK), tmp_path / "again.jsonl")
+    monkeypatch.setattr(previous, "load_sweep", lambda path: sweep("old", a=Outcome.OK, b=Outcome.OK))
+    previous.rerun_differences(tmp_path / "before.jsonl", sweep("new", a=Outcome.WRONG, b=Outcome.OK), tmp_path / "again.jsonl")
     assert asked == [(Path(sys.executable), ["a"], ["dynamo"], ["dynamic"])]
 
 

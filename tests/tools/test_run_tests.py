@@ -16,7 +16,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     (tmp_path / "file").write_text("1", encoding="utf-8")
     monkeypatch.setattr(run_tests, "NOTES", tmp_path / "passed")
     monkeypatch.setattr(run_tests, "repository_files", lambda: [tmp_path / "file"])
-    monkeypatch.setattr(run_tests, "by_pytest", lambda arguments: calls.append(arguments) or 0)
+    monkeypatch.setattr(run_tests, "run_pytest", lambda arguments: calls.append(arguments) or 0)
     return calls
 
 
@@ -30,7 +30,7 @@ def test_a_tier_that_passed_runs_again_once_a_file_has_changed(runs: list[list[s
 
 
 def test_a_tier_that_failed_runs_again(runs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tests, "by_pytest", lambda arguments: runs.append(arguments) or 1)
+    monkeypatch.setattr(run_tests, "run_pytest", lambda arguments: runs.append(arguments) or 1)
     assert [run_tests.run(0, "2"), run_tests.run(0, "2")] == [1, 1]
     assert len(runs) == 2, "the lessons do not run after tests that fail"
 

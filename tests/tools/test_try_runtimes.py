@@ -17,7 +17,7 @@ def files(tmp_path: Path) -> dict[Path, tool.Written]:
     found = {}
     for exporter in tool.EXPORTERS:
         question = tool.Question(tool.BESIDE, exporter, 18)
-        found[question.folder(tmp_path)] = tool.written(question, tmp_path)
+        found[question.folder(tmp_path)] = tool.ensure_written(question, tmp_path)
     return found
 
 
@@ -62,7 +62,7 @@ def test_where_in_cpp_something_was_said_is_left_out() -> None:
     said: dict[str, int] = {}
     place = "failed:/onnxruntime_src/onnxruntime/core/graph/model.cc:149 onnxruntime::Model::Model(const ModelOptions&) "
     run = {"outcome": "load", "said": f"Load model from model.onnx {place}Unsupported model IR version: 10, max supported IR version: 9"}
-    assert tool.numbered(run, said) == {"outcome": "load", "said": 0}
+    assert tool.number_messages(run, said) == {"outcome": "load", "said": 0}
     assert list(said) == ["Load model from model.onnx failed:Unsupported model IR version: 10, max supported IR version: 9"]
 
 
@@ -78,4 +78,4 @@ def test_a_file_that_is_there_is_not_exported_again(
     files: dict[Path, tool.Written], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(tool, "export")
-    assert [tool.written(tool.Question(tool.BESIDE, name, 18), tmp_path) for name in tool.EXPORTERS] == list(files.values())
+    assert [tool.ensure_written(tool.Question(tool.BESIDE, name, 18), tmp_path) for name in tool.EXPORTERS] == list(files.values())

@@ -35,7 +35,7 @@ def left(
     lines: list[str] = []
     program, error = None, []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        with heard() as said, _counted(lines):
+        with heard() as said, _count_printed_lines(lines):
             try:
                 program = export(copy.deepcopy(model), args, f, **options)
             except Exception as raised:  # noqa: BLE001 - whatever an exporter raises is what is noted
@@ -70,7 +70,7 @@ def _timeless(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _counted(lines: list[str]) -> Iterator[None]:
+def _count_printed_lines(lines: list[str]) -> Iterator[None]:
     """Note how many lines a block prints, Python and what is below it."""
     with tempfile.TemporaryFile("w+") as file, contextlib.redirect_stdout(file):
         before = os.dup(1)

@@ -52,7 +52,7 @@ def all_written() -> Iterator[dict[str, Any]]:
         row: dict[str, Written] = {}
         for way in WAYS:
             found = written_for(way, opset)
-            row[way] = told(opset, before.get(way), found)
+            row[way] = describe_opset(opset, before.get(way), found)
             before[way] = found.get("nodes", before.get(way, []))
         yield {"opset": opset, "found": row}
 
@@ -78,17 +78,17 @@ def _answer(path: str) -> str:
     return "right" if any(torch.allclose(torch.from_numpy(answer), eager, atol=CLOSE) for eager in (whole, part)) else "wrong"
 
 
-def told(opset: int, before: Sequence[str] | None, found: Left) -> Written:
+def describe_opset(opset: int, before: Sequence[str] | None, found: Left) -> Written:
     """Return what came of an opset, after the nodes of the last one that was written."""
     said = "; ".join(line for line in found["says"] if line not in found["error"] and "version" in line)
     if found["error"]:
         return Written(found["error"][0], "", said, "")
     (written,) = (name.removeprefix("ai.onnx ") for name in found["opsets"] if name.startswith("ai.onnx "))
-    nodes = f"{len(found['nodes'])} nodes" if before is None else changed(before, found["nodes"])
+    nodes = f"{len(found['nodes'])} nodes" if before is None else describe_node_changes(before, found["nodes"])
     return Written("" if written == str(opset) else f"opset {written} is written", nodes, said, "".join(found["runs"]))
 
 
-def changed(before: Sequence[str], after: Sequence[str]) -> str:
+def describe_node_changes(before: Sequence[str], after: Sequence[str]) -> str:
     """Say which kinds of nodes are new, and how many nodes they took the place of."""
     old, new = Counter(before), Counter(after)
     came = ", ".join(new - old)

@@ -21,7 +21,7 @@ def options_table(rows: Sequence[Row]) -> str:
 
 def opsets_table(rows: Sequence[Row]) -> str:
     """Return a row for each opset that was asked for."""
-    return _table(["opset", *rows[0]["found"]], (_row(str(row["opset"]), row["found"], _written) for row in rows), "opsets")
+    return _table(["opset", *rows[0]["found"]], (_row(str(row["opset"]), row["found"], _render_opset_cell) for row in rows), "opsets")
 
 
 def totals(rows: Sequence[Row]) -> str:
@@ -56,17 +56,17 @@ def _option(row: Row) -> str:
 
 def _verdict(verdict: str, differs: str) -> str:
     differs = differs or ("nothing differs" if verdict == Verdict.IGNORED else "")
-    return _marked(verdict.replace(" ", "-"), verdict, differs)
+    return _render_verdict(verdict.replace(" ", "-"), verdict, differs)
 
 
-def _written(error: str, nodes: str, said: str, runs: str) -> str:
+def _render_opset_cell(error: str, nodes: str, said: str, runs: str) -> str:
     if not nodes:
-        return _marked("refused", "refused", error)
-    outcome = _marked("honoured", "right", "") if runs == "right" else _marked("ignored", "does not run", runs)
+        return _render_verdict("refused", "refused", error)
+    outcome = _render_verdict("honoured", "right", "") if runs == "right" else _render_verdict("ignored", "does not run", runs)
     return f"{outcome}<small>{escape('; '.join(filter(None, (error, nodes))))}</small>{_small(said)}"
 
 
-def _marked(kind: str, word: str, text: str) -> str:
+def _render_verdict(kind: str, word: str, text: str) -> str:
     return f'<b class="verdict {kind}">{word}</b>{_small(text)}'
 
 

@@ -50,14 +50,14 @@ def branch(x: torch.Tensor) -> torch.Tensor:
     return torch.relu(x) if x.shape[0] > 3 else -x
 
 
-def of_own_domain(x: torch.Tensor) -> torch.Tensor:
+def call_custom_hardswish(x: torch.Tensor) -> torch.Tensor:
     """A node of the domain "mine"; dynamo=False makes one of hardswish, by the symbolic function that is registered for it."""
     if torch.jit.is_tracing():
         return functional.hardswish(x)
     return torch.onnx.ops.symbolic("mine::Hardswish", (x,), dtype=x.dtype, shape=x.shape, version=1)
 
 
-def negated(x: Any) -> Any:
+def negate(x: Any) -> Any:
     return op.Neg(x)
 
 
@@ -92,7 +92,7 @@ class Try:
 torch.manual_seed(0)
 X = torch.randn(4, 3)
 RENORM = Calls(lambda x: torch.renorm(x, 2, 0, 1.0)).eval()
-WRONG = {"model": nn.Tanh().eval(), "custom_translation_table": {ATEN.tanh.default: negated}}
+WRONG = {"model": nn.Tanh().eval(), "custom_translation_table": {ATEN.tanh.default: negate}}
 CAPTURED = {"model": torch.export.export(Tiny().eval(), (X,)), "dynamo": True}
 MOVING = {"dynamic_shapes": ({0: "batch"},)}
 BRANCHING = {"model": Calls(branch).eval(), "capture": "torch.export", **MOVING}
@@ -111,7 +111,7 @@ TRIED = (
     Try("dynamo", False, "nodes", of="a captured program", given=CAPTURED),
     Try("external_data", False, "files"),
     Try("dynamic_shapes", ({0: "batch"},), "inputs"),
-    Try("custom_translation_table", {ATEN.relu.default: negated}, "nodes", "{aten.relu.default: …}"),
+    Try("custom_translation_table", {ATEN.relu.default: negate}, "nodes", "{aten.relu.default: …}"),
     Try("report", True, "files"),
     Try("optimize", False, "nodes"),
     Try("verify", True, "says", of="a tanh with a wrong translation", given=WRONG),
@@ -128,7 +128,7 @@ TRIED = (
     Try("operator_export_type", OperatorExportTypes.ONNX_FALLTHROUGH, "nodes", "OperatorExportTypes.ONNX_FALLTHROUGH", "torch.sinc",
         {"model": Calls(torch.sinc).eval()}),
     Try("do_constant_folding", False, "nodes"),
-    Try("custom_opsets", {"mine": 2}, "opsets", of="a node of the domain mine", given={"model": Calls(of_own_domain).eval()}),
+    Try("custom_opsets", {"mine": 2}, "opsets", of="a node of the domain mine", given={"model": Calls(call_custom_hardswish).eval()}),
     Try("export_modules_as_functions", True, "functions", of="a module in a module", given=NESTED),
     Try("autograd_inlining", False, "says", of="an autograd.Function", given={"model": Calls(Square.apply).eval()}),
     Try("strict", True, "captured by"),

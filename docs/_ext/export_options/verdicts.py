@@ -51,25 +51,25 @@ def found(way: str, tried: Try) -> Found:
     export, base = WAYS[way]
     if tried.name not in inspect.signature(export).parameters:
         return Found(Verdict.NO_PARAMETER, "")
-    before = exported(way, base | tried.given) if tried.given else plain(way)
-    after = exported(way, {**base, **tried.given, tried.name: tried.value})
+    before = run_export(way, base | tried.given) if tried.given else plain(way)
+    after = run_export(way, {**base, **tried.given, tried.name: tried.value})
     assert not before["error"] or before["error"] != after["error"], f"{tried} by {way}: {after['error']}"
-    return judged(tried.about, before, after)
+    return judge_option(tried.about, before, after)
 
 
 @cache
 def plain(way: str) -> Left:
     """What an export leaves that is given nothing."""
-    return exported(way, WAYS[way][1])
+    return run_export(way, WAYS[way][1])
 
 
-def exported(way: str, options: Mapping[str, Any]) -> Left:
+def run_export(way: str, options: Mapping[str, Any]) -> Left:
     """What an export with these options leaves; of `Tiny`, where they name no model."""
     torch.manual_seed(0)
     return left(WAYS[way][0], **{"model": Tiny().eval(), "args": (X,), **options})
 
 
-def judged(about: str, before: Left, after: Left) -> Found:
+def judge_option(about: str, before: Left, after: Left) -> Found:
     """Return the verdict: refused where there is an error that the option is not about, honoured where what it is about differs."""
     differs = {kind: difference(before.get(kind, []), there) for kind, there in after.items() if before.get(kind, []) != there}
     error = "".join(after["error"])

@@ -12,7 +12,7 @@ from site_files import PARTS, ROOT, STATIC, write
 from sphinx.application import Sphinx
 from web_runtime import add_runtime
 
-from exportlab.exporters.spoken import spoken
+from exportlab.exporters.display_names import spoken
 from exportlab.show.templates import environment
 from exportlab.sweep.page.counts import Sweep
 
@@ -33,10 +33,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def store_parts() -> None:
     """Write what index.md includes: the exports are made again where something that they depend on changed."""
     store_instrument()
-    write(PARTS / "front-buttons.html", rendered("buttons.html", wheel=wheel_name(), **opened_by(repository())))
+    write(PARTS / "front-buttons.html", render_template("buttons.html", wheel=wheel_name(), **opened_by(repository())))
     sweep = Sweep.read(STORED)
-    write(PARTS / "front-fingerprint.html", rendered("fingerprint.html", **fingerprint.drawn(sweep.runs)))
-    write(PARTS / "front-stamp.html", rendered("stamp.html", **fingerprint.stamp(sweep)))
+    write(PARTS / "front-fingerprint.html", render_template("fingerprint.html", **fingerprint.build_strip_data(sweep.runs)))
+    write(PARTS / "front-stamp.html", render_template("stamp.html", **fingerprint.stamp(sweep)))
     if not is_fresh(card := STATIC / "card.png", made_of(Path(fingerprint.__file__), STORED)):
         fingerprint.draw_card(sweep.runs, card)
         mark_fresh(card, made_of(Path(fingerprint.__file__), STORED))
@@ -47,8 +47,11 @@ def store_instrument() -> None:
     sources = made_of(Path(instrument.__file__), Path(__file__), HERE / "templates/instrument.html")
     if is_fresh(INSTRUMENT, sources):
         return
-    seen = instrument.measured()
-    write(INSTRUMENT, rendered("instrument.html", files=seen, data=instrument.as_json(seen), code=instrument.code(), start=instrument.ROWS))
+    seen = instrument.measure_all()
+    write(
+        INSTRUMENT,
+        render_template("instrument.html", files=seen, data=instrument.to_json(seen), code=instrument.code(), start=instrument.ROWS),
+    )
     mark_fresh(INSTRUMENT, sources)
 
 
@@ -79,7 +82,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
         app.add_js_file("front.js", loading_method="defer")
 
 
-def rendered(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """Return a template of this folder with its values, which it escapes."""
     made = environment(HERE / "templates")
     made.filters["spoken"] = spoken

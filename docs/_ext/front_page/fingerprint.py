@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exportlab.outcomes import Mark, Outcome
-from exportlab.sweep.changes import worst
+from exportlab.sweep.changes import find_worst_record
 from exportlab.sweep.page.counts import Runs, Score, Sweep, scores
 
 MODE = "dynamic"
@@ -31,7 +31,7 @@ def kinds(runs: Runs) -> Kinds:
     found: Kinds = {}
     for (case, exporter, mode), rounds in runs.items():
         if mode == MODE:
-            found.setdefault(exporter, {})[case] = worst(rounds).mark
+            found.setdefault(exporter, {})[case] = find_worst_record(rounds).mark
     return found
 
 
@@ -58,7 +58,7 @@ def strips(runs: Runs) -> Iterator[tuple[Score, list[tuple[str, int, int]]]]:
         yield score, [(kind, places[0], len(places)) for kind, places in spans if kind is not None]
 
 
-def drawn(runs: Runs) -> dict[str, Any]:
+def build_strip_data(runs: Runs) -> dict[str, Any]:
     """Return what the template of the strips takes: paths by color, counts, titles."""
     rows = [
         {"score": score, "paths": {kind: path_of(span[1:] for span in spans if span[0] == kind) for kind in COLORS}}
@@ -76,7 +76,7 @@ def path_of(spans: Iterator[Sequence[int]]) -> str:
 
 def stamp(sweep: Sweep) -> dict[str, Any]:
     """Return what was run, when, and with what: the last line of the page."""
-    right = sum(worst(rounds).outcome is Outcome.OK for rounds in sweep.runs.values())
+    right = sum(find_worst_record(rounds).outcome is Outcome.OK for rounds in sweep.runs.values())
     days = sorted(str(made.get("date", ""))[:10] for made in sweep.environments)
     versions = [version for version in sweep.versions() if version.split()[0] in ("torch", "onnxruntime")]
     return {"versions": versions, "day": days[-1], "right": right, "of": len(sweep.runs)}

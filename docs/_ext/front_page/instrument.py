@@ -53,14 +53,14 @@ def code() -> str:
     return f"{model}\n\nx = torch.ones({ROWS}, {WIDTH})\n{call}"
 
 
-def measured() -> list[Measured]:
+def measure_all() -> list[Measured]:
     """Return what each exporter's file answers.
 
     Raises:
         ValueError: a file is not what the page says of it: the first wrong below five rows alone, the second never.
     """
     quiet()
-    seen = [of_exporter(name) for name in EXPORTERS]
+    seen = [measure_exporter(name) for name in EXPORTERS]
     wanted = [tuple(rows > 4 for rows in BATCHES), (True,) * len(BATCHES)]
     for one, right in zip(seen, wanted, strict=True):
         if one.right != right:
@@ -68,7 +68,7 @@ def measured() -> list[Measured]:
     return seen
 
 
-def of_exporter(name: str) -> Measured:
+def measure_exporter(name: str) -> Measured:
     """Export the model with a batch that moves, and call the file and eager at every batch."""
     model = ByBatch().eval()
     with muffled():
@@ -80,7 +80,7 @@ def of_exporter(name: str) -> Measured:
     return Measured(EXPORTERS[name], ir.to_proto(made.model).SerializeToString(), operators, answers, eager)
 
 
-def as_json(seen: Sequence[Measured]) -> str:
+def to_json(seen: Sequence[Measured]) -> str:
     """Return what the script of the page reads: files, and the answers as they were when the site was built."""
     return json.dumps(
         {

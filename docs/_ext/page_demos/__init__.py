@@ -38,17 +38,17 @@ def store_demos() -> None:
 
     if not is_fresh(made := STORED / "branches.json", sources := made_of(branches.RECIPE, Path(__file__), Path(branches.__file__))):
         with contextlib.redirect_stdout(io.StringIO()):  # the recipe prints
-            write(made, json.dumps(branches.measured()))
+            write(made, json.dumps(branches.build_demo()))
         mark_fresh(made, sources)
     sources = made_of(Path(sentence.__file__), Path(__file__))
     if not is_fresh(made := STORED / "sentence.json", sources) or not SENTENCE.is_file():
-        file, data = sentence.measured()
+        file, data = sentence.build_demo()
         write(SENTENCE, file)
         write(made, json.dumps(data))
         mark_fresh(made, sources)
 
 
-def rendered(name: str) -> str:
+def render_demo(name: str) -> str:
     """Return a demo as a part of a page: all that it needs stands in it, but for the runtime and a large model."""
     data = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
     text = json.dumps(data).replace("<", "\\u003c")  # nothing ends the element early
@@ -74,7 +74,7 @@ class DemoBeforeCode(SphinxTransform):
             self.env.note_dependency(str(STORED / f"{name}.json"))
             self.env.note_dependency(str(HERE / f"templates/{name}.html"))
             code = next(self.document.findall(lambda node: isinstance(node, nodes.literal_block) or "cell" in node_classes(node)))
-            code.parent.insert(code.parent.index(code), nodes.raw("", rendered(name), format="html"))
+            code.parent.insert(code.parent.index(code), nodes.raw("", render_demo(name), format="html"))
 
 
 def node_classes(node: nodes.Node) -> list[str]:

@@ -31,7 +31,7 @@ def row(value: float) -> torch.Tensor:
     return torch.tensor([[value, *REST]])
 
 
-def with_its_test(model: ir.Model) -> tuple[bytes, list[list[str]]]:
+def expose_condition(model: ir.Model) -> tuple[bytes, list[list[str]]]:
     """Return a file that also returns the value its `If` asks for, where it has one, and the operators of each branch."""
     branches: list[list[str]] = []
     for node in model.graph:
@@ -41,22 +41,22 @@ def with_its_test(model: ir.Model) -> tuple[bytes, list[list[str]]]:
     return ir.to_proto(model).SerializeToString(), branches or [[node.op_type for node in model.graph]]
 
 
-def answered(file: bytes) -> list[dict[str, Any]]:
+def run_at_values(file: bytes) -> list[dict[str, Any]]:
     """Return what ONNX Runtime answers at each value, and which branch it took: 0 the first, 1 the second."""
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     name, found = session.get_inputs()[0].name, []
     for value in VALUES:
         numbers, *test = session.run(None, {name: row(value).numpy()})
-        found.append({"numbers": rounded(numbers), "branch": int(not test[0]) if test else 0})
+        found.append({"numbers": round_row(numbers), "branch": int(not test[0]) if test else 0})
     return found
 
 
-def rounded(numbers: numpy.ndarray) -> list[float]:
+def round_row(numbers: numpy.ndarray) -> list[float]:
     """Return one row as the page shows it."""
     return [round(float(number), 4) for number in numbers.flatten()]
 
 
-def measured() -> dict[str, Any]:
+def build_demo() -> dict[str, Any]:
     """Return what the page reads: files, their answers and eager's.
 
     Raises:
@@ -64,8 +64,8 @@ def measured() -> dict[str, Any]:
     """
     model, files = models()
     with torch.inference_mode():
-        eager = [rounded(model(row(value)).numpy()) for value in VALUES]
-    seen = [of_file(name, files[name]) for name in NAMES]
+        eager = [round_row(model(row(value)).numpy()) for value in VALUES]
+    seen = [describe_file(name, files[name]) for name in NAMES]
     for one, wanted in zip(seen, ([True] * len(VALUES), [value > 0 for value in VALUES]), strict=True):
         right = [numpy.allclose(a["numbers"], e, atol=2e-4) for a, e in zip(one["answers"], eager, strict=True)]
         if right != wanted:
@@ -73,7 +73,7 @@ def measured() -> dict[str, Any]:
     return {"values": VALUES, "rest": REST, "eager": eager, "files": seen}
 
 
-def of_file(name: str, model: ir.Model) -> dict[str, Any]:
+def describe_file(name: str, model: ir.Model) -> dict[str, Any]:
     """Return one file's part of it."""
-    file, branches = with_its_test(model)
-    return {"name": NAMES[name], "file": base64.b64encode(file).decode(), "branches": branches, "answers": answered(file)}
+    file, branches = expose_condition(model)
+    return {"name": NAMES[name], "file": base64.b64encode(file).decode(), "branches": branches, "answers": run_at_values(file)}

@@ -76,7 +76,7 @@ class Writer(nn.Module):
         return self.scores(x), present
 
 
-def zen() -> str:
+def read_zen() -> str:
     """Return the text that Python prints at `import this`."""
     with contextlib.redirect_stdout(io.StringIO()):
         import this
@@ -88,7 +88,7 @@ def empty(batch: int) -> list[Pair]:
     return [(torch.zeros(batch, HEADS, 0, HEAD), torch.zeros(batch, HEADS, 0, HEAD)) for _ in range(LAYERS)]
 
 
-def trained(text: str, letters: str) -> Writer:
+def train_writer(text: str, letters: str) -> Writer:
     """Return a model that knows the text by heart, or nearly."""
     torch.manual_seed(0)
     model, ids = Writer(len(letters)), torch.tensor([letters.index(letter) for letter in text])
@@ -106,7 +106,7 @@ def trained(text: str, letters: str) -> Writer:
 
 
 @torch.inference_mode()
-def completed(model: Writer, letters: str, start: str) -> str:
+def complete_text(model: Writer, letters: str, start: str) -> str:
     """Return the characters that eager writes after a start, without a cache: it reads the whole text again for each.
 
     Raises:
@@ -122,7 +122,7 @@ def completed(model: Writer, letters: str, start: str) -> str:
     return text.removeprefix(start)
 
 
-def exported(model: Writer, letters: str) -> bytes:
+def export_writer(model: Writer, letters: str) -> bytes:
     """Return the file: its cache comes in and goes out, and the lengths of both move."""
 
     def call(past: int, new: int) -> tuple[torch.Tensor, list[Pair]]:
@@ -137,11 +137,11 @@ def exported(model: Writer, letters: str) -> bytes:
     return ir.to_proto(program.model).SerializeToString()
 
 
-def measured() -> tuple[bytes, dict[str, Any]]:
+def build_demo() -> tuple[bytes, dict[str, Any]]:
     """Return the file, and what the page reads beside it."""
-    text = zen()
+    text = read_zen()
     letters = "".join(sorted(set(text)))
-    model = trained(text, letters)
-    answers = {start: completed(model, letters, start) for start in STARTS}
+    model = train_writer(text, letters)
+    answers = {start: complete_text(model, letters, start) for start in STARTS}
     sizes = {"layers": LAYERS, "heads": HEADS, "head": HEAD, "length": LENGTH}
-    return exported(model, letters), {"letters": letters, "answers": answers, **sizes}
+    return export_writer(model, letters), {"letters": letters, "answers": answers, **sizes}

@@ -12,9 +12,9 @@ from sphinx.application import Sphinx
 
 from content import zoo
 from exportlab.cases import Case
-from exportlab.said import CAUSES, NOISE, name_of
+from exportlab.diagnostics import CAUSES, NOISE, name_of
 from exportlab.sweep import page as swept
-from exportlab.sweep.page.cells import packed, texts
+from exportlab.sweep.page.cells import pack_texts, texts
 from exportlab.sweep.page.counts import Sweep
 
 from . import links
@@ -49,22 +49,24 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
 
 def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
     """Return the generated files, by their names in generated/."""
-    loaded = texts(sweep.runs, cases, beside, links.links_of)
+    loaded = texts(sweep.runs, cases, link_from_matrix, links.links_of)
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
         "parts/matrix-totals.html": swept.totals(sweep, WHOSE, beside=True),
-        "parts/matrix-causes.html": rendered("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
-        "parts/matrix-noise.html": rendered("lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]),
+        "parts/matrix-causes.html": render_template("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
+        "parts/matrix-noise.html": render_template(
+            "lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]
+        ),
         "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
-        f"static/{DATA}": packed(loaded),
+        f"static/{DATA}": pack_texts(loaded),
     }
 
 
-def beside(page: str) -> str:
+def link_from_matrix(page: str) -> str:
     """Return the way from the page of the matrix to another."""
     return f"../{page}"
 
 
-def rendered(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """Return a template of this folder with its values, which it escapes."""
     return swept.environment_of(Path(__file__).parent / "templates").get_template(template).render(values)

@@ -12,11 +12,11 @@ from ...checks import must_be, must_be_names, must_be_path, must_be_whole
 from ...defaults import PROFILE_RUNS, PROFILE_WARMUP, TASK_THREADS
 from ...exporters import Artifact
 from ...exporters.session import CPU
+from .attribution import Attribution
 from .events import Run, runs_of
-from .inputs import Declared, NoInputs, checked, made_up
+from .inputs import Declared, NoInputs, check_inputs, made_up
 from .result import Group, NodeTime, Profile
 from .run import Ran, Refused, ran
-from .whence import Whence
 
 __all__ = ["Group", "NoInputs", "NodeTime", "Profile", "Refused", "profile"]
 
@@ -57,7 +57,7 @@ def profile(
         raise ValueError("inputs have their own sizes: give inputs or sizes, not both")
 
     def feed(declared: Sequence[Declared]) -> Mapping[str, Any]:
-        return made_up(declared, sizes or {}) if inputs is None else checked(declared, inputs)
+        return made_up(declared, sizes or {}) if inputs is None else check_inputs(declared, inputs)
 
     with TemporaryDirectory() as draft:
         path = _path(file, Path(draft))
@@ -76,7 +76,7 @@ def _path(file: str | Path | Artifact, draft: Path) -> Path:
 
 
 def _profile(name: str, seen: Ran, runs: Sequence[Run], made: Sequence[str]) -> Profile:
-    whence = Whence(seen.file, seen.graph)
+    whence = Attribution(seen.file, seen.graph)
     own = [run.own() for run in runs]
     providers = {span.key: span.provider for run in runs for span in run.spans}
     nodes = [NodeTime(*key, provider, whence.of(*key), tuple(taken.get(key, 0.0) for taken in own)) for key, provider in providers.items()]

@@ -53,7 +53,7 @@ def _begins_in(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return other["ts"] <= event["ts"] <= other["ts"] + other["dur"]
 
 
-def _within(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_within(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Times are cut to microseconds, so what is within may seem to end one later."""
     return other["ts"] <= event["ts"] and event["ts"] + event["dur"] <= other["ts"] + other["dur"] + 1
 
@@ -63,7 +63,7 @@ def _run(whole: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> Run:
     own = [float(kernel["dur"]) for kernel in kernels]
     open_ones: list[int] = []
     for place, kernel in enumerate(kernels):
-        while open_ones and not _within(kernel, kernels[open_ones[-1]]):
+        while open_ones and not _is_within(kernel, kernels[open_ones[-1]]):
             open_ones.pop()
         if open_ones and _runs_others(kernels[open_ones[-1]]):
             own[open_ones[-1]] -= kernel["dur"]

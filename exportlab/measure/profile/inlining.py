@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .whence import graphs
+from .attribution import graphs
 
 if TYPE_CHECKING:
     import onnx
@@ -14,7 +14,7 @@ NAMESPACE = "namespace"
 Called = tuple[str, str, str]
 
 
-def inlined(file: onnx.ModelProto) -> onnx.ModelProto:
+def inline_functions(file: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model in which each call of a function is its nodes, each in the modules of its call; the model itself where it has none."""
     import onnx.inliner
 
@@ -23,13 +23,15 @@ def inlined(file: onnx.ModelProto) -> onnx.ModelProto:
     functions = {_key(function.domain, function.name, function.overload): function for function in file.functions}
     copies: list[onnx.FunctionProto] = []
     for graph in graphs(file.graph):
-        _own(graph.node, functions, copies)
+        _copy_called_functions(graph.node, functions, copies)
     del file.functions[:]
     file.functions.extend(copies)
     return onnx.inliner.inline_local_functions(file)
 
 
-def _own(nodes: Sequence[onnx.NodeProto], functions: dict[Called, onnx.FunctionProto], copies: list[onnx.FunctionProto]) -> None:
+def _copy_called_functions(
+    nodes: Sequence[onnx.NodeProto], functions: dict[Called, onnx.FunctionProto], copies: list[onnx.FunctionProto]
+) -> None:
     """Make each call that of a copy of its function, which says where that call is."""
     for call in nodes:
         function = functions.get(_key(call.domain, call.op_type, call.overload))
@@ -41,7 +43,7 @@ def _own(nodes: Sequence[onnx.NodeProto], functions: dict[Called, onnx.FunctionP
         copies.append(copy)
         for node in copy.node:
             _tell(node, call)
-        _own(list(_all(copy.node)), functions, copies)
+        _copy_called_functions(list(_all(copy.node)), functions, copies)
 
 
 def _all(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -59,10 +61,10 @@ def _tell(node: onnx.NodeProto, call: onnx.NodeProto) -> None:
         if entry.key not in own:
             node.metadata_props.add(key=entry.key, value=entry.value)
         elif entry.key == NAMESPACE:
-            own[NAMESPACE].value = _moved(own[NAMESPACE].value, entry.value)
+            own[NAMESPACE].value = _rebase_scopes(own[NAMESPACE].value, entry.value)
 
 
-def _moved(inner: str, call: str) -> str:
+def _rebase_scopes(inner: str, call: str) -> str:
     """The scopes of a node inside a function, those around it being those of its call: `l.0: B/l.0.fc: Linear` below `l.1: B`."""
     around, scopes = call.split("/"), inner.split("/")
     before, after = scopes[: len(around)][-1].partition(": ")[0], around[-1].partition(": ")[0]

@@ -41,7 +41,7 @@ class Declared:
         return f"{self.name} is {self.type}, {list(self.axes)}"
 
 
-def declared(session: onnxruntime.InferenceSession) -> list[Declared]:
+def list_declared_inputs(session: onnxruntime.InferenceSession) -> list[Declared]:
     """Return the inputs that a file has to be given."""
     return [Declared(value.name, value.type, tuple(value.shape or ())) for value in session.get_inputs()]
 
@@ -66,20 +66,20 @@ def made_up(inputs: Sequence[Declared], sizes: Mapping[str, int]) -> dict[str, t
     if missing := [name for name in named if name not in sizes]:
         raise NoInputs(f"the file leaves {', '.join(missing)} open: give sizes, as in {','.join(f'{name}=8' for name in missing)}")
     random = torch.Generator().manual_seed(SEED)
-    return {value.name: _filled(value, [sizes.get(str(axis), axis) for axis in value.axes], random) for value in inputs}
+    return {value.name: _fill_tensor(value, [sizes.get(str(axis), axis) for axis in value.axes], random) for value in inputs}
 
 
 def _axes_of(named: Sequence[str]) -> str:
     return f"those with names are {', '.join(named)}" if named else "every size is written into the file"
 
 
-def _filled(value: Declared, shape: list[Any], random: torch.Generator) -> torch.Tensor:
+def _fill_tensor(value: Declared, shape: list[Any], random: torch.Generator) -> torch.Tensor:
     if value.kind in FLOATS:
         return torch.randn(shape, generator=random).to(FLOATS[value.kind])
     return torch.ones(shape, dtype=WHOLE[value.kind])
 
 
-def checked(inputs: Sequence[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
+def check_inputs(inputs: Sequence[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given, as arrays or tensors of the declared types.
 
     Raises:

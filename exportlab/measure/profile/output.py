@@ -11,7 +11,7 @@ from typing import Any
 
 from ...files import written_whole
 from ...show.templates import environment
-from ...show.themed import SETTINGS, themed
+from ...show.themed import SETTINGS, render_themed_svg
 from .result import NodeTime, Profile
 from .timeline import save_timeline, timeline
 
@@ -52,7 +52,7 @@ def save_page(found: Profile, path: Path) -> None:
 
     with rc_context(SETTINGS):
         figure = timeline(found)
-        drawn = themed(figure, "run")
+        drawn = render_themed_svg(figure, "run")
         pyplot.close(figure)
     page = environment(Path(__file__).parent).get_template("profile.html.j2").render(found=found, drawn=drawn)
     with written_whole(path) as draft:

@@ -11,10 +11,10 @@ from html import escape
 
 from ... import show
 from ...exporters.session import CPU
-from ...plain import plain
+from ...printable import plain
 from ..figures import short
+from .attribution import Origin
 from .events import Run
-from .whence import Origin
 
 NO_LINE, NO_MODULE, MODEL = "no line known", "no module known", "the model itself"
 FUSED = "fused of "
@@ -167,7 +167,7 @@ class Profile:
             f"{self.file}: a run takes {short(whole * 1e3)} ms, the median of {len(self.runs)}; {self.outside:.0%} is between nodes",
             f"{lines}; no module is known of {unknown['module']:.0%}",
             *self.notes,
-            *_of_providers(self.by_provider()),
+            *_describe_providers(self.by_provider()),
         ]
 
     def unknown(self) -> dict[str, float]:
@@ -180,7 +180,7 @@ class Profile:
         }
 
 
-def _of_providers(groups: Sequence[Group]) -> list[str]:
+def _describe_providers(groups: Sequence[Group]) -> list[str]:
     """What is to be known where something else than the CPU computed nodes."""
     others = [group.name for group in groups if group.name not in ("", CPU)]
     if not others:

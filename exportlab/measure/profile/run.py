@@ -10,11 +10,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ...exporters.onnx_file import read_proto
-from ...exporters.session import asked, computed, instead, running_on, session, session_options, shared
+from ...exporters.session import (
+    count_nodes_by_provider,
+    describe_provider_shares,
+    get_requested_providers,
+    instead,
+    running_on,
+    session,
+    session_options,
+)
 from ...messages import first_line
-from .inlining import inlined
-from .inputs import Declared, NoInputs, declared, ort_value
-from .whence import graphs
+from .attribution import graphs
+from .inlining import inline_functions
+from .inputs import Declared, NoInputs, list_declared_inputs, ort_value
 
 if TYPE_CHECKING:
     import onnx
@@ -54,13 +62,15 @@ def ran(path: Path, feed: Feed, runs: int, threads: int, providers: Sequence[str
     Raises:
         OSError, ValueError: the file cannot be read. Refused: ONNX Runtime refuses it. NoInputs: it does not run on what `feed` returns.
     """
-    file = with_names(inlined(read_proto(path)))
+    file = assign_node_names(inline_functions(read_proto(path)))
     with TemporaryDirectory() as draft, running_on(providers, threads):
         made, graph = _session(file, path.parent, Path(draft), threads)
-        feeds = {name: ort_value(value) for name, value in feed(declared(made)).items()}
+        feeds = {name: ort_value(value) for name, value in feed(list_declared_inputs(made)).items()}
         _run(made, feeds, runs)
         events = json.loads(Path(made.end_profiling()).read_text(encoding="utf-8"))
-        where = instead(asked(), made.get_providers()) or shared(asked(), computed(made))
+        where = instead(get_requested_providers(), made.get_providers()) or describe_provider_shares(
+            get_requested_providers(), count_nodes_by_provider(made)
+        )
         return Ran(file, graph, events, (where,) if where else ())
 
 
@@ -99,7 +109,7 @@ def _options(folder: Path, draft: Path, threads: int, graph: Path | None) -> onn
     return options
 
 
-def with_names(file: onnx.ModelProto) -> onnx.ModelProto:
+def assign_node_names(file: onnx.ModelProto) -> onnx.ModelProto:
     """Give every node a name that no node of another graph has, since a profile says nothing else of it; in place.
 
     Two of the same graph that share one are left so: ONNX Runtime refuses the file.

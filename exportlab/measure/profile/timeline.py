@@ -29,7 +29,7 @@ def timeline(found: Profile) -> Figure:
     )
     colored = colors(names)
     for place, name in enumerate(names):
-        spans = [span for span in run.spans if _named(span, names) == name]
+        spans = [span for span in run.spans if _get_row_name(span, names) == name]
         axes.broken_barh([(span.start * 1e3, span.seconds * 1e3) for span in spans], (-place - 0.4, 0.8), color=colored[name], linewidth=0)
     axes.set_yticks([-place for place in range(len(names))], names)
     axes.set_ylim(0.55 - len(names), 0.55)
@@ -49,7 +49,7 @@ def _names(run: Run) -> list[str]:
     return [*first, f"{len(taken) - ROWS} others"] if len(taken) > ROWS else first
 
 
-def _named(span: Span, names: list[str]) -> str:
+def _get_row_name(span: Span, names: list[str]) -> str:
     return span.key[1] if span.key[1] in names else names[-1]
 
 

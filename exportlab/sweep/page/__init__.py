@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cases import Case, registered
-from ...exporters.spoken import spoken
+from ...exporters.display_names import spoken
 from ...outcomes import Mark, Outcome
 from ...show.templates import environment
-from ..changes import worst
+from ..changes import find_worst_record
 from ..records import Record
 from . import counts
 from .cells import data, marked_up
@@ -64,7 +64,7 @@ def totals(sweep: Sweep, whose: str = LAB, beside: bool = False) -> str:
         beside: whether it was built beside these cases, which is said then.
     """
     scores = counts.scores(sweep.runs)
-    return rendered(
+    return render_template(
         "totals.html",
         never=[score for score in scores if not score.silent],
         some=[score for score in scores if score.silent],
@@ -86,7 +86,7 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB)
     """
     names, modes = counts.exporters_of(runs), counts.modes_of(runs)
     families = dict.fromkeys(case.family for case in cases)
-    return rendered(
+    return render_template(
         "table.html",
         exporters=names,
         modes=modes,
@@ -105,10 +105,10 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB)
 def row_of(case: Case, names: Sequence[str], modes: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
     """Return the row of a case: the number of the exporter, the mode, and the record where there is one."""
     found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in modes]
-    return [(number, mode, worst(rounds) if rounds else None) for number, mode, rounds in found]
+    return [(number, mode, find_worst_record(rounds) if rounds else None) for number, mode, rounds in found]
 
 
-def rendered(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """Return a part of the page with its values, which it escapes."""
     return environment_of(TEMPLATES).get_template(template).render(values)
 

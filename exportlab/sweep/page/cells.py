@@ -14,10 +14,10 @@ from typing import Any
 
 from ... import errors, site
 from ...cases import Case
+from ...diagnostics import names_cause
 from ...outcomes import Mark
-from ...plain import one_line, plain
-from ...said import names_cause
-from ..changes import worst
+from ...printable import one_line, plain
+from ..changes import find_worst_record
 from ..observe import file_of
 from ..records import Record
 from .counts import Cell, Runs
@@ -39,7 +39,7 @@ def data(runs: Runs, cases: Iterable[Case], linked: Linked = site.address, pages
     return f"window.matrixTexts = {_inert(texts(runs, cases, linked, pages))};\n"
 
 
-def packed(text: str) -> str:
+def pack_texts(text: str) -> str:
     """Return `texts` deflated, as a script that a page loads: a page that is opened as a file cannot load anything else."""
     return f'window.matrixPacked = "{b64encode(zlib.compress(text.encode(), 9)).decode()}";\n'
 
@@ -47,7 +47,7 @@ def packed(text: str) -> str:
 def texts(runs: Runs, cases: Iterable[Case], linked: Linked, pages: Callable[[Case], list[Link]]) -> str:
     """Return the same as JSON."""
     known = {case.name: {**about(case), "pages": pages(case)} for case in cases}
-    shown = {one_line("/".join(cell)): seen(cell, runs, linked) for cell in runs if cell[0] in known}
+    shown = {one_line("/".join(cell)): describe_run(cell, runs, linked) for cell in runs if cell[0] in known}
     return json.dumps({"cases": known, "runs": shown}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -59,7 +59,7 @@ def _inert(script: str) -> str:
 def about(case: Case) -> dict[str, Any]:
     """Return a case for its panel: the question and its source, as HTML, and where it stands."""
     source, line = source_of(case)
-    return {"doc": marked_up(case.doc), "file": file_of(case), "line": line, "source": highlighted(source)}
+    return {"doc": marked_up(case.doc), "file": file_of(case), "line": line, "source": highlight_python(source)}
 
 
 def source_of(case: Case) -> tuple[str, int]:
@@ -71,7 +71,7 @@ def source_of(case: Case) -> tuple[str, int]:
     return "".join(lines), line
 
 
-def highlighted(source: str) -> str:
+def highlight_python(source: str) -> str:
     """Return Python as HTML."""
     if not source:
         return ""
@@ -87,9 +87,9 @@ def marked_up(text: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(one_line(text)))
 
 
-def seen(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any]:
+def describe_run(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any]:
     """Return what the panel says of a run, without what was not reached."""
-    record = worst(runs[cell])
+    record = find_worst_record(runs[cell])
     case, _, mode = cell
     found = {
         **{name: getattr(record, name) for name in FIGURES},
@@ -98,20 +98,22 @@ def seen(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any
         "warned": record.warned or None,
         "masked": record.mark is Mark.MASKED or None,
         "was_training": record.was_training or None,
-        "failed": [_shown(check) for check in record.failed],
-        "known": known(record, linked),
-        "export": ratio([(r.seconds, b.seconds) for r, b in paired(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"),
+        "failed": [_clean_check(check) for check in record.failed],
+        "known": find_known_error(record, linked),
+        "export": ratio(
+            [(r.seconds, b.seconds) for r, b in pair_by_round(runs[cell], runs.get((case, FLOOR, mode), ()))], "export", "export"
+        ),
         "call": ratio([(r.seconds, r.seconds) for r in runs[cell]], "call", "eager"),
     }
     return {name: value for name, value in found.items() if value not in (None, "", [])}
 
 
-def _shown(check: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_check(check: Mapping[str, Any]) -> dict[str, Any]:
     texts = {key: plain(value) if isinstance(value, str) else value for key, value in check.items()}
     return {key: value for key, value in texts.items() if value not in (None, "")}
 
 
-def known(record: Record, linked: Linked) -> Link | None:
+def find_known_error(record: Record, linked: Linked) -> Link | None:
     """Return the known error that a record's message is; None where it is none, or has no message."""
     found = [error for error in errors.recognise(record.error or "") if error.stage != "silent"]
     if not found:
@@ -121,7 +123,7 @@ def known(record: Record, linked: Linked) -> Link | None:
     return f"{told}: why it happens, and ways past it", linked(page)
 
 
-def paired(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:
+def pair_by_round(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:
     """Return the records of two runs that were made in the same round."""
     by_round = {record.round: record for record in others}
     return [(record, by_round[record.round]) for record in rounds if record.round in by_round]

@@ -13,8 +13,8 @@ from ... import exporters
 from ...defaults import MODES
 from ...outcomes import Mark, Outcome, mark
 from .. import records
-from ..changes import worst
-from ..places import places
+from ..changes import find_worst_record
+from ..devices import places
 from ..records import Record
 
 WARNED = str(Mark.WARNED)  # wrong or frozen, and something that was said names the cause
@@ -114,7 +114,7 @@ def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
     """Return how often each kind of outcome was seen, by exporter and mode; those without a run are left out."""
     found = {(exporter, mode): Counter[str]() for exporter in exporters_of(runs) for mode in MODES}
     for (_, exporter, mode), rounds in runs.items():
-        found[exporter, mode][kind_of(worst(rounds))] += 1
+        found[exporter, mode][kind_of(find_worst_record(rounds))] += 1
     return {key: counter for key, counter in found.items() if counter}
 
 

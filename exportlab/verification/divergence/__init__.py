@@ -13,15 +13,15 @@ import torch
 from ...cases import Sample
 from ...checks import must_be
 from ...exporters import OnnxArtifact
-from ...exporters.calling import by_signature
+from ...exporters.calling import read_calling
 from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Tolerances, check_tolerances
 from .alignment import Alignment
-from .beside import Looked, readers_of
 from .call import Call
-from .observed import Observed
-from .rows import Divergence, Row
+from .compare_nodes import Looked, readers_of
+from .node_table import Divergence, Row
+from .tap_outputs import Observed
 
 __all__ = ["Divergence", "Row", "compared", "first_difference"]
 
@@ -79,7 +79,7 @@ def compared(
     must_be(Mapping, tolerances=tolerances)
     check_tolerances(tolerances)
     call = Sample(args, {} if kwargs is None else kwargs)
-    model, calling = _model(file), by_signature(captured)
+    model, calling = _model(file), read_calling(captured)
     _check_whole(captured)
     leaves = calling.feed(call.args, call.kwargs)
     captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured

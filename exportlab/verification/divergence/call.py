@@ -40,7 +40,7 @@ class Call:
     def given(self, exact: bool) -> list[Any]:
         """Return what the placeholders hold, its floats in float64 where it is to be `exact`; what the graph may write into is a copy."""
         rest, weights = iter(self._leaves), self._wide if exact else self._weights
-        return [_placed(spec, weights, rest, exact) for spec in self.captured.graph_signature.input_specs]
+        return [_fill_placeholder(spec, weights, rest, exact) for spec in self.captured.graph_signature.input_specs]
 
     @property
     def converted(self) -> bool:
@@ -53,7 +53,7 @@ class Call:
         seen = {node.name: node.meta.get("val") for node in self.captured.graph.nodes if node.op == "placeholder"}
         specs = [spec for spec in self.captured.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
         names = [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]
-        return [_as_seen(leaf, seen[name]) for leaf, name in zip(self.leaves, names, strict=True)]
+        return [_match_dtype(leaf, seen[name]) for leaf, name in zip(self.leaves, names, strict=True)]
 
     @cached_property
     def _weights(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Call:
 
     @cached_property
     def _wide(self) -> dict[str, Any]:
-        return {name: widened(weight) for name, weight in self._weights.items()}
+        return {name: widen_floats(weight) for name, weight in self._weights.items()}
 
     @cached_property
     def narrowest(self) -> dict[str, torch.dtype]:
@@ -84,20 +84,20 @@ class Call:
             yield dtype.to_real() if dtype.is_complex else dtype
 
 
-def _as_seen(leaf: Any, seen: Any) -> Any:
+def _match_dtype(leaf: Any, seen: Any) -> Any:
     floats = isinstance(leaf, torch.Tensor) and isinstance(seen, torch.Tensor) and leaf.is_floating_point() and seen.is_floating_point()
     return leaf.to(seen.dtype) if floats else leaf
 
 
-def _placed(spec: InputSpec, weights: Mapping[str, Any], rest: Iterator[Any], exact: bool) -> Any:
+def _fill_placeholder(spec: InputSpec, weights: Mapping[str, Any], rest: Iterator[Any], exact: bool) -> Any:
     if spec.kind == InputKind.USER_INPUT:
         given = spec.arg.value if hasattr(spec.arg, "value") else next(rest)
         given = given.clone() if isinstance(given, torch.Tensor) else given
-        return widened(given) if exact else given
+        return widen_floats(given) if exact else given
     weight = weights.get(str(spec.target))
     return weight.clone() if spec.kind == InputKind.BUFFER and isinstance(weight, torch.Tensor) else weight
 
 
-def widened(value: Any) -> Any:
+def widen_floats(value: Any) -> Any:
     """Return a value with all its floats in float64."""
     return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(WIDER.get(tensor.dtype, tensor.dtype)), value)

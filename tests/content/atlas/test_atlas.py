@@ -86,7 +86,7 @@ def test_two_layers_are_of_different_kinds_where_there_are_any() -> None:
 
 @pytest.mark.usefixtures("families")
 def test_a_missing_library_is_said_and_the_others_are_swept(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [case.name for case in sweeping._registered("atlas")] == ["there.tiny"]
+    assert [case.name for case in sweeping._find_registered_cases("atlas")] == ["there.tiny"]
     said = "no_such_library is not installed: pip install 'exportlab[atlas]'; its models are left out\n"
     assert capsys.readouterr().err == said
 
@@ -94,14 +94,14 @@ def test_a_missing_library_is_said_and_the_others_are_swept(capsys: pytest.Captu
 @pytest.mark.usefixtures("families")
 def test_a_missing_library_that_was_named_is_refused() -> None:
     with pytest.raises(BadInput, match=MISSING):
-        sweeping._registered("atlas:missing")
+        sweeping._find_registered_cases("atlas:missing")
 
 
 def test_what_the_atlas_does_not_have_is_named() -> None:
     with pytest.raises(KeyError, match="the atlas has no family 'unheard'"):
         atlas("unheard")
     with pytest.raises(BadInput, match="the atlas has no family 'unheard'"):
-        sweeping._registered("atlas:unheard")
+        sweeping._find_registered_cases("atlas:unheard")
     with pytest.raises(KeyError, match=r"no case 'unheard\.bert'"):
         registered_case("unheard.bert")
 

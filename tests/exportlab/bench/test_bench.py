@@ -24,7 +24,7 @@ from exportlab.bench.plan import Plan, measured
 from exportlab.bench.result import CALL, EAGER, Bench, why
 from exportlab.bench.run import Work, measure
 from exportlab.cases import Case, case
-from exportlab.cli.benching import Asked, _looked_at, bench_model, on_device, sizes_of
+from exportlab.cli.benching import Asked, _looked_at, bench_model, resolve_device, sizes_of
 from exportlab.exporters.session import CPU, present, running_on, session_options
 from exportlab.outcomes import Outcome
 from exportlab.specs import tensor
@@ -240,9 +240,9 @@ def test_an_absent_provider_is_said_in_one_line_and_a_present_one_is_not() -> No
     assert line.startswith("CUDAExecutionProvider is not in this ONNX Runtime, which has ")
     assert line.endswith(f"{CPU} was used instead")
     assert present([CPU]) == ((CPU,), "")
-    assert on_device("cpu") == ("cpu", "")
+    assert resolve_device("cpu") == ("cpu", "")
     if not torch.cuda.is_available():
-        assert on_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
+        assert resolve_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
 
 
 def test_what_bench_needs_is_missed_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,12 +20,12 @@ from exportlab.cases import Sample
 from exportlab.doctor import Diagnosis, Options, examined, trial
 from exportlab.doctor.events import Trial
 from exportlab.doctor.finding import Finding
-from exportlab.doctor.patient import patient_of
 from exportlab.doctor.run import Examination
+from exportlab.doctor.subject import patient_of
 from exportlab.eager import called_once
 from exportlab.exporters import from_file, onnx_artifact
 from exportlab.exporters.session import session
-from exportlab.moving import dynamic_shapes_of, in_between, sizes_of
+from exportlab.infer_dynamic_shapes import dynamic_shapes_of, make_intermediate_samples, sizes_of
 from exportlab.patches import as_containers
 from exportlab.verification.verify import verify
 
@@ -281,7 +281,7 @@ def test_sizes_are_found_and_named() -> None:
     ]
     shapes = dynamic_shapes_of(Model(), samples[0], sizes.moving)
     assert shapes == {"tokens": {0: "batch", 1: "seq"}, "mask": {0: "batch", 1: "mask_1"}, "past": {0: "batch", 2: "past_2"}}
-    made = in_between(Model(), samples, sizes.moving)
+    made = make_intermediate_samples(Model(), samples, sizes.moving)
     assert made[0][0] == "batch 3, seq 5, mask_1 10, past_2 5"
     assert [tuple(leaf.shape) for leaf in made[0][1].leaves()] == [(3, 5), (3, 10), (3, 2, 5)]
 
@@ -299,7 +299,7 @@ def test_a_mask_over_a_cache_and_one_token_stays_as_long_as_both() -> None:
         ("past_2", (), 0),
     ]
     assert sizes.moving[1].how().endswith("always past_2 + 1")
-    made = [sample.kwargs for _, sample in in_between(nn.Identity(), samples, sizes.moving)]
+    made = [sample.kwargs for _, sample in make_intermediate_samples(nn.Identity(), samples, sizes.moving)]
     assert made
     assert all(given["mask"].shape[1] == given["past"].shape[2] + 1 for given in made)
 

@@ -16,10 +16,10 @@ from exportlab.doctor.events import LeftOut, Trial
 from exportlab.doctor.facts import Facts
 from exportlab.doctor.failures import sentence
 from exportlab.doctor.findings import findings_of, suspects
-from exportlab.doctor.lines import of_notes, source_line
-from exportlab.doctor.patient import patient_of, summary_of
+from exportlab.doctor.lines import find_note_with_line, source_line
 from exportlab.doctor.run import Examination, Options
 from exportlab.doctor.steps import run_eagerly
+from exportlab.doctor.subject import patient_of, summary_of
 from exportlab.doctor.workarounds import WORKAROUNDS
 from exportlab.isolation import Failure, failure_of
 from exportlab.outcomes import Outcome
@@ -112,13 +112,13 @@ def test_a_refusal_that_names_its_own_line_keeps_it() -> None:
         f'"h" was asked to be dynamic but only h > 6 is exported: the test at {HERE}:{FIRST} in forward chose one branch.'
     )
     error.add_note(NOTE)
-    assert of_notes(failure_of(error)) == ("", None)
+    assert find_note_with_line(failure_of(error)) == ("", None)
     tried = f"by running the model it is refused as well: CannotRun: it runs at 0 of the other sizes that were tried (at {HERE}:{SECOND})"
-    assert of_notes(refused(tried)) == ("", None)
+    assert find_note_with_line(refused(tried)) == ("", None)
 
 
 def test_a_note_that_names_no_line_is_left_alone() -> None:
-    assert of_notes(refused("by running the model it is refused as well: an argument is a class")) == ("", None)
+    assert find_note_with_line(refused("by running the model it is refused as well: an argument is a class")) == ("", None)
     assert sentence(refused()).startswith('"h" was asked to be dynamic')
 
 

@@ -26,8 +26,8 @@ from exportlab.doctor.advice import LOOP_OVER_NUMBERS, NUMBER, WITHIN
 from exportlab.doctor.events import Event
 from exportlab.doctor.facts import Facts
 from exportlab.doctor.findings import OF_THE_CAPTURE
-from exportlab.doctor.patient import Patient, loaded, without
 from exportlab.doctor.run import Examination, Options
+from exportlab.doctor.subject import Subject, load_patient, without
 from exportlab.eager import called_once
 from exportlab.exporters import from_file
 
@@ -117,9 +117,9 @@ def factory(path: Path) -> str:
     return re.findall(r"^def (\w+)\(.*\):$", path.read_text(), re.MULTILINE)[-1]
 
 
-def patient(path: Path) -> Patient:
+def patient(path: Path) -> Subject:
     torch.set_num_threads(1)
-    return without(loaded(f"{path}:{factory(path)}"), ())
+    return without(load_patient(f"{path}:{factory(path)}"), ())
 
 
 def exporter(name: str) -> str:
@@ -182,7 +182,7 @@ def file_is_right(module: torch.nn.Module, samples: list[Sample]) -> None:
     verify(from_file("model.onnx", first.args, first.kwargs, called_once(module, first)), module, samples).check()
 
 
-def made(patient: Patient, exporter: str) -> exportlab.exporters.Artifact:
+def made(patient: Subject, exporter: str) -> exportlab.exporters.Artifact:
     sample = patient.samples[0]
     return export(exporter, patient.module, sample.args, sample.kwargs, dynamic_shapes=patient.dynamic_shapes)
 

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from exportlab.errors import STAGES, KnownError, fixed, get, recognise, registered, reproduced
+from exportlab.errors import STAGES, KnownError, get, load_known_errors, recognise, reproduce, verify_fix
 from exportlab.errors.known import ANY_NUMBERS, WAYS, OutOfDate, candidates, smallest_change
 from exportlab.messages import quiet
 
 MESSAGES = list(csv.DictReader(Path(__file__).with_name("messages.csv").open(encoding="utf-8", newline="")))
-ERRORS = pytest.mark.parametrize("error", registered(), ids=lambda error: error.name)
+ERRORS = pytest.mark.parametrize("error", load_known_errors(), ids=lambda error: error.name)
 
 
 @pytest.mark.parametrize("name", ["branch_on_value", "same_tensor_twice", "bfloat16_matmul"])
 def test_an_error_happens_and_its_fixes_fix_it(name: str) -> None:
     quiet()
-    assert recognise(reproduced(get(name)).message)[0] is get(name)
+    assert recognise(reproduce(get(name)).message)[0] is get(name)
     for fix in get(name).fixes:
-        fixed(fix)
+        verify_fix(fix)
 
 
 @ERRORS
@@ -52,7 +52,7 @@ def test_what_the_numbers_are_is_no_message() -> None:
 
 
 def test_each_silent_error_is_known_by_its_operator_or_has_a_check_of_its_own() -> None:
-    unsure = [error for error in registered() if not error.op and ANY_NUMBERS.match(error.message.lstrip("^"))]
+    unsure = [error for error in load_known_errors() if not error.op and ANY_NUMBERS.match(error.message.lstrip("^"))]
     assert all(error.stage == "silent" for error in unsure)
 
 
@@ -79,9 +79,9 @@ def test_an_error_that_is_fixed_upstream_is_found_out() -> None:
     healthy = get("branch_on_value").fixes[0].make
     broken = KnownError("capture", "data-dependent", healthy, ())
     with pytest.raises(OutOfDate, match="does not fail any more"):
-        reproduced(broken)
+        reproduce(broken)
 
 
 def test_another_message_is_found_out() -> None:
     with pytest.raises(OutOfDate, match="the message is another"):
-        reproduced(KnownError("capture", "no such message", get("branch_on_value").breaks, ()))
+        reproduce(KnownError("capture", "no such message", get("branch_on_value").breaks, ()))

@@ -13,7 +13,7 @@ from torch import nn
 from exportlab import export
 from exportlab.bench.result import Bench
 from exportlab.bench.ways import Eager
-from exportlab.exporters.session import CPU, computed, running_on, shared
+from exportlab.exporters.session import CPU, count_nodes_by_provider, describe_provider_shares, running_on
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Limits
 from exportlab.sweep.observe import where_it_ran
@@ -46,9 +46,9 @@ def test_a_provider_that_is_there_runs_it() -> None:
     with running_on(there[:1]):
         again = artifact.unloaded()
         again.load()
-        nodes = computed(again.session)
+        nodes = count_nodes_by_provider(again.session)
         assert again.ran_on() == tuple(name for name, _ in nodes.most_common())
-        assert again.instead() == shared(there[:1], nodes)
+        assert again.instead() == describe_provider_shares(there[:1], nodes)
     assert artifact.ran_on() == (CPU,)
 
 
@@ -65,8 +65,13 @@ def test_a_provider_that_is_registered_and_computes_nothing_is_told() -> None:
 
 
 def test_nodes_are_counted_where_one_provider_does_not_compute_all() -> None:
-    assert shared([CUDA], Counter({CUDA: 5})) == shared([CPU], Counter({CPU: 2})) == shared([CUDA], Counter()) == ""
-    assert shared([CUDA, CPU], Counter({CUDA: 5, CPU: 2})) == f"of 7 nodes {CUDA} computes 5, {CPU} computes 2"
+    assert (
+        describe_provider_shares([CUDA], Counter({CUDA: 5}))
+        == describe_provider_shares([CPU], Counter({CPU: 2}))
+        == describe_provider_shares([CUDA], Counter())
+        == ""
+    )
+    assert describe_provider_shares([CUDA, CPU], Counter({CUDA: 5, CPU: 2})) == f"of 7 nodes {CUDA} computes 5, {CPU} computes 2"
 
 
 def test_what_torch_runs_has_a_device_and_no_provider() -> None:

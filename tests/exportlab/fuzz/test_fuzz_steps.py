@@ -18,7 +18,7 @@ from exportlab.fuzz.form import Form
 from exportlab.fuzz.hunt import programs
 from exportlab.fuzz.program import MOVING, WIDE, Step
 from exportlab.fuzz.steps import LAYERS, forms
-from exportlab.fuzz.trial import Trial, runs, tried
+from exportlab.fuzz.trial import Trial, run_trial, runs
 from exportlab.outcomes import Outcome
 
 ASKED = {"nn.functional.gelu", "cumsum", "std_mean", "nn.functional.avg_pool1d", "topk", "acosh", "masked_select"}
@@ -27,9 +27,9 @@ NOT_STEPS = {"bernoulli", "randn_like", "fft.fft", "linalg.eigh"}  # random, com
 
 @pytest.fixture(scope="module")
 def operators() -> Iterator[dict[str, Form]]:
-    described = [(name, op) for name, op in database._described() if name in ASKED | NOT_STEPS]
+    described = [(name, op) for name, op in database._iterate_operators() if name in ASKED | NOT_STEPS]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(database, "_described", lambda: iter(described))
+        patched.setattr(database, "_iterate_operators", lambda: iter(described))
         forms.cache_clear()
         yield database.operators()
     forms.cache_clear()
@@ -111,6 +111,6 @@ class Stumbles:
 
 @pytest.mark.parametrize(("error", "found"), [(KeyError("x"), True), (ToOnnxError("no"), False)])
 def test_an_internal_error_of_ours_is_found_and_a_refusal_is_not(error: Exception, found: bool) -> None:
-    trial = tried(Program((Step("add", 1),)), Stumbles(error))  # type: ignore[arg-type]
+    trial = run_trial(Program((Step("add", 1),)), Stumbles(error))  # type: ignore[arg-type]
     assert trial.outcome is Outcome.CONVERT
     assert trial.found is found

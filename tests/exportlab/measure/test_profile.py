@@ -18,11 +18,11 @@ from torch import nn
 
 from exportlab import export, profile
 from exportlab.measure.profile import NoInputs, Profile, Refused, run
+from exportlab.measure.profile.attribution import Origin
 from exportlab.measure.profile.events import Run, Span, runs_of
 from exportlab.measure.profile.output import WRITERS
 from exportlab.measure.profile.result import MODEL, NO_LINE, NO_MODULE, NodeTime
-from exportlab.measure.profile.run import with_names
-from exportlab.measure.profile.whence import Origin
+from exportlab.measure.profile.run import assign_node_names
 from exportlab.show.origin import placed_line
 
 WIDTH = 384
@@ -337,7 +337,7 @@ def test_nodes_get_names_that_no_other_graph_has() -> None:
     )
     nodes = [helper.make_node("Not", ["c"], ["d"], name="a"), helper.make_node("If", ["d"], ["z"], then_branch=inner, else_branch=inner)]
     graph = helper.make_graph(nodes, "g", [], [])
-    named = with_names(helper.make_model(graph)).graph
+    named = assign_node_names(helper.make_model(graph)).graph
     branches = [attribute.g.node[0].name for attribute in named.node[1].attribute]
     assert [node.name for node in named.node] == ["a", "If_1"]
     assert branches == ["a_2", "a_3"]

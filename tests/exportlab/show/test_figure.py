@@ -15,7 +15,7 @@ from torch import nn
 from exportlab import show
 from exportlab.exporters import export
 from exportlab.show.figure import GraphFigure
-from exportlab.show.origin import of_ir, source_line
+from exportlab.show.origin import describe_ir_node, source_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,7 +88,7 @@ def test_an_onnx_node_says_what_its_file_does(figure: GraphFigure) -> None:
 def test_the_node_that_a_file_names_after_its_module_is_no_module() -> None:
     said = {"namespace": ": m.M/sym_size_int_3: int", "pkg.torch.onnx.fx_node": "%sym_size_int_3 = …"}
     value = ir.Value(name="n", type=ir.TensorType(ir.DataType.INT64), shape=ir.Shape([1]))
-    assert of_ir(ir.Node("", "Shape", [], outputs=[value], metadata_props=said)) == "Shape\nn: i64[1]"
+    assert describe_ir_node(ir.Node("", "Shape", [], outputs=[value], metadata_props=said)) == "Shape\nn: i64[1]"
 
 
 @pytest.mark.parametrize("figure", [graph_of("to_onnx")], indirect=True)

@@ -8,7 +8,7 @@ import pytest
 
 from exportlab.outcomes import Outcome
 from exportlab.sweep import Task, sweep
-from exportlab.sweep.isolated import Limits, Setup
+from exportlab.sweep.process_worker import Limits, Setup
 
 
 def test_an_exporter_that_changes_others_has_workers_of_its_own() -> None:

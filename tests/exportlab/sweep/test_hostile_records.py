@@ -16,8 +16,8 @@ from exportlab.outcomes import Outcome
 from exportlab.sweep.changes import changes
 from exportlab.sweep.journal import Journal
 from exportlab.sweep.progress import totals
-from exportlab.sweep.queue import Queue, unsettled
 from exportlab.sweep.records import Record, RecordsError, environments, read, save_pyperf
+from exportlab.sweep.scheduler import Scheduler, select_pending_tasks
 from exportlab.sweep.task import Task
 
 HERE = {"id": "ab12cd34", "torch_version": "2.13.0", "date": "today"}
@@ -95,7 +95,7 @@ def gone_on(path: Path) -> None:
     journal = Journal(path, HERE)
     try:
         tasks = [Task(name, "dynamo", "static") for name in ("mlp", "new")]
-        Queue(unsettled(tasks, journal.records), journal.records).decided()
+        Scheduler(select_pending_tasks(tasks, journal.records), journal.records).decided()
         journal.write(Record("new", "dynamo", "static", Outcome.OK))
     finally:
         journal.close()

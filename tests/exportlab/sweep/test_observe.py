@@ -8,12 +8,12 @@ import torch
 
 from content import zoo
 from exportlab.outcomes import Outcome
-from exportlab.sweep.observe import kept, seen
+from exportlab.sweep.observe import kept, serialize_check
 from exportlab.verification.report import Check
 
 
 def test_a_record_names_the_values_at_which_a_check_failed() -> None:
-    assert seen(Check("other values", "f32[4]", Outcome.WRONG, values="one NaN"))["inputs"] == "one NaN: f32[4]"
+    assert serialize_check(Check("other values", "f32[4]", Outcome.WRONG, values="one NaN"))["inputs"] == "one NaN: f32[4]"
 
 
 def test_a_message_is_kept_without_the_folders_of_this_machine() -> None:

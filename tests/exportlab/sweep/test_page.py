@@ -112,15 +112,15 @@ def test_what_a_cell_opens() -> None:
 
 def test_a_cell_opens_what_was_said_and_what_of_it_names_the_cause() -> None:
     runs = sweep_of(*RECORDS).runs
-    frozen = cells.seen(("branch_on_batch", "torchscript", "dynamic"), runs)
+    frozen = cells.describe_run(("branch_on_batch", "torchscript", "dynamic"), runs)
     assert frozen["said"] == [["UserWarning: this is old", 0], ["TracerWarning: <a> branch", 1]]
     assert frozen["warned"] is True
-    narrow = cells.seen(("mlp", "torchscript", "dynamic"), runs)
+    narrow = cells.describe_run(("mlp", "torchscript", "dynamic"), runs)
     assert narrow["said"] == [["TracerWarning: a size", 1]]
     assert "warned" not in narrow
     assert "was_training" not in narrow
     left = sweep_of(Record("mlp", "dynamo", "static", Outcome.OK, was_training=True)).runs
-    assert cells.seen(("mlp", "dynamo", "static"), left)["was_training"] is True
+    assert cells.describe_run(("mlp", "dynamo", "static"), left)["was_training"] is True
 
 
 def test_of_the_rounds_of_a_run_the_silent_one_counts() -> None:
@@ -143,7 +143,7 @@ def test_times_are_ratios_of_the_same_round() -> None:
         Record("a", "torch.export", "static", Outcome.OK, i, seconds={"export": seconds}) for i, seconds in ((2, 10.0), (3, 1.0), (1, 2.0))
     ]
     runs = sweep_of(*rounds, *floors).runs
-    assert cells.seen(("a", "dynamo", "static"), runs)["export"] == 3.0
+    assert cells.describe_run(("a", "dynamo", "static"), runs)["export"] == 3.0
 
 
 def test_script_and_page_agree_on_names() -> None:
@@ -188,9 +188,9 @@ ON_A_VALUE = "GuardOnDataDependentSymNode: Could not guard on data-dependent exp
 
 def test_an_error_that_is_known_is_named_by_its_page_and_linked_where_the_site_has_an_address() -> None:
     record = Record("mine", "dynamo", "static", Outcome.CAPTURE, error=ON_A_VALUE)
-    told, address = cells.known(record, lambda page: "")
+    told, address = cells.find_known_error(record, lambda page: "")
     assert (told, address) == ("A known error, docs page errors/branch_on_value: why it happens, and ways past it", "")
-    assert cells.known(record, "https://lab.example/{}".format) == (
+    assert cells.find_known_error(record, "https://lab.example/{}".format) == (
         "A known error: why it happens, and ways past it",
         "https://lab.example/generated/errors/branch_on_value.html",
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from exportlab.outcomes import Outcome
 from exportlab.sweep.changes import changes
+from exportlab.sweep.devices import places
 from exportlab.sweep.page.counts import Sweep
-from exportlab.sweep.places import places
 from exportlab.sweep.records import Record
 
 CUDA = "CUDAExecutionProvider"

@@ -19,7 +19,7 @@ import pytest
 
 from content import zoo
 from exportlab.sweep import Limits, SweepError, Task, grid, sweep
-from exportlab.sweep.isolated import Setup, started
+from exportlab.sweep.process_worker import Setup, start_worker
 from exportlab.sweep.records import Record, read
 from exportlab.userfile import all_cases
 
@@ -288,7 +288,7 @@ def test_what_attacks_the_worker_costs_its_own_record_alone(tmp_path: Path, monk
 def test_a_worker_runs_nothing_that_lies_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sympy.py").write_text("import pathlib; pathlib.Path('executed').touch(); raise ImportError('mine')")
     monkeypatch.chdir(tmp_path)
-    started(Setup(Limits(), (), False)).stop()
+    start_worker(Setup(Limits(), (), False)).stop()
     assert [path.name for path in tmp_path.iterdir()] == ["sympy.py"]
 
 

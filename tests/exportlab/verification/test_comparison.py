@@ -11,7 +11,7 @@ from torch import nn
 
 from exportlab import Sample, VerificationError, compare, export, verify
 from exportlab.outcomes import Outcome
-from exportlab.verification.comparison import Attempt, loaded, verified
+from exportlab.verification.comparison import Attempt, run_load_step, run_verify_step
 
 TRACER = "TracerWarning: Converting a tensor to a Python boolean might cause the trace to be incorrect."
 
@@ -39,7 +39,7 @@ def test_what_the_runtime_said_at_a_call_is_kept(capfd: pytest.CaptureFixture[st
     samples = [Sample((torch.ones(4, 2),)), Sample((torch.ones(2, 2),))]
     artifact = export("to_onnx", nn.ReLU(), samples[0].args, dynamic_shapes=({0: "rows"},))
     artifact.model.graph.outputs[0].shape = ir.Shape([4, 2])
-    tried = verified(loaded(Attempt("to_onnx", Outcome.OK, artifact)), nn.ReLU(), samples)
+    tried = run_verify_step(run_load_step(Attempt("to_onnx", Outcome.OK, artifact)), nn.ReLU(), samples)
     assert [line.split("] ")[1] for line in tried.said] == [
         "Expected shape from model of {4,2} does not match actual shape of {2,2} for output relu"
     ]

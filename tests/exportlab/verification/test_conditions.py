@@ -11,9 +11,9 @@ from torch.utils import _pytree as pytree
 
 from exportlab import Sample, export, verify
 from exportlab.outcomes import Outcome
-from exportlab.verification.conditions import Conditions, told
-from exportlab.verification.probe import Probe
-from exportlab.verification.reach import reached
+from exportlab.verification.check_spec import CheckSpec
+from exportlab.verification.conditions import Conditions, describe_site
+from exportlab.verification.decision_coverage import cover_decisions
 
 
 class Decides(nn.Module):
@@ -27,7 +27,7 @@ class Decides(nn.Module):
 
 
 def lines_of(conditions: Conditions) -> list[str]:
-    return [told(*same) for same in conditions.never_changed().items()]
+    return [describe_site(*same) for same in conditions.never_changed().items()]
 
 
 def test_what_no_sample_changes_is_told_with_its_line() -> None:
@@ -125,8 +125,8 @@ def test_more_values_are_tried_for_a_mask_that_none_of_the_usual_ones_reaches() 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x.masked_fill((x > 0).all(), 0.5)
 
-    usual = Probe("export inputs", (Sample((torch.tensor([0.9, -1.1]),)),), Outcome.WRONG)
-    reach = reached(Filled(), usual.calls[0], [usual], patience=10.0)
+    usual = CheckSpec("export inputs", (Sample((torch.tensor([0.9, -1.1]),)),), Outcome.WRONG)
+    reach = cover_decisions(Filled(), usual.calls[0], [usual], patience=10.0)
     assert "all ones" in [variation.name for variation, _ in reach.further]
     assert not reach.conditions.open()
 
@@ -146,7 +146,7 @@ def test_where_eager_cannot_be_watched_a_nan_that_spreads_otherwise_is_told(monk
     def unwatchable(*args: Any) -> None:
         raise ValueError("too many values to unpack")
 
-    monkeypatch.setattr("exportlab.verification.excuses.decided", unwatchable)
+    monkeypatch.setattr("exportlab.verification.excuses.collect_decisions", unwatchable)
     module, sample = nn.Tanh(), (torch.randn(4),)
     report = verify(export("torch.export", Spread(module), sample), module, [sample])
     told = [check.detail for check in report.checks if check.values == "one NaN"]

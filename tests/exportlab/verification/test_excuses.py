@@ -12,17 +12,17 @@ from test_verify import Module, Pretender
 from torch import Tensor, nn
 
 from exportlab.cases import Sample
-from exportlab.eager import fresh, last_returned
+from exportlab.eager import fresh, run_calls
 from exportlab.outcomes import Outcome
+from exportlab.verification.check_spec import AS_GIVEN, CheckSpec, UnderTest
 from exportlab.verification.devices import Device
 from exportlab.verification.difference import difference_of
 from exportlab.verification.excuses import EXCUSES, Pair, excuse
-from exportlab.verification.probe import AS_GIVEN, Probe, Subject
-from exportlab.verification.values import Variation
+from exportlab.verification.values import Mutation
 
-EXTREME = Variation("scaled up", lambda tensor: True, lambda tensor: tensor, extreme=True)
-NOT_FINITE = Variation("one NaN", lambda tensor: True, lambda tensor: tensor, not_finite=True)
-INVENTED = Variation("all false", lambda tensor: True, lambda tensor: tensor)
+EXTREME = Mutation("scaled up", lambda tensor: True, lambda tensor: tensor, extreme=True)
+NOT_FINITE = Mutation("one NaN", lambda tensor: True, lambda tensor: tensor, not_finite=True)
+INVENTED = Mutation("all false", lambda tensor: True, lambda tensor: tensor)
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Differing:
     module: nn.Module | Callable[..., Any]
     file: Callable[..., Any]
     args: tuple[Tensor, ...]
-    variation: Variation = AS_GIVEN
+    variation: Mutation = AS_GIVEN
     first: tuple[Tensor, ...] | None = None
     device: Device | None = None
 
     def pair(self) -> Pair:
         module = self.module if isinstance(self.module, nn.Module) else Module(self.module)
         calls = (Sample(self.args),)
-        probe = Probe("export inputs", calls, Outcome.WRONG, variation=self.variation)
+        probe = CheckSpec("export inputs", calls, Outcome.WRONG, variation=self.variation)
         first = (Sample(self.first or self.args),)
         with torch.no_grad():
-            expected, actual = last_returned(fresh(module), calls), self.file(*self.args)
+            expected, actual = run_calls(fresh(module), calls), self.file(*self.args)
         found = difference_of(expected, actual)
         assert found.problem, "they do not differ"
-        return Pair(probe, Subject(Pretender(self.file), module, None, first, self.device), expected, actual, found)
+        return Pair(probe, UnderTest(Pretender(self.file), module, None, first, self.device), expected, actual, found)
 
 
 class Half(nn.Module):
@@ -180,7 +180,7 @@ def eager_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device whose eager is off the CPU's by a part in two thousand."""
 
     def returned_on(device: Device, module: nn.Module, calls: tuple[Sample, ...]) -> Any:
-        return last_returned(fresh(module), calls) * HALF_A_TOLERANCE_MORE
+        return run_calls(fresh(module), calls) * HALF_A_TOLERANCE_MORE
 
     monkeypatch.setattr("exportlab.verification.excuses.returned_on", returned_on)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from exportlab import to_onnx, verify
 from exportlab.outcomes import Outcome
-from exportlab.verification.fast_path import WORDS, without_fast_path
+from exportlab.verification.fast_path import WORDS, disable_fast_path
 
 IDS, MASK = torch.randint(0, 9, (2, 5)), torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
 
@@ -55,7 +55,7 @@ def test_a_file_that_is_wrong_beside_the_fast_path_stays_wrong(tagger: nn.Module
 
 def test_the_fast_path_is_on_again_after_an_error() -> None:
     def fail() -> None:
-        with without_fast_path():
+        with disable_fast_path():
             assert not torch.backends.mha.get_fastpath_enabled()
             raise ZeroDivisionError
 

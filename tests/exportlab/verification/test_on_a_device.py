@@ -9,11 +9,11 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 from exportlab.cases import Sample
-from exportlab.verification import noise, referee, thresholds, values
+from exportlab.verification import float64_reference, noise, thresholds, values
 
 
 def _longer(integers: torch.Tensor) -> torch.Tensor:
-    made = thresholds.resized(Sample((integers,)), {(0, 0): "rows"}, "rows", 7).args[0]
+    made = thresholds.resize_axes(Sample((integers,)), {(0, 0): "rows"}, "rows", 7).args[0]
     assert isinstance(made, torch.Tensor)
     return made
 
@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], torch.dtype]] =
     "smaller": (thresholds._shrunk, torch.float32),
     "spread over scales": (values._spread, torch.float32),
     "half a rounding away": (lambda tensor: noise._Jittered(0)._moved(tensor), torch.float32),
-    "some roundings away": (lambda tensor: referee._Shaken(1e-7, 0)._moved(tensor), torch.float32),
+    "some roundings away": (lambda tensor: float64_reference._Shaken(1e-7, 0)._moved(tensor), torch.float32),
 }
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from exportlab.verification import patience
+from exportlab.verification import eager_timeout
 
 
 def _catches_the_first_stop() -> None:
@@ -21,6 +21,6 @@ def _never_ends() -> None:
 
 
 def test_a_block_that_catches_the_first_stop_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "AGAIN", 0.05)
-    with patience.at_most(0.05), pytest.raises(patience.TooSlow):
+    monkeypatch.setattr(eager_timeout, "AGAIN", 0.05)
+    with eager_timeout.time_limit(0.05), pytest.raises(eager_timeout.TooSlow):
         _catches_the_first_stop()

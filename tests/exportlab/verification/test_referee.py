@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from exportlab import Sample
-from exportlab.verification.referee import half_in, in_float64, ruled
+from exportlab.verification.float64_reference import adjudicate, half_in, run_in_float64
 
 
 class Half(nn.Module):
@@ -24,7 +24,7 @@ class Half(nn.Module):
 torch.manual_seed(0)
 MODULE, CALLS = Half(), (Sample((torch.randn(8, 64),)),)
 EAGER = MODULE(*CALLS[0].args).detach()
-EXACT = in_float64(MODULE, CALLS).detach()
+EXACT = run_in_float64(MODULE, CALLS).detach()
 
 
 def test_everything_is_computed_in_float64() -> None:
@@ -35,12 +35,12 @@ def test_everything_is_computed_in_float64() -> None:
 
 
 def test_the_nearer_file_is_rounding_and_a_worse_one_is_not() -> None:
-    assert ruled(MODULE, CALLS, EAGER, EXACT.float()).words.startswith("rounding: the file is nearer than eager")
+    assert adjudicate(MODULE, CALLS, EAGER, EXACT.float()).words.startswith("rounding: the file is nearer than eager")
     other = EXACT.float() - (EAGER - EXACT.float())  # as far off as eager, to the other side
-    assert ruled(MODULE, CALLS, EAGER, other).is_rounding
+    assert adjudicate(MODULE, CALLS, EAGER, other).is_rounding
     one_off = EXACT.float()
     one_off[3, 5] += 0.01
-    ruling = ruled(MODULE, CALLS, EAGER, one_off)
+    ruling = adjudicate(MODULE, CALLS, EAGER, one_off)
     assert not ruling.is_rounding
     assert ruling.words.startswith("off the float64 answer by 1.0e-02, eager by")
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_computed_so_excuses_nothing() -> None:
             return x
 
     x = torch.ones(3)
-    ruling = ruled(Refuses(), (Sample((x,)),), x, x + 1e-4)
+    ruling = adjudicate(Refuses(), (Sample((x,)),), x, x + 1e-4)
     assert not ruling.is_rounding
     assert ruling.words == "cannot be computed in float64: TypeError: no float64 here"
 
@@ -69,16 +69,17 @@ def test_half_precision_is_found_in_arguments_weights_and_outputs() -> None:
 
 def test_a_module_with_buffers_is_computed_in_float64() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()
-    assert in_float64(module, [Sample((torch.randn(2, 3),))]).dtype is torch.float64
+    assert run_in_float64(module, [Sample((torch.randn(2, 3),))]).dtype is torch.float64
     assert module[1].running_mean.dtype is torch.float32
 
 
 def test_in_float32_a_few_times_the_error_of_eager_is_rounding() -> None:
     module, calls = nn.Identity(), (Sample((torch.arange(8.0),)),)
     eager = calls[0].args[0] + 1e-4
-    off = [ruled(module, calls, eager, calls[0].args[0] + times * 1e-4).is_rounding for times in (-1.0, 2.5, 3.5)]
+    off = [adjudicate(module, calls, eager, calls[0].args[0] + times * 1e-4).is_rounding for times in (-1.0, 2.5, 3.5)]
     assert off == [True, True, False]
     half = [
-        ruled(nn.Identity(), (Sample((calls[0].args[0].bfloat16(),)),), eager, calls[0].args[0] + t * 1e-4).is_rounding for t in (1.0, 5.0)
+        adjudicate(nn.Identity(), (Sample((calls[0].args[0].bfloat16(),)),), eager, calls[0].args[0] + t * 1e-4).is_rounding
+        for t in (1.0, 5.0)
     ]
     assert half == [True, False]

@@ -13,7 +13,7 @@ from exportlab import Sample, export, to_onnx, verify
 from exportlab.exporters import artifact_of
 from exportlab.outcomes import Outcome
 from exportlab.verification.size_tests import cost_of, sizes_tested
-from exportlab.verification.thresholds import NAME, resized
+from exportlab.verification.thresholds import NAME, resize_axes
 
 MOVES = torch.export.Dim.DYNAMIC
 SAMPLES = [(torch.rand(4, 3),), (torch.rand(8, 3),)]
@@ -134,7 +134,7 @@ def test_tests_of_torch_and_of_what_is_no_test_are_none() -> None:
 
 def test_a_resized_sample_repeats_its_values_in_the_axes_of_one_name() -> None:
     words, mask = torch.arange(6).reshape(2, 3), torch.tensor([[True, True, False]] * 2)
-    made = resized(Sample((words, mask), {"again": words}), {(0, 1): "s", (1, 1): "s"}, "s", 5)
+    made = resize_axes(Sample((words, mask), {"again": words}), {(0, 1): "s", (1, 1): "s"}, "s", 5)
     assert made.args[0].tolist() == [[0, 1, 2, 0, 1], [3, 4, 5, 3, 4]]
     assert made.args[1].tolist() == [[True, True, False, True, True]] * 2
     assert made.kwargs["again"] is made.args[0]

@@ -41,7 +41,7 @@ class Rotated(Unstable):
 def given_inputs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without made-up values, at some of which rounding decides nothing."""
     monkeypatch.setattr("exportlab.verification.verify.USUAL", ())
-    monkeypatch.setattr("exportlab.verification.reach.FURTHER", ())
+    monkeypatch.setattr("exportlab.verification.decision_coverage.FURTHER", ())
 
 
 @pytest.mark.usefixtures("given_inputs_alone")

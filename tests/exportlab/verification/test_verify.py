@@ -18,7 +18,7 @@ from exportlab import Sample, VerificationError, verify
 from exportlab.exporters import Artifact, Interface
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import read
-from exportlab.verification.patience import Patience
+from exportlab.verification.eager_timeout import Patience
 from exportlab.verification.report import Check, Report
 from exportlab.verification.values import FLIPPED
 
@@ -349,8 +349,8 @@ def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPa
             x = x / 2
         return x
 
-    monkeypatch.setattr("exportlab.verification.patience.AT_LEAST", 0.5)
-    monkeypatch.setattr("exportlab.verification.patience.TIMES", 0.0)
+    monkeypatch.setattr("exportlab.verification.eager_timeout.AT_LEAST", 0.5)
+    monkeypatch.setattr("exportlab.verification.eager_timeout.TIMES", 0.0)
     report = verify(Pretender(halved), Module(halved), [(four,)])
     assert report.outcome == "ok"
     assert [c.detail for c in report.checks if c.values == "one infinity"] == ["eager refuses these inputs: TooSlow: took longer than 0 s"]
@@ -358,7 +358,7 @@ def test_a_loop_that_other_values_never_end_is_told(monkeypatch: pytest.MonkeyPa
 
 def test_how_long_the_given_calls_take_is_measured_without_a_further_one(monkeypatch: pytest.MonkeyPatch) -> None:
     called, seconds = [], iter(range(0, 1000, 3))
-    monkeypatch.setattr("exportlab.verification.patience.time.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("exportlab.verification.eager_timeout.time.perf_counter", lambda: next(seconds))
     patience = Patience()
     with patience.measured():
         pass

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from exportlab import Sample, export, verify
-from exportlab.eager import last_returned
+from exportlab.eager import run_calls
 from exportlab.exporters.session import CPU, ProviderError, instead, running_on
 from exportlab.outcomes import Outcome
 from exportlab.verification.devices import Device, device_of, returned_on
@@ -109,7 +109,7 @@ def test_cuda_computes_without_tf32_unless_it_is_asked_for_and_the_report_says_s
 def test_what_eager_answers_on_the_device_of_the_file_is_right(cuda: type[FakeSession], monkeypatch: pytest.MonkeyPatch) -> None:
     def on_device(device: Device, module: nn.Module, calls: Sequence[Sample]) -> Any:
         assert not device.tf32
-        return last_returned(module, calls) * (1 + 1e-3)
+        return run_calls(module, calls) * (1 + 1e-3)
 
     cuda.off, artifact = 1e-3, export("to_onnx", MODEL, SAMPLE)
     assert verify(artifact, MODEL, SAMPLE, providers=[CUDA]).outcome is Outcome.WRONG
@@ -141,7 +141,7 @@ def test_eager_uses_tf32_where_the_file_does(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_module_runs_on_a_device_as_it_does_here() -> None:
     calls = [Sample(SAMPLE)]
-    assert torch.equal(returned_on(Device("cpu"), MODEL, calls), last_returned(MODEL, calls))
+    assert torch.equal(returned_on(Device("cpu"), MODEL, calls), run_calls(MODEL, calls))
 
 
 @pytest.mark.skipif(not THERE, reason="this ONNX Runtime has no provider beside the CPU's")

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from ..exporters import get
 from ..exporters.to_onnx import shown_path
 from ..messages import heard
 from ..outcomes import Outcome
-from ..verification.comparison import exported, loaded, verified
+from ..verification.comparison import run_export_step, run_load_step, run_verify_step
 from ..verification.difference import difference_of
-from .edits import Draft, blocks, draft_of, in_force
-from .events import Mended, Tell
+from .edits import Draft, blocks, draft_of, use_draft
+from .events import AppliedFix, Tell
 from .lines import SourceLine
-from .patient import Patient
 from .rewrite import Function, Source, source_at
-from .rules import Rule, proposed
+from .rules import Rule, propose_changes
+from .subject import Subject
 
 TRIALS = 20  # drafts that are exported at most
 READS = re.compile(r"\.item\(|\.tolist\(|\bint\(|\bfloat\(|\bbool\(")
@@ -32,7 +32,7 @@ READS = re.compile(r"\.item\(|\.tolist\(|\bint\(|\bfloat\(|\bbool\(")
 class Search:
     """Tries one change at a time on one patient, until one is right with all exporters."""
 
-    patient: Patient
+    patient: Subject
     exporters: Sequence[str]
     folder: Path
     tell: Tell
@@ -51,13 +51,13 @@ class Search:
                         return
 
     def _eager(self, sample: Sample) -> Any:
-        return last_returned(fresh(self.patient.module), (sample,))
+        return run_calls(fresh(self.patient.module), (sample,))
 
     def _drafts(self, place: SourceLine) -> Iterator[tuple[Rule, Draft]]:
         """Every change that a rule makes of the line or of one that it depends on."""
-        for line in dict.fromkeys(_related(place.file, place.line)):
+        for line in dict.fromkeys(_find_related_lines(place.file, place.line)):
             source = source_at(place.file, line)
-            for rule, change in proposed(source) if source else ():
+            for rule, change in propose_changes(source) if source else ():
                 self.drafts += 1
                 yield rule, draft_of(place.file).with_change(change, self.folder, self.drafts)
 
@@ -66,12 +66,12 @@ class Search:
         if len(right) > len(self.right):
             self.right = right
             shown = place.where.rpartition(":")[0] or shown_path(draft.file)
-            self.tell(Mended(place, rule.what, blocks(draft, shown), right))
+            self.tell(AppliedFix(place, rule.what, blocks(draft, shown), right))
 
     def _right_with(self, draft: Draft) -> tuple[str, ...]:
         """The exporters that are right with the draft, where it gives what the model gave."""
         try:
-            with in_force(draft):
+            with use_draft(draft):
                 return tuple(filter(self._is_right, self.exporters)) if self._is_same() else ()
         except Exception:  # noqa: BLE001 - a draft that cannot be run is none
             return ()
@@ -81,11 +81,11 @@ class Search:
         return not any(difference_of(wanted, self._eager(sample)).problem for sample, wanted in pairs)
 
     def _is_right(self, exporter: str) -> bool:
-        attempt = exported(get(exporter), self.patient.module, self.patient.samples[0], self.patient.dynamic_shapes)
-        return verified(loaded(attempt), self.patient.module, self.patient.all).outcome is Outcome.OK
+        attempt = run_export_step(get(exporter), self.patient.module, self.patient.samples[0], self.patient.dynamic_shapes)
+        return run_verify_step(run_load_step(attempt), self.patient.module, self.patient.all).outcome is Outcome.OK
 
 
-def _related(file: str, line: int) -> list[int]:
+def _find_related_lines(file: str, line: int) -> list[int]:
     """The line, the heads of the branches that it stands in, and the lines before it that read the numbers which it uses."""
     source = source_at(file, line)
     statement = source.innermost(ast.stmt) if source else None
@@ -107,7 +107,7 @@ def _readers(source: Source, statement: ast.stmt) -> list[int]:
     return sorted(set(lines), reverse=True)
 
 
-def mend(patient: Patient, exporters: Sequence[str], places: Sequence[SourceLine], folder: Path, tell: Tell) -> None:
+def mend(patient: Subject, exporters: Sequence[str], places: Sequence[SourceLine], folder: Path, tell: Tell) -> None:
     """Tell each change of the lines at these places that was seen to be right; nothing where there is none."""
     Search(patient, exporters, folder, tell).run(places)
-    tell(Mended())
+    tell(AppliedFix())

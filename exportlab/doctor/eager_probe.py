@@ -14,36 +14,36 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from ..exporters import get
 from ..exporters.capture import dims_from_names
+from ..infer_dynamic_shapes import arguments_of
 from ..messages import heard
-from ..moving import arguments_of
 from ..outcomes import Outcome
-from ..verification.comparison import Attempt, loaded, verified
+from ..verification.comparison import Attempt, run_load_step, run_verify_step
 from ..verification.difference import difference_of
-from .events import Kept, Parted, Tell
+from .events import CarriedState, PathSplit, Tell
 from .facts import OFFICIAL
-from .held import Held, held_by, same, wrapper
+from .hidden_state import HiddenState, held_by, same, wrapper
 from .lines import SourceLine
 from .paths import parting, path_of
-from .patient import Patient, written
+from .subject import Subject, format_dynamic_shapes
 
 
-def watch(patient: Patient, tell: Tell) -> None:
+def watch(patient: Subject, tell: Tell) -> None:
     """Tell where eager parts from a capture, from another sample and from a second call, and what it keeps in attributes."""
     with heard():
         for how, at in _partings(patient):
-            tell(Parted(how, at))
+            tell(PathSplit(how, at))
 
 
-def _partings(patient: Patient) -> Iterator[tuple[str, SourceLine]]:
+def _partings(patient: Subject) -> Iterator[tuple[str, SourceLine]]:
     module, first = fresh(patient.module), patient.samples[0]
-    own = path_of(module, lambda: last_returned(module, (first,)))
-    again = path_of(module, lambda: last_returned(module, (first,)))
+    own = path_of(module, lambda: run_calls(module, (first,)))
+    again = path_of(module, lambda: run_calls(module, (first,)))
     others = {f"sample {i}": sample for i, sample in enumerate(patient.samples[1:], 2)}
-    paths: dict[str, Callable[[], Any]] = {"capture": lambda: _captured(patient)}
-    paths |= {name: partial(last_returned, fresh(patient.module), (sample,)) for name, sample in others.items()}
+    paths: dict[str, Callable[[], Any]] = {"capture": lambda: _capture_patient(patient)}
+    paths |= {name: partial(run_calls, fresh(patient.module), (sample,)) for name, sample in others.items()}
     if (at := parting(own, again)) is not None:
         yield "second call", at
     for how, call in paths.items():
@@ -52,7 +52,7 @@ def _partings(patient: Patient) -> Iterator[tuple[str, SourceLine]]:
                 yield how.partition(" ")[0], at
 
 
-def _captured(patient: Patient) -> Any:
+def _capture_patient(patient: Subject) -> Any:
     first = patient.samples[0]
     shapes = dims_from_names(patient.dynamic_shapes)
     return torch.export.export(fresh(patient.module), first.args, dict(first.kwargs), dynamic_shapes=shapes, strict=False)
@@ -63,7 +63,7 @@ exportlab.export("{exporter}", {model}, (*args, state), {{}}{shapes}).save("mode
 # each call returns (result, state): give the next call that state"""
 
 
-def carry(patient: Patient, exporters: Sequence[str], tell: Tell) -> None:
+def carry(patient: Subject, exporters: Sequence[str], tell: Tell) -> None:
     """Tell what the model keeps in attributes, and how it can be handed in and out, where that was seen to be right."""
     first = patient.samples[0]
     with heard():
@@ -78,32 +78,32 @@ def carry(patient: Patient, exporters: Sequence[str], tell: Tell) -> None:
     if held:
         at = next((h.at for h in held if h.at), None)
         model = "WithState(module)" if patient.train else "WithState(module.eval()).eval()"
-        asked = f", dynamic_shapes={written(shapes)}" if shapes else ""
+        asked = f", dynamic_shapes={format_dynamic_shapes(shapes)}" if shapes else ""
         lines = code + EXPORT.format(exporter=OFFICIAL if OFFICIAL in right else right[0], model=model, shapes=asked) if right else ""
-        tell(Kept(tuple(h.path for h in held), at, lines, right))
+        tell(CarriedState(tuple(h.path for h in held), at, lines, right))
 
 
-def _set_up(patient: Patient, held: Sequence[Held], exporters: Sequence[str]) -> Kept | None:
+def _set_up(patient: Subject, held: Sequence[HiddenState], exporters: Sequence[str]) -> CarriedState | None:
     """What the first call sets up, and no other call changes, where the model after it is exported right."""
     first = patient.samples[0]
     if not held or first.kwargs or any(h.outside for h in held):
         return None
-    warm = _called(patient)
+    warm = _run_first_call(patient)
     after = copy.deepcopy([h.now(warm).value for h in held])
-    last_returned(warm, patient.samples)
+    run_calls(warm, patient.samples)
     if not same(after, [h.now(warm).value for h in held]):
         return None
-    warm = _called(patient)
+    warm = _run_first_call(patient)
     right = tuple(name for name in exporters if is_right(name, warm, patient.samples, patient.dynamic_shapes))
     if not right:
         return None
-    shapes = f", dynamic_shapes={written(patient.dynamic_shapes)}" if patient.dynamic_shapes else ""
+    shapes = f", dynamic_shapes={format_dynamic_shapes(patient.dynamic_shapes)}" if patient.dynamic_shapes else ""
     model = "module" if patient.train else "module.eval()"
     code = SET_UP.format(exporter=OFFICIAL if OFFICIAL in right else right[0], model=model, shapes=shapes)
-    return Kept(tuple(h.path for h in held), next((h.at for h in held if h.at), None), code, right, once=True)
+    return CarriedState(tuple(h.path for h in held), next((h.at for h in held if h.at), None), code, right, once=True)
 
 
-def _called(patient: Patient) -> nn.Module:
+def _run_first_call(patient: Subject) -> nn.Module:
     """The module after its first call."""
     module = fresh(patient.module)
     with torch.no_grad():
@@ -120,43 +120,43 @@ WARM = """with torch.no_grad():
 """
 
 
-def _warm(patient: Patient, held: Sequence[Held]) -> tuple[Patient, str]:
+def _warm(patient: Subject, held: Sequence[HiddenState]) -> tuple[Subject, str]:
     """Where there is no state before the first call, the model after it, and the lines that make that call."""
     if not any(h.value is None for h in held) or any(h.outside for h in held):
         return patient, ""
-    return replace(patient, module=_called(patient)), WARM
+    return replace(patient, module=_run_first_call(patient)), WARM
 
 
-def _right_with(code: str, patient: Patient, exporters: Sequence[str]) -> tuple[tuple[str, ...], Any]:
+def _right_with(code: str, patient: Subject, exporters: Sequence[str]) -> tuple[tuple[str, ...], Any]:
     """The exporters that are right with the lines that would be pasted, called with the state that eager has before each sample."""
     names: dict[str, Any] = {"torch": torch, "module": fresh(patient.module)}
     exec(code.removeprefix(WARM), names)
     make, state = names["WithState"], names["state"]
-    samples, shapes = [], _with_state(patient.dynamic_shapes, state)
+    samples, shapes = [], _add_state_shapes(patient.dynamic_shapes, state)
     try:
-        for sample in _in_turn(patient):
+        for sample in _mirror_samples(patient):
             samples.append(Sample((*sample.args, state)))
-            state = last_returned(make(fresh(patient.module)), samples[-1:])[1]
-        same = _is_as_before(patient, [last_returned(make(fresh(patient.module)), (sample,))[0] for sample in samples])
+            state = run_calls(make(fresh(patient.module)), samples[-1:])[1]
+        same = _is_as_before(patient, [run_calls(make(fresh(patient.module)), (sample,))[0] for sample in samples])
     except Exception:  # noqa: BLE001 - a model that does not take its state so cannot be wrapped so
         return (), None
     wrapped = make(fresh(patient.module))
     return tuple(name for name in exporters if same and is_right(name, wrapped, samples, shapes)), shapes
 
 
-def _in_turn(patient: Patient) -> list[Sample]:
+def _mirror_samples(patient: Subject) -> list[Sample]:
     """All samples, there and back: what is kept of one of them has to be seen in the next."""
     return [*patient.samples, *reversed(patient.samples)]
 
 
-def _is_as_before(patient: Patient, results: Sequence[Any]) -> bool:
+def _is_as_before(patient: Subject, results: Sequence[Any]) -> bool:
     """Whether the results are those of one model that is called with sample after sample."""
     module = fresh(patient.module)
-    wanted = [last_returned(module, (sample,)) for sample in _in_turn(patient)]
+    wanted = [run_calls(module, (sample,)) for sample in _mirror_samples(patient)]
     return not any(difference_of(mine, its).problem for mine, its in zip(results, wanted, strict=True))
 
 
-def _with_state(shapes: Any, state: Any) -> Any:
+def _add_state_shapes(shapes: Any, state: Any) -> Any:
     """The axes that move, and none of those of the state."""
     fixed: Any = pytree.tree_map(lambda leaf: {}, state)
     if isinstance(shapes, dict):
@@ -168,5 +168,5 @@ def is_right(name: str, wrapped: nn.Module, samples: Sequence[Sample], shapes: A
     """Return whether an exporter is right on these samples, the first of which is exported with."""
     with suppress(Exception):
         artifact = get(name).export(fresh(wrapped), samples[0].args, dict(samples[0].kwargs), dynamic_shapes=shapes)
-        return verified(loaded(Attempt(name, Outcome.OK, artifact)), wrapped, samples).outcome is Outcome.OK
+        return run_verify_step(run_load_step(Attempt(name, Outcome.OK, artifact)), wrapped, samples).outcome is Outcome.OK
     return False

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .samples import Sample, bound, named
+from .samples import Sample, bound, format_leaf_path
 from .specs import Maker
 
 DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # the axes that move, of each input, as torch.onnx.export takes them
@@ -60,7 +60,7 @@ class Sizes:
 def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
     """Hold the samples against each other, leaf by leaf."""
     flat = [pytree.tree_flatten_with_path(arguments_of(module, sample)) for sample in samples]
-    paths = [named(path) for path, _ in flat[0][0]]
+    paths = [format_leaf_path(path) for path, _ in flat[0][0]]
     columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
     twice = _twice(paths, columns[0])
     if any(spec != flat[0][1] for _, spec in flat[1:]):
@@ -118,7 +118,7 @@ def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Mov
 
 def _lengths_that_stay(columns: Sequence[Sequence[Any]]) -> set[int]:
     """Of the tokens that are the same number in every sample, as the one of a step with a cache: a mask is as long as it and the cache."""
-    tokens = (leaves for leaves in zip(*columns, strict=True) if isinstance(leaves[0], torch.Tensor) and _of_tokens(leaves[0]))
+    tokens = (leaves for leaves in zip(*columns, strict=True) if isinstance(leaves[0], torch.Tensor) and _is_token_tensor(leaves[0]))
     lengths = ({tensor.shape[SEQUENCE] for tensor in leaves} for leaves in tokens)
     return {seen.pop() for seen in lengths if len(seen) == 1}
 
@@ -136,10 +136,10 @@ def _names(groups: Mapping[tuple[int, ...], Sequence[Axis]], leaves: Sequence[An
 def _usual(places: Sequence[Axis], leaves: Sequence[Any]) -> str:
     if any(place.axis == 0 for place in places):
         return "batch"
-    return "seq" if any(_of_tokens(leaves[p.leaf]) for p in places if p.axis == SEQUENCE) else ""
+    return "seq" if any(_is_token_tensor(leaves[p.leaf]) for p in places if p.axis == SEQUENCE) else ""
 
 
-def _of_tokens(tensor: torch.Tensor) -> bool:
+def _is_token_tensor(tensor: torch.Tensor) -> bool:
     return tensor.dim() == SEQUENCE + 1 and not tensor.is_floating_point()
 
 
@@ -172,7 +172,7 @@ def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving
     return maker.dynamic_shapes(arguments) if sample.kwargs else tuple(maker.dynamic_shapes(tuple(arguments.values())))
 
 
-def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving]) -> list[tuple[str, Sample]]:
+def make_intermediate_samples(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving]) -> list[tuple[str, Sample]]:
     """Return samples of sizes that were not given, each with its sizes: all half way between the least and the most, and each alone."""
     halves = {size.name: (min(size.seen) + max(size.seen)) // 2 for size in moving}
     first = {size.name: size.seen[0] for size in moving}
@@ -183,7 +183,7 @@ def in_between(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Mo
     for sizes in (_added_up(sizes, moving) for sizes in wanted):
         if sizes not in known:
             known.append(sizes)
-            made.append((", ".join(f"{name} {size}" for name, size in sizes.items()), resized(module, samples, moving, sizes)))
+            made.append((", ".join(f"{name} {size}" for name, size in sizes.items()), resize_sample(module, samples, moving, sizes)))
     return made
 
 
@@ -192,7 +192,7 @@ def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, i
     return {**sizes, **sums}
 
 
-def resized(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
+def resize_sample(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
     """The largest sample cut to these sizes, so that tokens, masks and positions stay of a kind; where it is too short, it begins again."""
     largest = max(samples, key=lambda sample: sum(leaf.numel() for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)))
     leaves = pytree.tree_leaves(arguments_of(module, largest))

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .events import Mended
+from .events import AppliedFix
 from .facts import Facts
-from .finding import Finding, listed
+from .finding import Finding, join_names
 
 
-def with_change(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
+def attach_change(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
     """Return the findings with the change that was seen to be right; lines that were tried, and are not right, are not told."""
     found = facts.mended
     chosen = next((f for f in findings if found and f.place == found.at), findings[0] if found and findings else None)
-    return [_with_lines(f, found) if found and f is chosen else _without_lines(f, facts) for f in findings]
+    return [_attach_lines(f, found) if found and f is chosen else _drop_lines(f, facts) for f in findings]
 
 
-def _with_lines(finding: Finding, found: Mended) -> Finding:
-    fix = f"{found.what}; seen to be right with {listed(found.exporters)}"
+def _attach_lines(finding: Finding, found: AppliedFix) -> Finding:
+    fix = f"{found.what}; seen to be right with {join_names(found.exporters)}"
     return replace(finding, place=finding.place or found.at, fix=fix, code=found.code)
 
 
-def _without_lines(finding: Finding, facts: Facts) -> Finding:
+def _drop_lines(finding: Finding, facts: Facts) -> Finding:
     searched = facts.searched and finding.code.startswith("# in place of")
     return replace(finding, code="") if searched else finding

@@ -9,44 +9,44 @@ import torch
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from ..messages import first_line
 from ..outcomes import Outcome
+from .check_spec import CheckSpec, UnderTest
 from .dependence import Dependence
 from .difference import difference_of
+from .eager_timeout import time_limit
 from .excuses import SMALL, Pair, excuse
-from .patience import at_most
-from .probe import Probe, Subject
 from .report import REFUSED, Check
 
 
-def looked_at(probe: Probe, subject: Subject, dependence: Dependence | None = None) -> Check:
+def run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None = None) -> Check:
     """Run eager, then the artifact, and return the check."""
-    check, outputs = _looked_at(probe, subject, dependence)
+    check, outputs = _run_check(probe, subject, dependence)
     judged = outputs - check.unjudged if probe.tells and (check.outcome is Outcome.OK or check.unjudged) else frozenset()
     return replace(check, judged=judged)
 
 
-def _looked_at(probe: Probe, subject: Subject, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
+def _run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
     """The check, and the outputs that eager has."""
     try:
-        with at_most(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
-            expected = last_returned(fresh(subject.module), probe.calls)
-        leaves = _with_numbers(expected)
+        with time_limit(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
+            expected = run_calls(fresh(subject.module), probe.calls)
+        leaves = _flatten_dense_leaves(expected)
     except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}"), frozenset()
     outputs = frozenset(range(len(leaves)))
     subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
     try:
-        actual = last_returned(subject.artifact.fresh(), probe.calls)
+        actual = run_calls(subject.artifact.fresh(), probe.calls)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
         return probe.refused(first_line(error)), outputs
     if dependence is not None and not probe.variation.not_finite:
         dependence.note(probe.calls, expected, actual)
-    return _judged(probe, subject, expected, actual), outputs
+    return _judge_answers(probe, subject, expected, actual), outputs
 
 
-def _with_numbers(returned: Any) -> list[Any]:
+def _flatten_dense_leaves(returned: Any) -> list[Any]:
     """The leaves of what eager returned.
 
     Raises:
@@ -61,7 +61,7 @@ def _with_numbers(returned: Any) -> list[Any]:
     return leaves
 
 
-def _judged(probe: Probe, subject: Subject, expected: Any, actual: Any) -> Check:
+def _judge_answers(probe: CheckSpec, subject: UnderTest, expected: Any, actual: Any) -> Check:
     compared = _where_finite(expected, actual) if probe.variation.not_finite else actual
     if probe.variation.not_finite and _nothing_finite(expected):
         return probe.check(Outcome.SKIPPED, detail="eager answers nothing finite")

@@ -139,7 +139,7 @@ CAUSES = (
 )
 
 
-def tidied(text: str) -> str:
+def clean_line(text: str) -> str:
     """Return a line without what varies, and no longer than is kept."""
     for pattern, replacement in VARYING:
         text = pattern.sub(replacement, text)
@@ -149,10 +149,10 @@ def tidied(text: str) -> str:
 
 def kept(lines: Iterable[Line]) -> tuple[str, ...]:
     """Return what is worth keeping of what was said: each line once, no noise, and if it is too much, first what names a cause."""
-    return shortened(tidied(str(line)) for line in lines if not line.is_noise)
+    return merge_lines(clean_line(str(line)) for line in lines if not line.is_noise)
 
 
-def shortened(*said: Iterable[str]) -> tuple[str, ...]:
+def merge_lines(*said: Iterable[str]) -> tuple[str, ...]:
     """Return several lists of kept lines as one."""
     once = list(dict.fromkeys(line for lines in said for line in lines))
     chosen = set(sorted(once, key=lambda line: not names_cause(line))[:MOST])
@@ -164,7 +164,7 @@ def names_cause(line: str) -> bool:
     return any(re.search(cause.pattern, line, re.IGNORECASE) for cause in CAUSES)
 
 
-def warned(said: Iterable[str]) -> bool:
+def any_names_cause(said: Iterable[str]) -> bool:
     """Whether any of these lines names a cause."""
     return any(map(names_cause, said))
 
@@ -178,9 +178,9 @@ class Heard:
     @property
     def warned(self) -> bool:
         """Whether the answer is another than eager's, and something that was said names the cause."""
-        return self.outcome.silent and warned(self.said)
+        return self.outcome.silent and any_names_cause(self.said)
 
     @property
     def silent(self) -> bool:
         """Whether it is, and nothing does."""
-        return self.outcome.silent and not warned(self.said)
+        return self.outcome.silent and not any_names_cause(self.said)

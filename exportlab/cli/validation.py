@@ -44,7 +44,7 @@ def check_writable(path: Path) -> None:
         raise BadInput(str(error)) from error
 
 
-def written(write: Callable[[], object], path: Path) -> None:
+def write_file(write: Callable[[], object], path: Path) -> None:
     """Write a file. Raises `BadInput` where that cannot be done."""
     try:
         write()

@@ -86,10 +86,10 @@ class Row(show.Tabular):
         return {
             "node": self.node if len(self.node) <= A_NAME else f"{self.node[: A_NAME - 9]}…{self.node[-8:]}",
             "line": _short(self.line),
-            "ONNX nodes": _listed((node.op_type for node in self.onnx), IN_A_CELL),
+            "ONNX nodes": _join_names((node.op_type for node in self.onnx), IN_A_CELL),
             "value": "" if self.expected == self.actual else f"{self.actual}, eager {self.expected}",
-            "adds": in_words(self.added),
-            "at outputs": in_words(self.at_outputs) if self.at_outputs else "",
+            "adds": format_multiple(self.added),
+            "at outputs": format_multiple(self.at_outputs) if self.at_outputs else "",
             "nearer": self.nearer if self.named else "",
             "outcome": self.kind,
         }
@@ -111,13 +111,13 @@ class Row(show.Tabular):
             left = "" if self.repaired is None else f"; without it the outputs would be {_tolerances(self.repaired)} from float64"
             return f"{_problem(self.difference)}{times}{self._place()}{left}"
         if self.named:
-            left = "" if self.repaired is None else f"; {in_float32([self])}, that would be {in_words(self.repaired)}"
+            left = "" if self.repaired is None else f"; {describe_float32_region([self])}, that would be {format_multiple(self.repaired)}"
             return f": {self.rounding}{self._place()}; this moves an output by {_tolerances(self.at_outputs)}{left}"
         return ""
 
     def _place(self) -> str:
         if self.through:
-            return f", or before it in {_listed(self.through)}: known is only the call, {self.line}"
+            return f", or before it in {_join_names(self.through)}: known is only the call, {self.line}"
         return f", by {self.line}"
 
 
@@ -197,15 +197,19 @@ class Divergence(show.Tabular):
         named = [row for row in self.rows if row.named]
         if len(named) < 2:
             return ""
-        how = f"without {_listed(row.node for row in named)}" if any(row.added > 1 for row in named) else in_float32(named, self.readers)
-        return f"; {how}, {in_words(self.outputs.repaired)}"
+        how = (
+            f"without {_join_names(row.node for row in named)}"
+            if any(row.added > 1 for row in named)
+            else describe_float32_region(named, self.readers)
+        )
+        return f"; {how}, {format_multiple(self.outputs.repaired)}"
 
     def _nearer(self) -> str:
         eager, file = self.outputs.eager, self.outputs.file
         if not self.first or self.first.added > 1 or max(eager, file) <= 1:
             return ""
         near = "the file is nearer" if file < eager else "eager is nearer" if eager < file else "neither is nearer"
-        return f"; at the outputs {near} to float64: file {in_words(file)}, eager {in_words(eager)}"
+        return f"; at the outputs {near} to float64: file {format_multiple(file)}, eager {format_multiple(eager)}"
 
     def _as_it_is(self) -> str:
         """The rows are of a file that gives every value; what it runs as may be fused."""
@@ -217,11 +221,11 @@ class Divergence(show.Tabular):
 
     def _coverage(self) -> str:
         aligned = len({row.node for row in self.rows} | set(self.same))
-        missing = f", not {_listed(self.unaligned)}" if self.unaligned else ""
+        missing = f", not {_join_names(self.unaligned)}" if self.unaligned else ""
         return f"{aligned} of {aligned + len(self.unaligned)} captured nodes aligned{missing}"
 
 
-def in_float32(rows: Sequence[Row], graph: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> str:
+def describe_float32_region(rows: Sequence[Row], graph: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> str:
     """Return what would stay in float32, and where it would end: what reads it takes float32, and goes back after that.
 
     Args:
@@ -230,8 +234,8 @@ def in_float32(rows: Sequence[Row], graph: Mapping[str, tuple[str, ...]] = Mappi
     names = {row.node for row in rows}
     readers = dict.fromkeys(reader for row in rows for reader in row.readers if reader not in names)
     ends = [reader for reader in readers if not _leads_to(reader, names, graph)]
-    end = f", and back after {_listed(ends)}" if ends else ", to the output"
-    return f"with {_listed(row.node for row in rows)} in float32{end}"
+    end = f", and back after {_join_names(ends)}" if ends else ", to the output"
+    return f"with {_join_names(row.node for row in rows)} in float32{end}"
 
 
 def _leads_to(start: str, names: Collection[str], graph: Mapping[str, tuple[str, ...]]) -> bool:
@@ -245,7 +249,7 @@ def _leads_to(start: str, names: Collection[str], graph: Mapping[str, tuple[str,
     return False
 
 
-def in_words(times: float) -> str:
+def format_multiple(times: float) -> str:
     """Return a multiple of a tolerance in few characters."""
     if times < NOTHING:
         return f"<{NOTHING}"
@@ -253,7 +257,7 @@ def in_words(times: float) -> str:
 
 
 def _tolerances(times: float) -> str:
-    return "infinitely many tolerances" if math.isinf(times) else f"{in_words(times)} tolerances"
+    return "infinitely many tolerances" if math.isinf(times) else f"{format_multiple(times)} tolerances"
 
 
 def _short(line: str) -> str:
@@ -265,5 +269,5 @@ def _problem(difference: Difference) -> str:
     return f": {difference.problem.removeprefix('output').removeprefix(': ')}" if difference.problem else ""
 
 
-def _listed(names: Iterable[str], width: int = LISTED) -> str:
+def _join_names(names: Iterable[str], width: int = LISTED) -> str:
     return textwrap.shorten(", ".join(names), width, placeholder=" …")

@@ -10,18 +10,18 @@ from torch import nn
 from ..cases import Sample
 from ..messages import first_line
 from ..outcomes import Outcome
-from .conditions import Conditions, told
-from .edges import Varied, edges
-from .probe import Probe
+from .boundary_values import Varied, edges
+from .check_spec import CheckSpec
+from .conditions import Conditions, describe_site
 from .report import Check
 from .search import Search, greatest_taken
-from .values import FURTHER, integers_at, integers_at_most, integers_of, integers_spread, sizes_of, varied
+from .values import FURTHER, integers_at, integers_at_most, integers_of, integers_spread, mutate_sample, sizes_of
 
 TOLD = 3  # of what is not reached, named one by one
 
 
 @dataclass(frozen=True)
-class Reach:
+class Coverage:
     """What was decided in all runs, and the further values that decide otherwise than the usual ones."""
 
     conditions: Conditions
@@ -32,7 +32,7 @@ class Reach:
         """Return the row of the report; none where nothing is decided by values."""
         if self.problem:
             return [Check("conditions", "", Outcome.SKIPPED, detail=f"eager cannot be watched: {self.problem}")]
-        sites, left = len(self.conditions.seen), [told(*same) for same in self.conditions.never_changed().items()]
+        sites, left = len(self.conditions.seen), [describe_site(*same) for same in self.conditions.never_changed().items()]
         if not sites:
             return []
         detail = "; ".join(left[:TOLD]) + (f"; and {len(left) - TOLD} more" if len(left) > TOLD else "")
@@ -40,7 +40,7 @@ class Reach:
         return [Check("conditions", inputs, Outcome.SKIPPED if left else Outcome.OK, detail=detail)]
 
 
-def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe], patience: float) -> Reach:
+def cover_decisions(module: nn.Module, first: Sample, accepted: Sequence[CheckSpec], patience: float) -> Coverage:
     """Watch eager at all calls that it accepts; look for values that change a condition which none of them changes, and for its edges.
 
     Where all numbers are equal both sides of a condition may well answer alike: the search goes on as if these had not been seen.
@@ -55,12 +55,12 @@ def reached(module: nn.Module, first: Sample, accepted: Sequence[Probe], patienc
             if probe.variation.level:
                 conditions.watch(module, probe.calls)
     except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
-        return Reach(conditions, problem=first_line(error))
+        return Coverage(conditions, problem=first_line(error))
     greatest = _greatest(Search(conditions, module, patience), first)
     large, beside = [*_large(first, greatest)], Search(conditions, module, patience)
     for _, sample in large if conditions.seen else ():
         beside.watches(sample)
-    return Reach(conditions, (*further, *large, *edges(beside, first, greatest)))
+    return Coverage(conditions, (*further, *large, *edges(beside, first, greatest)))
 
 
 def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...]) -> bool:
@@ -69,11 +69,11 @@ def _decides(conditions: Conditions, module: nn.Module, calls: tuple[Sample, ...
 
 
 def _found(search: Search, first: Sample) -> Iterator[Varied]:
-    for variation, sample in varied(first, FURTHER):
+    for variation, sample in mutate_sample(first, FURTHER):
         if search.conditions.open() and search.changes(sample):
             yield variation, sample
     for size in sizes_of(first):
-        for variation, sample in varied(first, (integers_at(size),)):
+        for variation, sample in mutate_sample(first, (integers_at(size),)):
             if (search.conditions.open() and search.changes(sample)) or (search.conditions.numbers and search.takes(sample)):
                 yield variation, sample
 
@@ -87,4 +87,4 @@ def _greatest(search: Search, first: Sample) -> dict[int, int]:
 def _large(first: Sample, greatest: Mapping[int, int]) -> Iterator[Varied]:
     """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
     if greatest:
-        yield from varied(first, (integers_at_most(greatest), *integers_spread(greatest)))
+        yield from mutate_sample(first, (integers_at_most(greatest), *integers_spread(greatest)))

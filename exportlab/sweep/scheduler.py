@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from .isolated import EagerError
+from .process_worker import EagerError
 from .records import Record, latest
 from .task import Task
 
 
-def unsettled(tasks: Sequence[Task], records: Iterable[Record]) -> list[Task]:
+def select_pending_tasks(tasks: Sequence[Task], records: Iterable[Record]) -> list[Task]:
     """Return the tasks that have no record yet, or one alone, of which the process was killed from outside: they are tried once more."""
     known = list(records)
     times = Counter(record.key for record in known)
@@ -18,7 +18,7 @@ def unsettled(tasks: Sequence[Task], records: Iterable[Record]) -> list[Task]:
     return [task for task in tasks if task.key not in times or task.key in again]
 
 
-class Queue:
+class Scheduler:
     """Tasks that wait for their turn.
 
     Of a case that nothing is known of yet, one task is handed out alone: it runs the case in eager before it asks its exporter. Where
@@ -53,7 +53,7 @@ class Queue:
 
     def decided(self) -> list[Record | EagerError]:
         """Return how those tasks end that need not be run, and forget them."""
-        found = [of(task, verdict) for task in self._waiting if (verdict := self._tried.get(task.case)) is not None]
+        found = [apply_verdict(task, verdict) for task in self._waiting if (verdict := self._tried.get(task.case)) is not None]
         self._waiting = [task for task in self._waiting if self._tried.get(task.case) is None]
         return found
 
@@ -64,7 +64,7 @@ class Queue:
             self._tried.setdefault(case, None)
 
 
-def of(task: Task, verdict: Record | EagerError) -> Record | EagerError:
+def apply_verdict(task: Task, verdict: Record | EagerError) -> Record | EagerError:
     """Return what eager did to another task of its case, as the end of this one."""
     if isinstance(verdict, EagerError):
         return verdict

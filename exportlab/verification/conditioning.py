@@ -10,34 +10,34 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from .conditions import Conditions, Decisions
 from .difference import distances
-from .patience import at_most
+from .eager_timeout import time_limit
 from .values import a_rounding_away
 
 NUDGES = 4
 AS_MUCH = 8.0  # times how far eager moves: a file rounds more often than once
 
 
-def decided(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
+def collect_decisions(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
     """Return what the module decides by values in these calls. Raises whatever the module raises."""
     return Conditions().watch(module, calls)
 
 
-def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, *, patience: float) -> bool:
+def is_ill_conditioned(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, *, patience: float) -> bool:
     """Whether every output of eager moves about as far as the file's is off, by no condition of the module's own, and not at random."""
-    off = _apart(expected, actual)
+    off = _measure_distances(expected, actual)
     floor = [0.0] * len(off)
     try:
         conditions = _conditions(module, calls)
-        if any(_apart(expected, last_returned(fresh(module), calls))):
+        if any(_measure_distances(expected, run_calls(fresh(module), calls))):
             return False
         for seed in range(NUDGES):
             nudged = tuple(a_rounding_away(call, seed) for call in calls)
             if _conditions(module, nudged) == conditions:
-                with at_most(patience):
-                    moved = _apart(expected, last_returned(fresh(module), nudged))
+                with time_limit(patience):
+                    moved = _measure_distances(expected, run_calls(fresh(module), nudged))
                 floor = [max(a, b) for a, b in zip(floor, moved, strict=True)]
     except Exception:  # noqa: BLE001 - eager, which took the inputs, refuses them a rounding away, or cannot be watched: no excuse
         return False
@@ -45,10 +45,10 @@ def moves_as_much(module: nn.Module, calls: Sequence[Sample], expected: Any, act
 
 
 def _conditions(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
-    return [(site, value) for site, value in decided(module, calls) if site.kind != "mask"]
+    return [(site, value) for site, value in collect_decisions(module, calls) if site.kind != "mask"]
 
 
-def _apart(expected: Any, actual: Any) -> list[float]:
+def _measure_distances(expected: Any, actual: Any) -> list[float]:
     """The largest distance of each output; infinite where they differ in kind, or in what is finite."""
     pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), strict=True)
     return [_largest(a, b) for a, b in pairs]

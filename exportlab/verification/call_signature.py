@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ..samples import Sample, bound, named
+from ..samples import Sample, bound, format_leaf_path
 
 
 def other_kind(module: nn.Module, first: Sample, other: Sample) -> str:
@@ -25,7 +25,7 @@ def _leaves(module: nn.Module, sample: Sample) -> dict[str, Any]:
     except TypeError:
         arguments = {**{f"argument {i}": arg for i, arg in enumerate(sample.args)}, **sample.kwargs}
     flat = pytree.tree_flatten_with_path(dict(arguments), is_leaf=lambda value: value is None)[0]
-    return {named(path): leaf for path, leaf in flat}
+    return {format_leaf_path(path): leaf for path, leaf in flat}
 
 
 def _differs(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from ..cases import Sample
-from ..eager import fresh, last_returned
+from ..eager import fresh, run_calls
 from .lines import SourceLine, is_own, source_line
 from .rewrite import source_at
 
@@ -38,7 +38,7 @@ state = {first}  # of the next call"""
 
 
 @dataclass(frozen=True)
-class Held:
+class HiddenState:
     """An attribute that a call changes: `readings` of the module itself, or `encoder.readings` of one within; and its value before.
 
     Attributes:
@@ -60,29 +60,29 @@ class Held:
         """The path as Python reads it: `blocks.0.ready` is `blocks[0].ready`."""
         return re.sub(r"(?:^|\.)(\d+)(?=\.)", r"[\1]", self.path)
 
-    def now(self, module: nn.Module) -> Held:
+    def now(self, module: nn.Module) -> HiddenState:
         """Return the attribute as another module has it."""
         prefix, _, name = self.path.rpartition(".")
         return replace(self, value=getattr(module.get_submodule(prefix), name))
 
 
-def held_by(module: nn.Module, sample: Sample) -> list[Held]:
+def held_by(module: nn.Module, sample: Sample) -> list[HiddenState]:
     """Return the attributes, buffers excepted, that are others after a call than before it, with the line that changes each."""
     copied = fresh(module)
     before = {path: copy.deepcopy(value) for path, value in _attributes(copied)}
-    last_returned(copied, (sample,))
+    run_calls(copied, (sample,))
     after = dict(_attributes(copied))
     changed = [path for path, value in before.items() if not same(value, after.get(path))]
-    return [Held(path, before[path], _written_at(module, path)) for path in changed] + _globals_changed(module, sample)
+    return [HiddenState(path, before[path], _written_at(module, path)) for path in changed] + _globals_changed(module, sample)
 
 
-def _globals_changed(module: nn.Module, sample: Sample) -> list[Held]:
+def _globals_changed(module: nn.Module, sample: Sample) -> list[HiddenState]:
     """The globals of the model's files that another call changes, with the line that does it."""
     spaces = {id(names): names for part in module.modules() if (names := _globals_of(type(part))) is not None}
     before = {key: {name: copy.deepcopy(value) for name, value in _kept(names)} for key, names in spaces.items()}
-    last_returned(fresh(module), (sample,))
+    run_calls(fresh(module), (sample,))
     return [
-        Held(name, value, _assigned_in(str(spaces[key].get("__file__", "")), name), outside=True)
+        HiddenState(name, value, _assigned_in(str(spaces[key].get("__file__", "")), name), outside=True)
         for key, kept in before.items()
         for name, value in kept.items()
         if not same(value, spaces[key].get(name))
@@ -161,7 +161,7 @@ def _writes(method: ast.FunctionDef, name: str) -> list[int]:
     return sorted(lines)
 
 
-def wrapper(held: Sequence[Held], arguments: Sequence[str]) -> str:
+def wrapper(held: Sequence[HiddenState], arguments: Sequence[str]) -> str:
     """Return a module to paste that takes the state as its last argument and returns it beside the result; empty where it cannot be one."""
     if not held or any(h.outside for h in held) or not all(_can_be_given(h.value) for h in held):
         return ""
@@ -171,8 +171,8 @@ def wrapper(held: Sequence[Held], arguments: Sequence[str]) -> str:
         arguments=", ".join(arguments),
         reads=_tuple(names),
         writes=", ".join(names) + "," * (len(names) == 1),
-        taken=_tuple([_taken(h.value, i) for i, h in enumerate(held)]),
-        returned=f"[{', '.join(_returned(h.value, name) for h, name in zip(held, names, strict=True))}]",
+        taken=_tuple([_render_argument(h.value, i) for i, h in enumerate(held)]),
+        returned=f"[{', '.join(_render_result(h.value, name) for h, name in zip(held, names, strict=True))}]",
         first=f"[{', '.join(_first(h.value, f'module.{h.expression}') for h in held)}]",
     )
 
@@ -189,7 +189,7 @@ def _can_be_given(value: Any) -> bool:
     return isinstance(value, int | float | torch.Tensor)
 
 
-def _taken(value: Any, index: int) -> str:
+def _render_argument(value: Any, index: int) -> str:
     """The argument as the model keeps it."""
     if isinstance(value, deque):
         return f"type(before[{index}])(state[{index}], before[{index}].maxlen)"
@@ -202,7 +202,7 @@ def _taken(value: Any, index: int) -> str:
     )
 
 
-def _returned(value: Any, name: str) -> str:
+def _render_result(value: Any, name: str) -> str:
     """What the model keeps, as tensors that are none of the arguments."""
     if isinstance(value, list | tuple | deque):
         return f"[kept.clone() for kept in {name}]"
@@ -210,4 +210,6 @@ def _returned(value: Any, name: str) -> str:
 
 
 def _first(value: Any, name: str) -> str:
-    return f"torch.tensor({name})" if isinstance(value, int | float) else _returned(value, name)  # copies: the same tensor may stand twice
+    return (
+        f"torch.tensor({name})" if isinstance(value, int | float) else _render_result(value, name)
+    )  # copies: the same tensor may stand twice

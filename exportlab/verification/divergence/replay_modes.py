@@ -11,7 +11,7 @@ import torch
 
 from ...exporters.to_onnx import returns_its_argument, writes
 from ...show.text import op_name
-from .call import WIDER, Call, Node, widened
+from .call import WIDER, Call, Node, widen_floats
 
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 COPIES = {"clone", "lift_fresh_copy"}
@@ -52,8 +52,8 @@ class Lane(torch.fx.Interpreter):
     def run_node(self, node: Node) -> Any:
         """Return what later nodes get for this one."""
         if node.op != "call_function":
-            return widened(super().run_node(node)) if self.exact and node.op == "get_attr" else super().run_node(node)
-        value = widened(self._exactly(node)) if self.exact else super().run_node(node)
+            return widen_floats(super().run_node(node)) if self.exact and node.op == "get_attr" else super().run_node(node)
+        value = widen_floats(self._exactly(node)) if self.exact else super().run_node(node)
         if self.keeps:
             self.computed[node.name] = value.clone() if self.writes and isinstance(value, torch.Tensor) else value
         return self.held(node, value)
@@ -66,7 +66,7 @@ class Lane(torch.fx.Interpreter):
                 return node.target(*args, **kwargs)
         if node.target is operator.getitem:
             return super().run_node(node)
-        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: _as_captured(self.env[n], n))
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: _match_captured_dtype(self.env[n], n))
         return node.target(*args, **kwargs)  # type: ignore[operator]
 
     def in_file(self, node: Node, value: Any) -> torch.Tensor | None:
@@ -191,7 +191,7 @@ def _wider_dtype(argument: Any) -> Any:
     return WIDER.get(argument, argument) if isinstance(argument, torch.dtype) else argument
 
 
-def _as_captured(value: Any, node: Node) -> Any:
+def _match_captured_dtype(value: Any, node: Node) -> Any:
     """What a node holds in the dtype that the capture saw there."""
     seen = node.meta.get("val")
     if isinstance(value, torch.Tensor) and isinstance(seen, torch.Tensor):

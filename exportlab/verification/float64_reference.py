@@ -13,12 +13,12 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Sample
-from ..eager import copied_whole, last_returned
+from ..eager import copied_whole, run_calls
 from ..messages import first_line
-from .difference import Tolerances, allowed, difference_of, distances, scale_of
+from .difference import Tolerances, compute_tolerance, difference_of, distances, scale_of
 from .noise import makes_its_results, noise_of
 from .report import ROUNDING
-from .values import mapped
+from .values import map_tensors
 
 HALF = (torch.float16, torch.bfloat16)
 LOW = (*HALF, torch.float32)
@@ -57,7 +57,7 @@ class _InFloat64(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         args, asked = pytree.tree_map_only(torch.dtype, _wide, (args, dict(kwargs or {})))
         if not getattr(getattr(func, "_schema", None), "is_mutable", True):
-            args, asked = pytree.tree_map_only(torch.Tensor, _widened, (args, asked))
+            args, asked = pytree.tree_map_only(torch.Tensor, _widen_tensor, (args, asked))
         return func(*args, **asked)
 
 
@@ -83,11 +83,11 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype in LOW else dtype
 
 
-def _widened(tensor: torch.Tensor) -> torch.Tensor:
+def _widen_tensor(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype in LOW else tensor
 
 
-def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = None) -> Any:
+def run_in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = None) -> Any:
     """Return what the module returns when parameters, buffers, arguments and everything computed of them are float64.
 
     Args:
@@ -99,7 +99,7 @@ def in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = 
     mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
     double = copied_whole(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
     with torch.compiler.set_stance("force_eager"), mode:
-        return last_returned(double, [mapped(call, _widened) for call in calls])
+        return run_calls(double, [map_tensors(call, _widen_tensor) for call in calls])
 
 
 def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:
@@ -117,10 +117,10 @@ def half_in(module: nn.Module, calls: Sequence[Sample], returned: Any) -> torch.
     return max(halves, key=lambda dtype: torch.finfo(dtype).eps, default=None)
 
 
-def ruled(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Ruling:
+def adjudicate(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Ruling:
     """Compare both answers, which have the same structure, with the module in float64."""
     try:
-        exact = pytree.tree_leaves(in_float64(module, calls))
+        exact = pytree.tree_leaves(run_in_float64(module, calls))
     except Exception as error:  # noqa: BLE001 - a module need not run in float64: it is told, and nothing is excused
         return Ruling(False, f"cannot be computed in float64: {first_line(error)}")
     half = half_in(module, calls, expected)
@@ -180,8 +180,8 @@ def _pair(
         return _Pair(*largest, near=True)
     is_exact = not difference_of(exact.to(expected.dtype), actual, tolerances).problem
     unstable = not is_exact and (is_beyond(expected, eager, half) or not bool(eager.isfinite().any()))
-    limit = NOISIEST * allowed(expected, half)
-    return _Pair(*largest, _as_near(file, eager, (), half is not None), unstable, (file, eager), limit)
+    limit = NOISIEST * compute_tolerance(expected, half)
+    return _Pair(*largest, _is_as_near(file, eager, (), half is not None), unstable, (file, eager), limit)
 
 
 def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | None = None) -> bool:
@@ -190,7 +190,7 @@ def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | N
     Args:
         half: the type of half precision that the module computes in, whose tolerance counts then.
     """
-    limit = (BEYOND * allowed(expected, half if expected.is_floating_point() else None)).clamp(max=max(scale_of(expected), 1.0))
+    limit = (BEYOND * compute_tolerance(expected, half if expected.is_floating_point() else None)).clamp(max=max(scale_of(expected), 1.0))
     return bool((apart[apart.isfinite()] > limit[apart.isfinite()]).any())
 
 
@@ -208,17 +208,17 @@ def _noise(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> 
 
 def _near_by_noise(pairs: Sequence[_Pair], noise: Sequence[Sequence[torch.Tensor | None]], half: bool) -> list[_Pair]:
     by_output = zip(*noise, strict=True) if noise else ((),) * len(pairs)
-    return [_again(pair, [run for run in runs if run is not None], half) for pair, runs in zip(pairs, by_output, strict=False)]
+    return [_judge_with_noise(pair, [run for run in runs if run is not None], half) for pair, runs in zip(pairs, by_output, strict=False)]
 
 
-def _again(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
+def _judge_with_noise(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) -> _Pair:
     if pair.off is None or pair.limit is None or not _might_be_near(pair):
         return pair
     steady = [run for run in noise if bool((run[run.isfinite()] <= pair.limit[run.isfinite()]).all())]
-    return replace(pair, near=_as_near(*pair.off, steady, half))
+    return replace(pair, near=_is_as_near(*pair.off, steady, half))
 
 
-def _as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
+def _is_as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
     """Where eager itself is off by an infinity, or by NaN, any answer is as near.
 
     The mean of squares of few numbers scatters: the fewer there are, the farther off the file may be.

@@ -10,17 +10,17 @@ from typing import Any
 from torch import nn
 
 from ..exporters.to_onnx import caches_known, evaluated, in_training, moves
-from ..moving import Sizes, arguments_of, dynamic_shapes_of, in_between, sizes_of
+from ..infer_dynamic_shapes import Sizes, arguments_of, dynamic_shapes_of, make_intermediate_samples, sizes_of
 from ..samples import Sample, check_module, samples_of
 from ..target import target_of
-from ..userfile import built, guarded, named_case
-from ..verification.probe import describe
+from ..userfile import built, call_user_code, named_case
+from ..verification.check_spec import describe
 from .events import Summary
 from .lines import SourceLine, source_line
 
 
 @dataclass(frozen=True)
-class Patient:
+class Subject:
     """A module, the samples given, those made of sizes in between, and the axes that move.
 
     Attributes:
@@ -49,7 +49,7 @@ class Patient:
         return source_line(code.co_filename, code.co_firstlineno) if code else None
 
 
-def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None, train: bool = False) -> Patient:
+def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None, train: bool = False) -> Subject:
     """Look at the samples. A module in training mode is copied and put into `eval()`, unless `train`.
 
     Raises:
@@ -61,13 +61,13 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     with caches_known():
         sizes = sizes_of(module, given)
         shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
-        made = tuple(in_between(module, given, sizes.moving))
+        made = tuple(make_intermediate_samples(module, given, sizes.moving))
     was_training = not train and in_training(module)
     asked = evaluated(module) if was_training else module
-    return Patient(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
+    return Subject(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 
-def loaded(target: str, train: bool = False) -> Patient:
+def load_patient(target: str, train: bool = False) -> Subject:
     """Return the patient that `FILE.py:name` names; the factory is called once. A `@case` says itself whether it is about training.
 
     Raises:
@@ -79,15 +79,15 @@ def loaded(target: str, train: bool = False) -> Patient:
     module = made.module.train() if found.training else made.module
     shapes = made.dynamic_shapes if found.dims else None
     asked = found.training or train
-    return guarded(lambda: patient_of(module, made.samples, shapes, asked), target, path)
+    return call_user_code(lambda: patient_of(module, made.samples, shapes, asked), target, path)
 
 
-def without(patient: Patient, valid: Sequence[int]) -> Patient:
+def without(patient: Subject, valid: Sequence[int]) -> Subject:
     """Return the same with only those of the made samples that the model takes."""
     return replace(patient, made=tuple(patient.made[i] for i in valid))
 
 
-def summary_of(patient: Patient) -> Summary:
+def summary_of(patient: Subject) -> Summary:
     """Return the patient as plain data."""
     sizes = patient.sizes
     return Summary(
@@ -97,7 +97,7 @@ def summary_of(patient: Patient) -> Summary:
         changing=sizes.changing,
         unlike=sizes.unlike,
         twice=sizes.twice,
-        dynamic_shapes=written(patient.dynamic_shapes),
+        dynamic_shapes=format_dynamic_shapes(patient.dynamic_shapes),
         declared=patient.declared,
         at=patient.at(),
         train=patient.train,
@@ -106,12 +106,12 @@ def summary_of(patient: Patient) -> Summary:
     )
 
 
-def written(shapes: Any) -> str:
+def format_dynamic_shapes(shapes: Any) -> str:
     """Return `dynamic_shapes` as one would write them; a `Dim` by its name."""
     if isinstance(shapes, dict):
-        return "{" + ", ".join(f"{key!r}: {written(value)}" for key, value in shapes.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {format_dynamic_shapes(value)}" for key, value in shapes.items()) + "}"
     if isinstance(shapes, list):
-        return "[" + ", ".join(map(written, shapes)) + "]"
+        return "[" + ", ".join(map(format_dynamic_shapes, shapes)) + "]"
     if isinstance(shapes, tuple):
-        return "(" + ", ".join(map(written, shapes)) + "," * (len(shapes) == 1) + ")"
+        return "(" + ", ".join(map(format_dynamic_shapes, shapes)) + "," * (len(shapes) == 1) + ")"
     return repr(getattr(shapes, "__name__", shapes)) if moves(shapes) else repr(shapes)

@@ -13,7 +13,7 @@ import torch
 from ..cases import Sample
 from .conditions import BySite, Site
 from .search import Search
-from .values import SIGNED, Variation, integers_at, integers_of, integers_up_to, reach_of, sizes_of, times, varied
+from .values import SIGNED, Mutation, integers_at, integers_of, integers_up_to, mutate_sample, reach_of, sizes_of, times
 
 EDGES = 8  # looked at, of all that are found
 OF_A_SITE = 2
@@ -23,11 +23,11 @@ NARROW = math.log(1.02)  # an edge is known where it lies between two scales so 
 BESIDE = tuple(math.log(scale) for scale in (1.04, 1.1, 1.25))
 SEEDS = range(3)
 
-Varied = tuple[Variation, Sample]
+Varied = tuple[Mutation, Sample]
 
 
 @dataclass(frozen=True)
-class Edge:
+class Boundary:
     """Two places on a ray that are close together, and the site that decides otherwise at the upper one."""
 
     site: Site
@@ -36,7 +36,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Neighbour:
     """Places on one side of an edge, and how they are called."""
 
     words: str
@@ -44,7 +44,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Ray:
+class ScanLine:
     """Samples along one number, the place, and what eager decides at each.
 
     Attributes:
@@ -54,15 +54,15 @@ class Ray:
 
     search: Search
     first: Sample
-    change: Callable[[float], Variation]
+    change: Callable[[float], Mutation]
     places: Sequence[float]
     between: Callable[[float, float], float | None]
-    beside: Callable[[Edge], Sequence[Beside]]
+    beside: Callable[[Boundary], Sequence[Neighbour]]
     known: dict[float, BySite | None] = field(default_factory=dict)
 
     def sample(self, place: float) -> Sample:
         """Return the sample at a place, the first one where nothing changes."""
-        return next((sample for _, sample in varied(self.first, (self.change(place),))), self.first)
+        return next((sample for _, sample in mutate_sample(self.first, (self.change(place),))), self.first)
 
     def decided(self, place: float) -> BySite | None:
         """Return what is decided at a place, None where eager refuses the sample."""
@@ -70,11 +70,11 @@ class Ray:
             self.known[place] = self.search.decided(self.sample(place))
         return self.known[place]
 
-    def edges(self, sites: Collection[Site]) -> Iterator[Edge]:
+    def edges(self, sites: Collection[Site]) -> Iterator[Boundary]:
         """Yield the edges of these sites, those next to the first sample before others, and some of each site only."""
         taken = [place for place in self.places if self.decided(place) is not None]
         for site in sites:
-            wide = [Edge(site, low, high) for low, high in pairwise(taken) if self._parts(site, low, high)]
+            wide = [Boundary(site, low, high) for low, high in pairwise(taken) if self._parts(site, low, high)]
             wide.sort(key=lambda edge: min(abs(edge.low), abs(edge.high)))
             narrow = (self._narrowed(edge) for edge in wide)
             yield from islice((edge for edge in narrow if edge), OF_A_SITE)
@@ -83,7 +83,7 @@ class Ray:
         before, after = (self.decided(place) or {} for place in (low, high))
         return site in before and site in after and before[site] != after[site]
 
-    def _narrowed(self, edge: Edge) -> Edge | None:
+    def _narrowed(self, edge: Boundary) -> Boundary | None:
         """None where eager refuses what is between."""
         while (middle := self.between(edge.low, edge.high)) is not None:
             if edge.site not in (self.decided(middle) or {}):
@@ -91,7 +91,7 @@ class Ray:
             edge = replace(edge, high=middle) if self._parts(edge.site, edge.low, middle) else replace(edge, low=middle)
         return edge
 
-    def samples(self, edge: Edge) -> Iterator[Varied]:
+    def samples(self, edge: Boundary) -> Iterator[Varied]:
         """Yield what is to be verified beside an edge."""
         for beside in self.beside(edge):
             place = next((place for place in beside.places if self._stands(edge.site, place)), None)
@@ -115,7 +115,7 @@ def edges(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterato
         greatest: the greatest number that eager takes in each tensor of integers, by `id`.
     """
     left, room = sorted(search.conditions.moved(), key=lambda site: (site.kind == "mask", site)), EDGES
-    for ray in (*_of_floats(search, first), *_of_integers(search, first, greatest)):
+    for ray in (*_make_float_rays(search, first), *_make_integer_rays(search, first, greatest)):
         found = list(islice(ray.edges(left), room)) if left else []
         room -= len(found)
         left = [site for site in left if all(edge.site != site for edge in found)]
@@ -123,15 +123,15 @@ def edges(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterato
             yield from ray.samples(edge)
 
 
-def _of_floats(search: Search, first: Sample) -> Iterator[Ray]:
+def _make_float_rays(search: Search, first: Sample) -> Iterator[ScanLine]:
     """All floats scaled, negated and scaled, and their sizes scaled; a place is the logarithm of the scale."""
     reach = math.log(reach_of(first))
     places = [power * reach for power in POWERS] if reach else []
     for sign in SIGNED:
-        yield Ray(search, first, partial(_scaled, sign), places, _halfway, _below_and_above)
+        yield ScanLine(search, first, partial(_make_scaling, sign), places, _halfway, _below_and_above)
 
 
-def _scaled(sign: str, place: float) -> Variation:
+def _make_scaling(sign: str, place: float) -> Mutation:
     return times(math.exp(place), sign)
 
 
@@ -139,29 +139,31 @@ def _halfway(low: float, high: float) -> float | None:
     return (low + high) / 2 if high - low > NARROW else None
 
 
-def _below_and_above(edge: Edge) -> Sequence[Beside]:
+def _below_and_above(edge: Boundary) -> Sequence[Neighbour]:
     middle = (edge.low + edge.high) / 2
     sides = {"just below the edge at": -1, "just above the edge at": 1}
-    return [Beside(words, [middle + side * away for away in BESIDE]) for words, side in sides.items()]
+    return [Neighbour(words, [middle + side * away for away in BESIDE]) for words, side in sides.items()]
 
 
-def _of_integers(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[Ray]:
+def _make_integer_rays(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[ScanLine]:
     """Each tensor of integers up to a number, and all that number; it is the place."""
     for tensor in integers_of(first):
         most, info = greatest.get(id(tensor), int(tensor.max())), torch.iinfo(tensor.dtype)
         usual = {max(-most, info.min), int(tensor.min()), 0, int(tensor.max()), most}
         places = sorted(usual | {size for size in sizes_of(first) if size < most})
         for change in (integers_up_to, integers_at):
-            yield Ray(search, first, partial(_integers, change, tensor), places, _in_the_middle, partial(_around, info.max))
+            yield ScanLine(
+                search, first, partial(_integers, change, tensor), places, _find_integer_midpoint, partial(_pick_places_around, info.max)
+            )
 
 
-def _integers(change: Callable[[int, torch.Tensor], Variation], tensor: torch.Tensor, place: float) -> Variation:
+def _integers(change: Callable[[int, torch.Tensor], Mutation], tensor: torch.Tensor, place: float) -> Mutation:
     return change(int(place), tensor)
 
 
-def _in_the_middle(low: float, high: float) -> float | None:
+def _find_integer_midpoint(low: float, high: float) -> float | None:
     return (low + high) // 2 if high - low > 1 else None
 
 
-def _around(most: int, edge: Edge) -> Sequence[Beside]:
-    return [Beside("at the edge at", [place]) for place in (edge.low, edge.high, edge.high + 1) if place <= most]
+def _pick_places_around(most: int, edge: Boundary) -> Sequence[Neighbour]:
+    return [Neighbour("at the edge at", [place]) for place in (edge.low, edge.high, edge.high + 1) if place <= most]

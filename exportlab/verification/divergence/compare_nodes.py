@@ -17,10 +17,10 @@ from ...exporters.to_onnx import users_line
 from ...show.text import op_name
 from ..difference import Difference, Tolerances, difference_of, distances
 from .call import Call, Node
-from .carried import Carried
-from .judging import difference, error, in_tolerances, largest, moved
-from .lanes import UNINITIALISED, Exact, Fed, Lane, Noisy, kind_of
-from .rows import Outputs, Row
+from .node_table import Outputs, Row
+from .propagate_error import Carried
+from .replay_modes import UNINITIALISED, Exact, Fed, Lane, Noisy, kind_of
+from .tolerance import difference, error, largest, measure_in_tolerances, measure_movement
 
 SEEDS = range(4)
 REPAIRED = 5  # nodes of which it is tried what float32 there would bring
@@ -72,7 +72,7 @@ class Looked:
 
     def _beside(self, node: Node, answer: ir.Value, *values: Any) -> Beside:
         file = self.call.found[str(answer.name)]
-        eager, exact, inherited = (_as_in_a_file(value, file) for value in values)
+        eager, exact, inherited = (_to_file_form(value, file) for value in values)
         return Beside(node, answer, file, eager, exact, inherited, self.call.converted)
 
     @cached_property
@@ -88,7 +88,7 @@ class Looked:
         worst = Difference()
         for name, answer in self.call.alignment.outputs:
             value, before = self.alone[name], self.call.found[str(answer.name)]
-            ratios = in_tolerances(value, before, self._dtype(self.call.alignment.nodes[name]), self.tolerances)
+            ratios = measure_in_tolerances(value, before, self._dtype(self.call.alignment.nodes[name]), self.tolerances)
             seen = difference(value, before, ratios, "it has, with all values asked for,")
             worst = max(worst, seen, key=lambda d: (bool(d.problem), d.worst))
         return worst
@@ -115,8 +115,8 @@ class Looked:
             onnx=alignment.onnx(beside.answer),
             through=alignment.through(node, self.fed.same),
             readers=readers_of(node),
-            expected=_described(beside.eager),
-            actual=_described(beside.file),
+            expected=_format_annotation(beside.eager),
+            actual=_format_annotation(beside.file),
             difference=seen,
             dtype=self._dtype(node),
             added=added,
@@ -145,18 +145,18 @@ class Looked:
     def _apart(self, beside: Beside, noise: torch.Tensor | None = None) -> torch.Tensor:
         references = [value for value in (beside.eager, beside.exact) if value.shape == beside.file.shape]
         dtype = self._dtype(beside.node)
-        return torch.stack([in_tolerances(beside.file, value, dtype, self.tolerances, noise) for value in references]).amin(0)
+        return torch.stack([measure_in_tolerances(beside.file, value, dtype, self.tolerances, noise) for value in references]).amin(0)
 
     def _noise(self, beside: Beside) -> torch.Tensor | None:
-        values = [_as_in_a_file(lane.computed[beside.node.name], beside.file) for lane in self.noisy]
+        values = [_to_file_form(lane.computed[beside.node.name], beside.file) for lane in self.noisy]
         fits = all(value.shape == beside.exact.shape == beside.file.shape for value in values)
-        return moved(values, beside.exact) if fits else None
+        return measure_movement(values, beside.exact) if fits else None
 
     def _off(self, beside: Beside, value: torch.Tensor) -> float:
         """How far a value is from float64, in tolerances."""
         if not beside.comparable or value.shape != beside.exact.shape:
             return math.inf
-        return largest(in_tolerances(value, beside.exact, self._dtype(beside.node), self.tolerances))
+        return largest(measure_in_tolerances(value, beside.exact, self._dtype(beside.node), self.tolerances))
 
     def _errors(self) -> dict[str, torch.Tensor]:
         """What nodes add to their float64 answer, by eager or by the file, whichever adds more."""
@@ -216,7 +216,7 @@ def readers_of(node: Node) -> tuple[str, ...]:
     return tuple(user.name for user in node.users if user.op == "call_function")
 
 
-def _as_in_a_file(value: Any, actual: torch.Tensor) -> torch.Tensor:
+def _to_file_form(value: Any, actual: torch.Tensor) -> torch.Tensor:
     """A value of eager in the form that a file has it: numbers are tensors, complex numbers are pairs."""
     if not isinstance(value, torch.Tensor):
         return torch.full(actual.shape, value, dtype=actual.dtype)
@@ -231,5 +231,5 @@ def _op(node: Node) -> str:
     return op_name(node)
 
 
-def _described(value: torch.Tensor) -> str:
+def _format_annotation(value: torch.Tensor) -> str:
     return show.annotation(str(value.dtype).removeprefix("torch."), value.shape)

@@ -14,8 +14,8 @@ def plain(text: object) -> str:
 
 def one_line(text: object) -> str:
     """Return the same for a text that has no lines: their ends are shown too."""
-    return "".join(_shown(c) if unicodedata.category(c) in DANGEROUS else c for c in str(text))
+    return "".join(_escape_character(c) if unicodedata.category(c) in DANGEROUS else c for c in str(text))
 
 
-def _shown(character: str) -> str:
+def _escape_character(character: str) -> str:
     return "\\n" if character == "\n" else f"\\u{ord(character):04x}"

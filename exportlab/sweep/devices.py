@@ -24,7 +24,7 @@ def places(records: Iterable[Record]) -> str:
     return "; ".join(f"{listed(names)} ran on {place}" for place, names in found.items())
 
 
-def moved(before: Sequence[Record], after: Sequence[Record]) -> str:
+def describe_move(before: Sequence[Record], after: Sequence[Record]) -> str:
     """Say where the later records ran, where that is not where the earlier ones did; records of before it was noted say nothing."""
     then, now = places(before), places(after)
     return f"They did not run in the same place. First: {then}. Second: {now}." if then and now and then != now else ""

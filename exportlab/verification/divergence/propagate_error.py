@@ -9,8 +9,8 @@ import torch
 
 from ..difference import Tolerances
 from .call import Call
-from .judging import in_tolerances, largest
-from .lanes import Truth
+from .replay_modes import Truth
+from .tolerance import largest, measure_in_tolerances
 
 RUNS = 200  # of the captured graph at most, in the search for the nodes whose errors matter
 
@@ -62,4 +62,4 @@ class Carried:
         if not right.is_floating_point() and not right.is_complex():
             return 0.0
         dtype = self.call.narrowest.get(name, torch.float32)
-        return largest(in_tolerances(output, right, dtype, self.tolerances))
+        return largest(measure_in_tolerances(output, right, dtype, self.tolerances))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from exportlab.said import CAUSES, LONGEST, MOST, NATIVE, NOISE, Line, kept, names_cause, shortened, tidied, warned
+from exportlab.diagnostics import CAUSES, LONGEST, MOST, NATIVE, NOISE, Line, any_names_cause, clean_line, kept, merge_lines, names_cause
 
 TRACER = "TracerWarning: Converting a tensor to a Python boolean might cause the trace to be incorrect."
 
@@ -23,7 +23,7 @@ def test_every_entry_of_both_lists_has_a_reason() -> None:
         "UserWarning: Provided key X for dynamic axes is not a valid input/output name",
         "UserWarning: ONNX Preprocess - Removing mutation from node aten::add_ on block input: 'calls'. This changes graph semantics.",
         "UserWarning: The tensor attribute self.last was assigned during export. Such attributes must be registered as buffers",
-        tidied("UserWarning: The tensor attributes " + ", ".join(["self._flat_weights[0]"] * 20) + " were assigned during export."),
+        clean_line("UserWarning: The tensor attributes " + ", ".join(["self._flat_weights[0]"] * 20) + " were assigned during export."),
         "UserWarning: Warning: duplicated values in 'index' field, this will cause the ONNX model to be incorrect.",
         "UserWarning: If indices include negative values, the exported graph will produce incorrect results.",
         "[W:onnxruntime:, execution_frame.cc:921 VerifyOutputSizes] Expected shape from model of {4} does not match actual shape of {3}",
@@ -83,17 +83,17 @@ def test_a_category_of_warnings_stands_for_those_below_it() -> None:
     ],
 )
 def test_what_varies_is_not_kept(said: str, kept_as: str) -> None:
-    assert tidied(said) == kept_as
+    assert clean_line(said) == kept_as
 
 
 def test_a_line_has_a_length() -> None:
-    assert len(tidied("x" * 400)) == LONGEST
+    assert len(clean_line("x" * 400)) == LONGEST
 
 
 def test_a_line_is_kept_once_and_of_too_many_those_that_name_a_cause() -> None:
     lines = [Line(UserWarning, f"number {i}") for i in range(20)] + [Line(NATIVE, TRACER)]
     found = kept([*lines, *lines])
     assert found == (*(f"UserWarning: number {i}" for i in range(MOST - 1)), TRACER)
-    assert shortened(found, found) == found
-    assert warned(found)
-    assert not warned(found[:-1])
+    assert merge_lines(found, found) == found
+    assert any_names_cause(found)
+    assert not any_names_cause(found[:-1])

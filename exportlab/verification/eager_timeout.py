@@ -34,7 +34,7 @@ class Patience:
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """End the block after so many seconds; in a thread that is not the main one, which no signal reaches, it may take any time.
 
     Raises:

@@ -81,7 +81,7 @@ def read_by(node: onnx.NodeProto) -> Iterator[str]:
                 yield from (name for below_node in below.node for name in below_node.input if name)
 
 
-class Whence:
+class Attribution:
     """Looks up where the nodes of a run come from.
 
     Args:
@@ -101,8 +101,8 @@ class Whence:
     def of(self, name: str, op: str) -> Origin:
         """Return where a node that ran under this name, with this operator, comes from."""
         nodes = self._nodes(name, op)
-        lines = dict.fromkeys(placed_line(_said(node).get(STACK, "")) for node in nodes)
-        return Origin(tuple(filter(None, lines)), _shared_module([modules_of(_said(node)) for node in nodes]), len(nodes))
+        lines = dict.fromkeys(placed_line(_read_metadata(node).get(STACK, "")) for node in nodes)
+        return Origin(tuple(filter(None, lines)), _shared_module([modules_of(_read_metadata(node)) for node in nodes]), len(nodes))
 
     def _nodes(self, name: str, op: str) -> list[onnx.NodeProto]:
         same = self._file.named.get(name)
@@ -143,7 +143,7 @@ class Whence:
         return list(found.values())
 
 
-def _said(node: onnx.NodeProto) -> dict[str, str]:
+def _read_metadata(node: onnx.NodeProto) -> dict[str, str]:
     return {entry.key: entry.value for entry in node.metadata_props}
 
 

@@ -124,7 +124,7 @@ class Worker:
 
     def _alive(self) -> Process:
         if self._process is None or not self._process.is_alive():
-            self._process = started(self.setup)
+            self._process = start_worker(self.setup)
             weakref.finalize(self, self._process.stop)
         return self._process
 
@@ -213,7 +213,7 @@ def python_path() -> str:
     return os.pathsep.join([*([] if installed else [here]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def started(setup: Setup) -> Process:
+def start_worker(setup: Setup) -> Process:
     """Start a worker; it is warmed up and waits for its first task.
 
     Raises:

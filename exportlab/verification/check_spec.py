@@ -15,16 +15,16 @@ from ..exporters import Artifact
 from ..outcomes import Outcome
 from .devices import Device
 from .difference import Tolerances
-from .patience import Patience
+from .eager_timeout import Patience
 from .report import NOT_JUDGED, Check
-from .values import Variation
+from .values import Mutation
 
-AS_GIVEN = Variation("", lambda tensor: False, lambda tensor: tensor)
+AS_GIVEN = Mutation("", lambda tensor: False, lambda tensor: tensor)
 REFUSED_UNASKED = "it rejects this size, which no sample has"
 
 
 @dataclass(frozen=True)
-class Probe:
+class CheckSpec:
     """Calls in a row, the last of which is compared; `failure` is the outcome when it differs.
 
     Attributes:
@@ -38,7 +38,7 @@ class Probe:
     calls: tuple[Sample, ...]
     failure: Outcome
     refusable: bool = False
-    variation: Variation = AS_GIVEN
+    variation: Mutation = AS_GIVEN
     why: str = ""
     asked: bool = True
 
@@ -66,7 +66,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Subject:
+class UnderTest:
     """What is looked at.
 
     Attributes:
@@ -87,10 +87,10 @@ class Subject:
 
 def describe(sample: Sample) -> str:
     """Return the arguments in a few characters: dtype and shape of each tensor, other values as they are."""
-    return ", ".join(_described(leaf) for leaf in sample.leaves())
+    return ", ".join(_describe_leaf(leaf) for leaf in sample.leaves())
 
 
-def _described(leaf: Any) -> str:
+def _describe_leaf(leaf: Any) -> str:
     if not isinstance(leaf, torch.Tensor):
         return repr(leaf)
     return show.annotation(str(leaf.dtype).removeprefix("torch."), leaf.shape)

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import torch
 
 from ..difference import EXACT, Difference, Tolerances, distances
-from .call import widened
+from .call import widen_floats
 
 MASKS = 1e4  # times the smaller elements: what is larger hides something, and is no scale
 NOISES = 8.0  # times that a value may move by what rounding its inputs moved it
 
 
-def in_tolerances(
+def measure_in_tolerances(
     value: torch.Tensor, reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances, excused: torch.Tensor | None = None
 ) -> torch.Tensor:
     """Return the distance of each element in tolerances of `dtype`; 0 where both are NaN or the same, infinite where only one is finite.
@@ -21,7 +21,7 @@ def in_tolerances(
     Args:
         excused: how far each element may be apart besides.
     """
-    apart, allowed = distances(reference, value), _allowed(reference, dtype, tolerances)
+    apart, allowed = distances(reference, value), _compute_tolerance(reference, dtype, tolerances)
     if excused is not None:
         allowed = allowed + NOISES * excused
     return torch.where(apart == 0, 0.0, torch.where(apart.isfinite(), apart / allowed, torch.inf))
@@ -32,7 +32,7 @@ def largest(values: torch.Tensor) -> float:
     return float(values.max()) if values.numel() else 0.0
 
 
-def moved(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tensor:
+def measure_movement(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tensor:
     """Return how far any of these is from the reference, and at least as far as half of all elements are; what is not finite is not."""
     apart = torch.stack([distances(reference, value) for value in values]).amax(0)
     apart = torch.where(apart.isfinite(), apart, 0.0)
@@ -52,24 +52,24 @@ def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tenso
 
 def error(value: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     """Return what has to be added to the exact value to get this one; NaN where nothing makes it so."""
-    apart = widened(value) - exact
+    apart = widen_floats(value) - exact
     same = (value == exact) | (value.isnan() & exact.isnan())
     return torch.where(same, torch.zeros_like(apart), apart)
 
 
-def _allowed(reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances) -> torch.Tensor:
+def _compute_tolerance(reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances) -> torch.Tensor:
     if not (reference.is_floating_point() or reference.is_complex()):
         return torch.zeros(reference.shape, dtype=torch.float64)
     rtol, atol = tolerances.get(dtype, EXACT)
-    size = widened(reference).abs()
+    size = widen_floats(reference).abs()
     size = torch.where(size.isfinite(), size, 0.0)
-    usual = _without_masks(size)
+    usual = _drop_masks(size)
     typical, top = (float(usual.square().mean().sqrt()), float(usual.max())) if usual.numel() else (0.0, 0.0)
     smallest = torch.finfo(dtype).smallest_normal if rtol or atol else 0.0
     return rtol * size.clamp(min=typical) + atol * min(1.0, top) + smallest
 
 
-def _without_masks(size: torch.Tensor) -> torch.Tensor:
+def _drop_masks(size: torch.Tensor) -> torch.Tensor:
     some = size[size > 0]
     if some.numel() == 0:
         return some
