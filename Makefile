@@ -9,10 +9,10 @@ TIMEOUT ?= 120
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site page test test-landing test-all matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
+site preview page test test-landing test-all matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site page test test-landing test-all notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
+.PHONY: help site preview page test test-landing test-all notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +23,10 @@ $(READY): requirements.txt constraints.txt pyproject.toml setup.sh tools/find_py
 site: $(READY)  ## execute every recipe and page, render the site to build/site/
 	@$(BIN)/python tools/render_site.py $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
+
+preview: $(READY)  ## render the site to build/preview/site/ from stored results, in a minute or two; nothing is executed
+	@$(BIN)/python tools/preview.py -q
+	@echo "The preview is at build/preview/site/index.html"
 
 page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.py; WATCH=1: again at each change, in a preview that reloads)
 	@$(BIN)/python tools/one_page.py $(PAGE) $(if $(WATCH),--watch)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("docs/_ext", "tools")]
 
+import preview  # noqa: E402 - it is found by the path above
+
 project = "Export Lab"
 author = "the Export Lab authors"
 copyright = "2026, " + author
@@ -108,3 +110,6 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,  # no bare times on a page
     "image_scrapers": ("graph_pictures.scrape",),
 }
+
+if preview.is_preview():
+    globals().update(preview.settings(extensions, sphinx_gallery_conf, html_theme_options))

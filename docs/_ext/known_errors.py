@@ -15,19 +15,18 @@ from pathlib import Path
 import torch
 from freshness import is_fresh, made_of, mark_fresh
 from gallery_pages import BEFORE_THE_GALLERY
-from site_files import GENERATED, PARTS, ROOT, write
+from site_files import GENERATED, ROOT, write
 from sphinx.application import Sphinx
 
 import exportlab
 from exportlab.defaults import EXPORTERS
-from exportlab.errors import STAGES, Fix, KnownError, get, load_known_errors, recognise, reproduce, verify_fix
+from exportlab.errors import STAGES, KnownError, get, load_known_errors, recognise, reproduce, verify_fix
 from exportlab.errors.known import ANY_NUMBERS, QUOTED, OutOfDate, candidates
 from exportlab.isolation import run_isolated
 from exportlab.patches import operators_read_once
 from exportlab.sweep.warm_up import warmed_up
 
 PAGES = GENERATED / "errors"
-SCORER = GENERATED / "scorer.js"
 FIXED_PAGE = "docs/errors.html#fixed-upstream"
 FIXED = {  # by a regular expression found in a message that the versions of this site no longer give: its row in docs/errors.md
     r"call_function BuiltinVariable\(NotImplementedError\)": "call_function BuiltinVariable(NotImplementedError): masks of transformers",
@@ -50,14 +49,19 @@ def store_errors() -> None:
     Raises:
         OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
     """
-    write(PARTS / "errors-index.md", index(load_known_errors()))
-    write(PARTS / "errors-patterns.html", patterns(load_known_errors()))
-    write(SCORER, scorer(load_known_errors()))
+    for name, text in render_index_parts().items():
+        write(GENERATED / name, text)
     stale = [error for error in load_known_errors() if not is_fresh(page_of(error), sources_of(error))]
     remove_pages_but({page_of(error) for error in load_known_errors()})
     make_pages(stale)
     for error in set(load_known_errors()).difference(stale):
         check_found(error, page_of(error).with_suffix(".txt").read_text(encoding="utf-8"))
+
+
+def render_index_parts() -> dict[str, str]:
+    """Return what docs/errors.md includes, and the script that ranks what the search finds, by their names below generated/."""
+    errors = load_known_errors()
+    return {"parts/errors-index.md": index(errors), "parts/errors-patterns.html": patterns(errors), "scorer.js": scorer(errors)}
 
 
 def page_of(error: KnownError) -> Path:
@@ -146,19 +150,37 @@ def check_found(error: KnownError, message: str) -> None:
 
 def page(error: KnownError, message: str) -> str:
     """Return what happens, why, and the ways past it: everything on it has just been run."""
+    return compose_page(
+        error,
+        _fence_code(excerpt_message(message, error.message), "text"),
+        [_fence_code(strip_machine_details(str(verify_fix(f))), "text") for f in error.fixes],
+    )
+
+
+def render_draft(error: KnownError, instead: str) -> str:
+    """Return the page with a line in the place of what an execution would print."""
+    return compose_page(error, instead, [instead] * len(error.fixes))
+
+
+def compose_page(error: KnownError, message: str, reports: Sequence[str]) -> str:
+    """Return a page from the error's own text and code, its message, and a report for each way past it."""
     code = snippets(error)
     parts = [
         f"# {error.title}",
         f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
         "## What you see",
-        _fence_code(excerpt_message(message, error.message), "text"),
+        message,
         "## A model that does it",
         _fence_code(code.pop("breaks"), "python"),
         "It returns what {doc}`verify </docs/outcomes>` takes: an export, the module that it has to agree with, and samples.",
         "## Why",
         error.why,
         "## Ways past it",
-        *(part for number, fix in enumerate(error.fixes, 1) for part in way(number, fix, code[fix.make.__name__])),
+        *(
+            part
+            for number, (fix, report) in enumerate(zip(error.fixes, reports, strict=True), 1)
+            for part in (f"### {number}. {fix.way.capitalize()}", fix.doc, _fence_code(code[fix.make.__name__], "python"), report)
+        ),
         *threads(error.threads),
     ]
     return "\n\n".join(parts) + "\n"
@@ -168,16 +190,6 @@ def _found(error: KnownError) -> str:
     if error.stage == "silent":
         return f"`verify` finds it by the check *{error.check}*."
     return f"It still happens with torch {torch.__version__.partition('+')[0]}."
-
-
-def way(number: int, fix: Fix, code: str) -> list[str]:
-    """Return one way past an error: what to do, the code, and the report of its verification."""
-    return [
-        f"### {number}. {fix.way.capitalize()}",
-        fix.doc,
-        _fence_code(code, "python"),
-        _fence_code(strip_machine_details(str(verify_fix(fix))), "text"),
-    ]
 
 
 def threads(names: Sequence[str]) -> list[str]:
