@@ -1,11 +1,11 @@
 """How the site is rendered: Sphinx at the root of the repository. What it executes and writes is begun by the extensions in docs/_ext."""
 
+import os
 import sys
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("docs/_ext", "tools")]
 
-import preview  # noqa: E402 - it is found by the path above
 
 project = "Export Lab"
 author = "the Export Lab authors"
@@ -111,5 +111,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("graph_pictures.scrape",),
 }
 
-if preview.is_preview():
+if "EXPORTLAB_PREVIEW" in os.environ:  # set by make preview
+    import preview
+
     globals().update(preview.settings(extensions, sphinx_gallery_conf, html_theme_options))

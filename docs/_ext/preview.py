@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,10 @@ from typing import Any
 from site_files import GENERATED, ROOT, write
 from sphinx.application import Sphinx
 
-VARIABLE = "EXPORTLAB_PREVIEW"
 NOTICE = "Preview: rendered from stored results. Recipes, benchmarks and errors were not run."
 MISSING = "This part is not in a preview: make site executes what it shows."
 EXECUTING = ("page_demos", "browser_demo", "export_options", "gallery_pages", "known_errors")  # extensions that run models
 PARTS = re.compile(r"(?:include\} |:file: )(?:\.\./)?(generated/parts/[\w.-]+)")
-
-
-def is_preview() -> bool:
-    """Return whether the site is rendered by make preview."""
-    return VARIABLE in os.environ
 
 
 def settings(extensions: list[str], gallery: dict[str, Any], theme: dict[str, Any]) -> dict[str, Any]:
