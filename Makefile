@@ -9,10 +9,10 @@ TIMEOUT ?= 120
 COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,cond_on_value,scan_sum,two_dims,half_of_the_rows,positions_of_positives,index_update,counter,half_precision_block,gru_time_first,causal_attention,pooled_convnet,distilbert,llama
 
 # One thread each: pages and tests run side by side, and times taken with more threads than free cores say nothing.
-site preview page test test-landing test-all matrix matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
+site preview page test test-landing test-all matrix matrix-cases matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site preview page test test-landing test-all notebooks lab bench matrix matrix-check matrix-moving previous web headers lint clean constraints
+.PHONY: help site preview page test test-landing test-all notebooks lab bench matrix matrix-cases matrix-check matrix-moving previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,12 @@ matrix: $(READY)  ## sweep every case by every exporter, store the outcomes (an 
 	@$(BIN)/exportlab sweep --cases $(COMPILED) --exporters aoti --timeout $(TIMEOUT) --output build/matrix.jsonl
 	@cp build/matrix.jsonl docs/data/matrix.new && mv docs/data/matrix.new docs/data/matrix.jsonl
 	@$(BIN)/python tools/expected_matrix.py --write
+
+matrix-cases: $(READY)  ## sweep some cases by every exporter, and store their outcomes (CASES=name,name; about a minute each)
+	@rm -f build/cases.jsonl
+	@$(BIN)/exportlab sweep --cases $(CASES) --exporters $(BOTH_MODES),$(MOVING) --modes dynamic --timeout $(TIMEOUT) --output build/cases.jsonl
+	@$(BIN)/exportlab sweep --cases $(CASES) --exporters $(BOTH_MODES) --modes static --timeout $(TIMEOUT) --output build/cases.jsonl
+	@$(BIN)/python tools/expected_matrix.py --store build/cases.jsonl
 
 matrix-check: $(READY)  ## sweep every case again, and name every outcome that is not the stored one
 	@$(BIN)/python tools/expected_matrix.py --check

@@ -1,11 +1,13 @@
 """Every outcome that is expected, held against a new sweep.
 
-`python tools/expected_matrix.py --check [--quick | --moving] [--exporters NAMES]`, or `--write` to store what is expected.
+`python tools/expected_matrix.py --check [--quick | --moving] [--exporters NAMES]`, `--write` to store what is expected, or
+`--store FILE` to store a sweep of some cases.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -120,18 +122,33 @@ def write() -> None:
     print(f"{len(outcomes)} outcomes are in {EXPECTED.relative_to(ROOT)}")
 
 
+def store(swept: Path) -> None:
+    """Put the records of a sweep of some cases in the place of those that are stored of these cases, and expect their outcomes."""
+    new = swept.read_text(encoding="utf-8").splitlines()
+    cases = {json.loads(line).get("case") for line in new} - {None}
+    kept = [line for line in STORED.read_text(encoding="utf-8").splitlines() if json.loads(line).get("case") not in cases]
+    draft = STORED.with_suffix(".new")
+    draft.write_text("\n".join([*kept, *new]) + "\n", encoding="utf-8")
+    draft.replace(STORED)
+    write()
+
+
 def main() -> int:
     """Return 0 when everything is as expected, 1 when anything differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     does = parser.add_mutually_exclusive_group(required=True)
     does.add_argument("--check", action="store_true", help="run the sweep again, and fail on any other outcome")
     does.add_argument("--write", action="store_true", help="expect what the stored sweep has")
+    does.add_argument("--store", type=Path, metavar="FILE", help="store a sweep of some cases, and expect what it has")
     less = parser.add_mutually_exclusive_group()
     less.add_argument("--quick", action="store_true", help=f"only {QUICK} cases, which show every outcome")
     less.add_argument("--moving", action="store_true", help="every case, in one mode: dynamic where it has axes that move")
     parser.add_argument("--exporters", type=lambda names: names.split(","), default=[], help="only these, separated by commas")
     chosen = parser.parse_args()
-    return write() or 0 if chosen.write else min(1, run_check(chosen.quick, chosen.moving, chosen.exporters))
+    if chosen.check:
+        return min(1, run_check(chosen.quick, chosen.moving, chosen.exporters))
+    store(chosen.store) if chosen.store else write()
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import expected as file
 import expected_matrix
 import pytest
@@ -127,3 +129,19 @@ def test_a_check_tells_which_cases_passed(monkeypatch: pytest.MonkeyPatch, capsy
     told = capsys.readouterr().out
     assert "two_dims, static, to_onnx: wrong → ok (better: run `make matrix` and look at the diff)" in told
     assert "gone, static, to_onnx: no record, ok was expected" in told
+
+
+def test_a_sweep_of_some_cases_replaces_theirs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored, swept, expected = tmp_path / "matrix.jsonl", tmp_path / "cases.jsonl", tmp_path / "expected.csv"
+    stored.write_text('{"schema": 1}\n{"case": "mlp", "outcome": "ok"}\n{"case": "branch_on_batch", "outcome": "wrong"}\n')
+    swept.write_text('{"schema": 2}\n{"case": "branch_on_batch", "outcome": "ok"}\n')
+    monkeypatch.setattr(expected_matrix, "STORED", stored)
+    monkeypatch.setattr(expected_matrix, "write", lambda: expected.touch())
+    expected_matrix.store(swept)
+    assert stored.read_text().splitlines() == [
+        '{"schema": 1}',
+        '{"case": "mlp", "outcome": "ok"}',
+        '{"schema": 2}',
+        '{"case": "branch_on_batch", "outcome": "ok"}',
+    ]
+    assert expected.exists()
