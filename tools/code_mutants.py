@@ -1,7 +1,7 @@
-"""Small changes of the code of capture, branches and loops, and which tests notice each: `python tools/capture_mutants.py [WORD …]`.
+"""Make small changes of the code, each a fault, and print which test notices it, and its tier: `python tools/code_mutants.py [WORD …]`.
 
-Each of tests/capture_mutants.toml is made in a copy of the packages, never here. Words choose those whose file or description has one of
-them; all take half an hour.
+Each of tests/mutants/*.toml is made in a copy of the packages, never here: those of `capture` in the capture, branches and loops, those of
+`faults` bring back faults that were fixed. Words choose those whose table, file or description has one of them; all take an hour.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiers import tier_of
+
 ROOT = Path(__file__).parent.parent
-CAPTURE = "fx2onnx/capture"
-TESTS = "tests/fx2onnx/capture"
+TABLES = ROOT / "tests/mutants"
 COPIED = ("fx2onnx", "exportlab", "content", "tools", "tests", "pyproject.toml")
 SECONDS = 300  # for the tests of one mutant
 
@@ -36,6 +38,7 @@ class Mutant:
     new: str
     tests: str
     survives: str = ""
+    table: str = ""
 
     def changed(self, folder: Path) -> str:
         """Return the text of its file, changed.
@@ -43,18 +46,22 @@ class Mutant:
         Raises:
             ValueError: the old text is not in it exactly once.
         """
-        text = (folder / CAPTURE / self.file).read_text(encoding="utf-8")
+        text = (folder / self.file).read_text(encoding="utf-8")
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file}: {self.old!r} is found {text.count(self.old)} times, for the mutant: {self.what}")
         return text.replace(self.old, self.new)
 
 
-MUTANTS = tuple(Mutant(**mutant) for mutant in tomllib.loads((ROOT / "tests/capture_mutants.toml").read_text(encoding="utf-8"))["mutant"])
+def load_mutants() -> Iterator[Mutant]:
+    """Yield the mutants of all tables."""
+    for table in sorted(TABLES.glob("*.toml")):
+        for mutant in tomllib.loads(table.read_text(encoding="utf-8"))["mutant"]:
+            yield Mutant(**mutant, table=table.stem)
 
 
 def find_failing_test(mutant: Mutant, folder: Path) -> str:
     """Return the first test that fails in a copy in which this change is made; nothing if all pass."""
-    file = folder / CAPTURE / mutant.file
+    file = folder / mutant.file
     own = file.read_text(encoding="utf-8")
     file.write_text(mutant.changed(folder), encoding="utf-8")
     try:
@@ -78,7 +85,7 @@ def first_failure(folder: Path, tests: Sequence[str]) -> str:
         "--tb=no",
         "-p",
         "no:cacheprovider",
-        *(f"{TESTS}/{test}" for test in tests),
+        *tests,
     ]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     try:
@@ -92,13 +99,14 @@ def first_failure(folder: Path, tests: Sequence[str]) -> str:
 
 
 def select_mutants(words: Sequence[str]) -> Iterator[Mutant]:
-    """Yield the mutants whose file or description has one of these words; all if there are none."""
-    return (mutant for mutant in MUTANTS if not words or any(word in f"{mutant.file} {mutant.what}" for word in words))
+    """Yield the mutants whose table, file or description has one of these words; all if there are none."""
+    return (m for m in load_mutants() if not words or any(word in f"{m.table} {m.file} {m.what}" for word in words))
 
 
 def main(words: Sequence[str]) -> int:
     """Print what became of each mutant; return how many came out otherwise than the table says."""
-    mutants, killed, unexpected = list(select_mutants(words)), 0, 0
+    mutants, unexpected = list(select_mutants(words)), 0
+    tiers: Counter[int | None] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in COPIED:
@@ -108,10 +116,11 @@ def main(words: Sequence[str]) -> int:
             raise SystemExit(f"without any change: {failed}")
         for mutant in mutants:
             failed = find_failing_test(mutant, folder)
-            killed += bool(failed)
+            tiers[tier_of(ROOT / failed.split()[-1].split("::")[0]) if "::" in failed else None] += 1
             unexpected += bool(failed) == bool(mutant.survives)
             print(f"{mutant.file}: {mutant.what}: {failed or f'SURVIVES {mutant.survives}'}", flush=True)
-    print(f"{killed} of {len(mutants)} killed, {unexpected} otherwise than the table says")
+    named = ", ".join(f"{count} by tier {tier}" for tier, count in sorted(tiers.items(), key=str) if tier is not None)
+    print(f"{named}, {tiers[None]} by no test of {len(mutants)}; {unexpected} otherwise than the table says")
     return unexpected
 
 
