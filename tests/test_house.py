@@ -172,7 +172,7 @@ VAGUE = re.compile(
     r"_*(of|in|at|by|with|without|from|for|as|on)_\w+|_*[a-z]+(ed|wn|ought|eld|old|aid)|_*(made|given|seen|written|taken|chosen|drawn|worst|best|own)"
 )
 VAGUE_STILL = {  # those of a public API, those that benchmarks call, whose stored runs hold their scripts, and usual constructors
-    *("compared", "measured", "registered", "examined", "for_model", "as_containers", "by_example", "spoken", "muffled"),
+    *("compared", "measured", "registered", "examined", "for_model", "as_containers", "by_example", "by_signature", "spoken", "muffled"),
     *("in_onnxruntime", "in_process", "stored", "exported", "lightened", "in_bytes", "shown", "seen", "summed", "interleaved"),
     *("by_turns", "rounded", "listed", "from_file", "from_program", "from_fx", "from_ir", "from_csv", "fold", "dropdown"),
 }

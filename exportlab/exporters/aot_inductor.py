@@ -18,7 +18,7 @@ from ..files import written_whole
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
-from .calling import Calling, read_calling
+from .calling import Calling, by_signature
 from .capture import marked_program, stage_of
 
 
@@ -112,4 +112,4 @@ class Inductor:
         package = io.BytesIO()
         with native_output_dropped():
             torch._inductor.aoti_compile_and_package(program, package_path=package, inductor_configs=options)
-        return InductorArtifact(package.getvalue(), read_calling(program))
+        return InductorArtifact(package.getvalue(), by_signature(program))

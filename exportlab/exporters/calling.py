@@ -84,7 +84,7 @@ def _infer_leaf(leaf: Any, scalars: bool) -> Leaf:
     return Flat(python=number) if number or isinstance(leaf, torch.Tensor) else Constant(leaf)
 
 
-def read_calling(program: torch.export.ExportedProgram | RunProgram) -> Calling:
+def by_signature(program: torch.export.ExportedProgram | RunProgram) -> Calling:
     """Return the convention that an `ExportedProgram` documents in its graph signature."""
     from torch.export.graph_signature import InputKind, OutputKind
 

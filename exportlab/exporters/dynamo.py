@@ -11,7 +11,7 @@ from torch import nn
 from ..cases import DynamicShapes
 from ..outcomes import Outcome
 from .artifact import Interface
-from .calling import read_calling
+from .calling import by_signature
 from .capture import forget_earlier_captures
 from .onnx_artifact import OnnxArtifact
 
@@ -69,4 +69,4 @@ def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Interfac
     """
     if program.exported_program is None:
         raise ValueError("this ONNXProgram has no .exported_program: its inputs and outputs cannot be matched to the module's")
-    return OnnxArtifact(program.model, read_calling(program.exported_program), exporter, asked, program.exported_program)
+    return OnnxArtifact(program.model, by_signature(program.exported_program), exporter, asked, program.exported_program)

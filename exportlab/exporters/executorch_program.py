@@ -18,7 +18,7 @@ from ..files import written_whole
 from ..messages import muffled, native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
-from .calling import Calling, Flat, read_calling
+from .calling import Calling, Flat, by_signature
 from .capture import marked_program, stage_of
 
 LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
@@ -117,7 +117,7 @@ class ExecuTorch:
     ) -> ExecuTorchArtifact:
         """Capture and lower; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
         program = marked_program(module, args, kwargs, _bound_dims(dynamic_shapes, largest), strict, **options)
-        calling = read_calling(program)
+        calling = by_signature(program)
         with muffled(), native_output_dropped():
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
             from executorch.exir import to_edge_transform_and_lower

@@ -22,7 +22,7 @@ from ..files import written_whole
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
-from .calling import Calling, Constant, read_calling
+from .calling import Calling, Constant, by_signature
 from .capture import marked_program, stage_of
 from .to_onnx import ToOnnxError
 from .to_onnx_exporter import ToOnnx
@@ -124,7 +124,7 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
     program = marked_program(module, args, kwargs, dynamic_shapes, strict)
     with native_output_dropped(), told_by_openvino():
         model = openvino().convert_model(program)
-    calling = read_calling(program)
+    calling = by_signature(program)
     _drop_constants(model, calling)
     return OpenVinoArtifact(model, calling)
 

@@ -12,7 +12,7 @@ from torch import nn
 from ..cases import DynamicShapes
 from ..outcomes import Outcome
 from .artifact import Interface
-from .calling import Calling, read_calling
+from .calling import Calling, by_signature
 from .onnx_artifact import OnnxArtifact
 from .to_onnx import ToOnnxError, changed_names, to_onnx
 
@@ -51,7 +51,7 @@ class ToOnnx:
         )
         asked = Interface.of(input_names, output_names, opset_version)
         assert program.exported_program is not None
-        calling = read_calling(program.exported_program)
+        calling = by_signature(program.exported_program)
         if program.report.mutations:
             return StatefulArtifact(program.model, calling, self.name, asked, program.report.state)
         return OnnxArtifact(program.model, calling, self.name, asked, program.exported_program)

@@ -13,7 +13,7 @@ import torch
 from ...cases import Sample
 from ...checks import must_be
 from ...exporters import OnnxArtifact
-from ...exporters.calling import read_calling
+from ...exporters.calling import by_signature
 from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Tolerances, check_tolerances
@@ -79,7 +79,7 @@ def compared(
     must_be(Mapping, tolerances=tolerances)
     check_tolerances(tolerances)
     call = Sample(args, {} if kwargs is None else kwargs)
-    model, calling = _model(file), read_calling(captured)
+    model, calling = _model(file), by_signature(captured)
     _check_whole(captured)
     leaves = calling.feed(call.args, call.kwargs)
     captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from exportlab import export, to_onnx
-from exportlab.exporters.calling import read_calling
+from exportlab.exporters.calling import by_signature
 from exportlab.verification.difference import Difference
 from exportlab.verification.divergence import Divergence, compared, first_difference
 from exportlab.verification.divergence.tap_outputs import Observed
@@ -350,7 +350,7 @@ def test_tolerances_are_those_given() -> None:
 
 def test_weights_are_neither_written_into_the_model_nor_copied() -> None:
     program = ours(nn.Linear(64, 64), (torch.randn(2, 64),))
-    observed = Observed(program.model, read_calling(program.exported_program), ())
+    observed = Observed(program.model, by_signature(program.exported_program), ())
     (array,) = observed._weights.values()
     weight = program.exported_program.state_dict["weight"]
     assert array.ctypes.data == weight.data_ptr()
