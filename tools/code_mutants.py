@@ -116,7 +116,7 @@ def main(words: Sequence[str]) -> int:
             raise SystemExit(f"without any change: {failed}")
         for mutant in mutants:
             failed = find_failing_test(mutant, folder)
-            tiers[tier_of(ROOT / failed.split()[-1].split("::")[0]) if "::" in failed else None] += 1
+            tiers[tier_of(ROOT / failed.split(" ", 1)[1].split("::")[0]) if "::" in failed else None] += 1
             unexpected += bool(failed) == bool(mutant.survives)
             print(f"{mutant.file}: {mutant.what}: {failed or f'SURVIVES {mutant.survives}'}", flush=True)
     named = ", ".join(f"{count} by tier {tier}" for tier, count in sorted(tiers.items(), key=str) if tier is not None)
