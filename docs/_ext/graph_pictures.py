@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-from exportlab.show.figure import GraphFigure
+from exportlab.show.figure import UNSHOWN, Picture
 from exportlab.show.svg import frame
 from exportlab.show.themed import render_themed_svg
 
@@ -42,22 +42,33 @@ class StoredGraphs(SphinxTransform):
 
 
 def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:
-    """Return what a cell of a recipe or benchmark has drawn, as HTML."""
+    """Return what a cell of a recipe has drawn, as HTML: graphs, then figures."""
     from matplotlib import pyplot
 
-    drawn = [pyplot.figure(number) for number in pyplot.get_fignums()]
-    return "".join(save_picture(figure, block_vars["image_path_iterator"]) for figure in drawn)
+    paths = block_vars["image_path_iterator"]
+    drawn = [save_picture(UNSHOWN.popleft(), paths) for _ in range(len(UNSHOWN))]
+    return "".join([*drawn, *(save_figure(pyplot.figure(number), paths) for number in pyplot.get_fignums())])
 
 
-def save_picture(figure: Figure, paths: Any) -> str:
-    """Keep the picture that sphinx-gallery makes a thumbnail of, and return what stands in the page."""
+def save_picture(picture: Picture, paths: Any) -> str:
+    """Keep the graph that sphinx-gallery makes a thumbnail of, and return what is shown in the page."""
+    Path(paths.next()).with_suffix(".svg").write_text(picture.svg(), encoding="utf-8")
+    return to_raw(picture.html())
+
+
+def save_figure(figure: Figure, paths: Any) -> str:
+    """Do the same for a figure of matplotlib, and close it."""
     from matplotlib import pyplot
 
-    picture = Path(paths.next()).with_suffix(".svg")
-    alone = figure.html() if isinstance(figure, GraphFigure) else render_themed_svg(figure, picture.stem)
-    picture.write_text(render_themed_svg(figure, picture.stem), encoding="utf-8")
+    path = Path(paths.next()).with_suffix(".svg")
+    path.write_text(drawn := render_themed_svg(figure, path.stem), encoding="utf-8")
     pyplot.close(figure)
-    return f"\n.. raw:: html\n\n{indent(alone, '    ')}\n\n"
+    return to_raw(drawn)
+
+
+def to_raw(text: str) -> str:
+    """Return HTML for a page that is written in reStructuredText."""
+    return f"\n.. raw:: html\n\n{indent(text, '    ')}\n\n"
 
 
 def add_viewer(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

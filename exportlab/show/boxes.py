@@ -1,4 +1,4 @@
-"""Boxes and the edges between them, laid out in layers. Not here: where they come from (graph), what draws them (figure, svg)."""
+"""Boxes and the edges between them, laid out in layers. Not here: where they come from (graph), what draws them (svg)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 Point = tuple[float, float]
 
-FILL = {"input": "#D6E9F8", "output": "#FCE8C8", "op": "#FFFFFF", "function": "#D5EFE3"}
+KINDS = ("input", "output", "op", "function")
 CHARACTER = 0.078  # width of one character of the box font, inches
 LINE = 0.17  # height of one line of text, inches
 PADDING = 0.12  # inches
@@ -50,7 +50,7 @@ class Boxes:
     @property
     def description(self) -> str:
         """What is seen, in words, for who cannot see it: the inputs, how many nodes of which operators, the outputs."""
-        first = {kind: [n.label.split("\n")[0] for n in self.nodes if n.kind == kind] for kind in FILL}
+        first = {kind: [n.label.split("\n")[0] for n in self.nodes if n.kind == kind] for kind in KINDS}
         counts = Counter(first["op"] + first["function"])
         nodes = ", ".join(f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
         return (

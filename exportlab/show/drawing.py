@@ -7,13 +7,12 @@ from pathlib import Path
 from .boxes import Boxes
 from .boxes import Edge as Edge
 from .boxes import Node as Node
+from .figure import show_drawings
 
 
 class Drawing(Boxes):
     """Nodes and the edges between them, which can be drawn."""
 
     def draw(self, title: str = "", save: str | Path | None = None) -> None:
-        """Draw on a new matplotlib figure, which notebooks and pages show by themselves; `save` writes it (.svg, .png) as well."""
-        from .figure import show_drawings  # matplotlib, for who draws
-
+        """Show it in a notebook or page; `save` writes it to a .svg file as well."""
         show_drawings({title: self}, save)

@@ -11,6 +11,7 @@ import torch
 
 from ..checks import must_be
 from .drawing import Drawing, Edge, Node
+from .figure import show_drawings
 from .origin import describe_fx_node, describe_ir_node
 from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_name, value_annotation
 
@@ -23,17 +24,17 @@ MOST = 80  # a picture of more boxes than this cannot be read
 def graph(source: Any, *, title: str = "", save: str | Path | None = None, most: int = MOST) -> None:
     """Draw the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of anything with one as `.model`.
 
-    Weights and constants are left out; a subgraph is listed inside its node. The figure is matplotlib's current one,
-    so notebooks and pages show it. `save` also writes it to a .svg or .png file.
+    Weights and constants are left out; a subgraph is listed inside its node. Notebooks and pages show the picture, which is SVG.
+    `save` also writes it to a .svg file.
 
     Raises:
         TypeError: `source` is none of these, or another argument is of another kind.
-        ValueError: the graph has more than `most` boxes, or `save` names neither a .svg nor a .png.
+        ValueError: the graph has more than `most` boxes, or `save` does not name a .svg file.
     """
     must_be(str, title=title)
     must_be(str, PathLike, type(None), save=save)
-    if save is not None and Path(save).suffix not in (".svg", ".png"):
-        raise ValueError(f"save={str(save)!r}: a picture is written to a .svg or a .png")
+    if save is not None and Path(save).suffix != ".svg":
+        raise ValueError(f"save={str(save)!r}: a picture is written to a .svg file")
     _drawing(source, most).draw(title, save)
 
 
@@ -41,7 +42,7 @@ def graphs(sources: Mapping[str, Any], *, most: int = MOST) -> None:
     """Draw several graphs as one picture, for example what two exporters make of one model.
 
     `graphs({"torch.onnx.export": a, "to_onnx": b})` names each.
-    A page or notebook shows one graph at a time, with a button for each name; where HTML is not shown, they stand side by side.
+    A page or notebook shows one graph at a time, with a button for each name.
     Each source is what `graph` takes.
 
     Raises:
@@ -53,8 +54,6 @@ def graphs(sources: Mapping[str, Any], *, most: int = MOST) -> None:
         must_be(str, name=name)
     if not sources:
         raise ValueError("sources is empty: pass a graph for each name")
-    from .figure import show_drawings  # matplotlib, for who draws
-
     show_drawings({name: _drawing(source, most) for name, source in sources.items()})
 
 
