@@ -218,7 +218,7 @@ third_party, no_exporter = ThirdParty(), object()
 
 def registered(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     entry = EntryPoint("third", value, protocol.GROUP)
-    monkeypatch.setattr("exportlab.entry_points.entry_points", lambda group: [entry])
+    monkeypatch.setattr("exportlab.entry_points.find_entry_points", lambda group, installed: [entry])
 
 
 def test_third_parties_register_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
