@@ -20,7 +20,7 @@ help:  ## list the targets
 $(READY): requirements.txt constraints.txt pyproject.toml setup.sh tools/find_python.sh
 	@PYTHON="$(PYTHON)" sh setup.sh
 
-site: $(READY)  ## execute every recipe and page, render the site to build/site/
+site: $(READY)  ## execute every recipe and error page, render the site to build/site/
 	@$(BIN)/python tools/render_site.py $(SPHINXOPTS)
 	@echo "The site is at build/site/index.html: open it in a browser, or run: $(BIN)/python -m http.server -d build/site"
 
@@ -34,7 +34,7 @@ page: $(READY)  ## render one page to build/page/ (PAGE=gallery/torch_onnx/cond.
 test: $(READY)  ## run the fast tests and two lessons (tier 0: 5 minutes on two cores); seconds when nothing has changed
 	@$(BIN)/python tools/run_tests.py --jobs $(JOBS) 0
 
-test-landing: $(READY)  ## run what CI runs besides: captures, operators row by row, verify, fuzzers, a quarter of the lessons (tier 1)
+test-landing: $(READY)  ## run what CI runs besides: captures, verify, fuzzers, a quarter of the operators row by row and of the lessons (tier 1)
 	@$(BIN)/python tools/run_tests.py --jobs $(JOBS) 1
 
 test-all: $(READY)  ## run every test and lesson, recipes as notebooks, and the whole matrix (hours)

@@ -1,6 +1,7 @@
 """How the site is rendered: Sphinx at the root of the repository. What it executes and writes is begun by the extensions in docs/_ext."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -33,7 +34,6 @@ extensions = [
     "operators_table",
     "wrong_exports",
     "export_options",
-    "pictures",
     "outcome_colors",
     "web_manners",
     "web_runtime",
@@ -43,8 +43,6 @@ extensions = [
     "page_demos",
     "api_pages",
     "graph_pictures",
-    "webp_images",
-    "lean_pages",
 ]
 include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = [
@@ -97,12 +95,11 @@ autodoc_preserve_defaults = True  # as they are written, and not as objects prin
 sphinx_gallery_conf = {
     "examples_dirs": ["gallery", "benchmarks"],
     "gallery_dirs": ["generated/gallery", "generated/benchmarks"],
-    "filename_pattern": r"\.py$",
+    "filename_pattern": f"^{re.escape(str(Path(__file__).parent / 'gallery'))}",  # what is executed: recipes, and no benchmarks
     "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
     "within_subsection_order": "gallery_pages.ReadingOrder",
-    "parallel": 2,  # recipes side by side; benchmarks, which take times, say in their code that they run alone
+    "parallel": 2,
     "reset_modules": ("matplotlib", "gallery_pages.fresh_page"),
-    "reset_argv": "findings.page_arguments",
     "first_notebook_cell": "from exportlab import quiet\n\nquiet()",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from tiers import tier_of
+from tiers import runs_in
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("short", max_examples=200, derandomize=True, database=None, **COMMON)
@@ -31,7 +31,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out files of other tiers."""
     if collection_path.suffix != ".py" or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return None
-    return True if tier_of(collection_path) != config.getoption("--tier") else None
+    return None if runs_in(collection_path, config.getoption("--tier")) else True
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,6 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "operators_table": ("docs/converter",),
     "wrong_exports": ("docs/wrong",),
     "export_options": ("docs/options",),
-    "pictures": ("docs/converter", "docs/analogies"),
     "front_page": ("index",),
     "browser_demo": ("tutorials/306",),
     "page_demos": ("gallery/torch_onnx/cond", "tutorials/302"),
@@ -50,6 +49,7 @@ def settings(page: Path) -> dict[str, Any]:
     name = document(page)
     left_out = {name for name, needed in NEEDED_BY.items() if not str(page).startswith(needed)}
     folders = {"examples_dirs": [str(DRAFTS)], "gallery_dirs": [str(Path(name).parent)], "subsection_order": None}
+    executed = {"filename_pattern": r"\.py$" if page.parts[0] == "gallery" else "$^"}
     return {
         "extensions": [name for name in conf.extensions if name not in left_out],
         "include_patterns": [f"{name}.*"],
@@ -58,7 +58,7 @@ def settings(page: Path) -> dict[str, Any]:
         "html_search_scorer": "",
         "suppress_warnings": ["ref", "toc", "myst", "image", "app", "config"],
         "html_js_files": [*conf.html_js_files, "reload.js"],
-        **({"sphinx_gallery_conf": {**conf.sphinx_gallery_conf, **folders}} if script else {}),
+        **({"sphinx_gallery_conf": {**conf.sphinx_gallery_conf, **folders, **executed}} if script else {}),
     }
 
 

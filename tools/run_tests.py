@@ -18,12 +18,12 @@ from pathlib import Path
 from changes import ROOT, digest, environment, is_noted, repository_files, write_note
 from lessons import runnable
 from to_notebooks import convert
+from turns import in_turn
 
 NOTES = ROOT / "build/passed"
 SMOKE = ("101_module_to_file", "103_shapes_that_move")
 NOTEBOOKS = ("-p", "kernels", "-p", "pythons", "--dist", "loadfile", "--nbval-current-env")
 PARTS = 4  # of the lessons; CI runs one of them at each commit
-LATELY = 30  # commits
 
 
 def lessons_of(tier: int) -> list[Path]:
@@ -31,22 +31,7 @@ def lessons_of(tier: int) -> list[Path]:
     pairs = runnable()
     if tier == 0:
         return [pair for pair in pairs if pair.stem in SMOKE]
-    return pairs if tier == 2 else [pair for number, pair in enumerate(pairs) if number % PARTS == commits() % PARTS or is_edited(pair)]
-
-
-def commits() -> int:
-    """Return how many commits lead here; 0 where there is no repository."""
-    return int(git("rev-list", "--count", "HEAD") or 0)
-
-
-def is_edited(pair: Path) -> bool:
-    """Return whether one of the last commits edited a lesson, or how lessons are compared."""
-    return bool(git("log", f"-{LATELY}", "--format=%h", "--", str(pair), str(pair.with_suffix(".md")), "tools/nbval.cfg"))
-
-
-def git(*arguments: str) -> str:
-    """Return what git prints; nothing where it fails."""
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    return pairs if tier == 2 else in_turn(pairs, PARTS, lambda pair: (pair, pair.with_suffix(".md"), ROOT / "tools/nbval.cfg"))
 
 
 def run(tier: int, jobs: str) -> int:
@@ -59,8 +44,16 @@ def run(tier: int, jobs: str) -> int:
         print(f"tier {tier}: {title}", flush=True)
         if failed := run_pytest(["-n", jobs, *arguments]):
             return failed
+    if tier == 2 and (failed := run_benchmarks()):
+        return failed
     write_note(note, state)
     return 0
+
+
+def run_benchmarks() -> int:
+    """Run each benchmark with few rounds, which the site does not do; return 0 where all come to their end."""
+    print("tier 2: benchmarks, quick", flush=True)
+    return subprocess.run([sys.executable, str(ROOT / "tools/bench_pages.py")], cwd=ROOT, check=False).returncode
 
 
 def steps(tier: int) -> Iterator[tuple[str, list[str]]]:

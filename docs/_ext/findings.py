@@ -1,35 +1,73 @@
-"""A benchmark's page begins with what its stored run found, which the script writes when the site runs it; its code is folded."""
+"""A benchmark's page begins with what its stored run found; text and code about how it is measured are folded. Nothing is measured."""
 
 from __future__ import annotations
 
 import json
+import runpy
+import sys
+from contextlib import suppress
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from docutils import nodes
+from freshness import is_fresh, made_of, mark_fresh
+from gallery_pages import BEFORE_THE_GALLERY
 from own_exporter import OURS, box
+from site_files import ROOT
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+from exportlab.isolation import run_isolated
+
 PAGES = ("generated/benchmarks", "generated/page-benchmarks")  # the second is what make page makes
-PICTURE = "images/sphx_glr_{name}_001.svg"  # the first of the page
+PICTURE = "images/finding_{name}.svg"
+SECONDS, BYTES = 300, 16 << 30  # that a script may take to get to its finding
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add what puts them there."""
+    """Write the findings before the gallery copies the scripts, and add what puts them on the pages."""
     app.add_transform(FindingFirst)
+    app.connect("builder-inited", write_findings, priority=BEFORE_THE_GALLERY)
     app.connect("html-page-context", add_files)
     return {"parallel_read_safe": True}
 
 
-def page_arguments(gallery_conf: dict[str, Any], script_vars: dict[str, Any]) -> list[str]:
-    """Return the command line of a page: a benchmark runs quick, and writes its finding where its first picture belongs."""
-    folders = zip(gallery_conf["examples_dirs"], gallery_conf["gallery_dirs"], strict=True)
-    benchmarks = {Path(gallery_conf["src_dir"], scripts) for scripts, pages in folders if pages in PAGES}
-    if Path(script_vars["src_file"]).parent not in benchmarks:
-        return []
-    return ["--quick", "--finding", str(Path(script_vars["image_path_iterator"].next()).with_suffix(".svg"))]
+def write_findings(app: Sphinx) -> None:
+    """Write what the stored run of each benchmark found, where it is not there or a file that it is made of has changed."""
+    gallery = app.config.sphinx_gallery_conf
+    for scripts, pages in zip(gallery["examples_dirs"], gallery["gallery_dirs"], strict=True):
+        for script in sorted(Path(app.srcdir, scripts).glob("*.py")) if pages in PAGES else ():
+            picture = Path(app.srcdir, pages, PICTURE.format(name=script.stem))
+            sources = made_of(script, Path(__file__), *stored_runs(script.stem))
+            if not is_fresh(picture, sources):
+                write_finding(script, picture)
+                mark_fresh(picture, sources)
+
+
+def stored_runs(name: str) -> list[Path]:
+    """Return the files that hold the stored run of a benchmark: its own, or the matrix."""
+    run = ROOT / f"benchmarks/data/{name}.json"
+    return [run] if run.exists() else [ROOT / "docs/data/matrix.jsonl"]
+
+
+def write_finding(script: Path, picture: Path) -> None:
+    """Run a script as far as its finding, in a process of its own.
+
+    Raises:
+        RuntimeError: it does not get there.
+    """
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    failure = run_isolated(lambda: run_to_finding(script, picture), seconds=SECONDS, memory=BYTES).failure
+    if failure is not None or not picture.exists():
+        raise RuntimeError(f"{script.name} writes no finding: {failure.message if failure else 'it never calls page.open or page.begin'}")
+
+
+def run_to_finding(script: Path, picture: Path) -> None:
+    """Run a script, which exits when it has written its finding."""
+    sys.argv = [str(script), "--finding", str(picture)]
+    with suppress(SystemExit):
+        runpy.run_path(str(script), run_name="__main__")
 
 
 def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
@@ -40,7 +78,7 @@ def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
 
 
 class FindingFirst(SphinxTransform):
-    """Put the finding of a benchmark's page under its title, and fold its code."""
+    """Put the finding of a benchmark's page under its title and introduction, and fold what follows."""
 
     default_priority = 100  # text that is added is treated as the text that is there
 
@@ -49,19 +87,16 @@ class FindingFirst(SphinxTransform):
         page = PurePosixPath(self.env.docname)
         drawn = page.parent / PICTURE.format(name=page.name)
         written = (self.env.srcdir / drawn).with_suffix(".json")
-        if str(page.parent) not in PAGES:
-            return
-        for block in list(self.document.findall(is_code)):
-            fold(block)
-        if not written.exists():
+        if str(page.parent) not in PAGES or not written.exists():
             return
         self.env.note_dependency(str(written))
+        section = next(self.document.findall(nodes.section))
+        fold(section, after=section.first_child_matching_class(nodes.paragraph) or 0)
         finding = json.loads(written.read_text(encoding="utf-8"))
-        title = next(self.document.findall(nodes.title))
         said, *rest = words(finding)
         compared = [box()] if OURS in f"{finding['first']} {finding['others']}" else []
         figure = html((self.env.srcdir / drawn).read_text(encoding="utf-8"))
-        title.parent[1:1] = [said, *compared, *rest, *map(wrap_table, finding["tables"]), figure]
+        section[1:1] = [said, *compared, *rest, *map(wrap_table, finding["tables"]), figure]
 
 
 def html(text: str) -> nodes.raw:
@@ -75,15 +110,17 @@ def wrap_table(table: dict[str, str]) -> nodes.raw:
 
 
 def is_code(node: nodes.Node) -> bool:
-    """Whether this is code of the page, and not what it printed."""
+    """Whether this is code of the page."""
     return isinstance(node, nodes.literal_block) and node.get("language", "").lower().startswith("python")
 
 
-def fold(block: nodes.literal_block) -> None:
-    """Put code behind a line that opens it."""
-    lines = block.astext().count("\n") + 1
-    head = html(f'<details class="finding-code"><summary>Code, {lines} line{"s" * (lines > 1)}</summary>')
-    block.replace_self([head, block.deepcopy(), html("</details>")])
+def fold(section: nodes.section, after: int) -> None:
+    """Put what follows a child of a section, where there is code in it, behind a line that opens it."""
+    folded = section[after + 1 :]
+    lines = sum(block.astext().count("\n") + 1 for child in folded for block in child.findall(is_code))
+    if lines:
+        head = html(f'<details class="finding-code"><summary>How it is measured: text and {lines} lines of code</summary>')
+        section[after + 1 :] = [head, *folded, html("</details>")]
 
 
 def words(finding: dict[str, Any]) -> list[nodes.Node]:

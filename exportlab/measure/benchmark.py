@@ -91,7 +91,7 @@ class Page:
     Attributes:
         quick: whether to measure little.
         json: where to write the run. plot: where to write the picture.
-        finding: where to write what the stored run found, its figure first, instead of showing it.
+        finding: where to write what the stored run found, without measuring anything.
         only: the models that were asked for; all without one.
     """
 
@@ -104,7 +104,7 @@ class Page:
 
     def open(self, finding: Finding, draw: Draw, tables: Tables = no_tables) -> None:
         """Show what the stored run found, before anything is measured; not in a full run, which is to replace it."""
-        if not self.quick:
+        if not (self.quick or self.finding):
             return
         if not (DATA / f"{self.name}.json").exists():
             print(f"No full run is stored yet: python benchmarks/{self.name}.py --json benchmarks/data/{self.name}.json")
@@ -113,14 +113,18 @@ class Page:
         self.begin(run.origin, finding(run), lambda: draw(run), tables(run))
 
     def begin(self, origin: str, lines: Lines, draw: Callable[[], object], tables: Sequence[Table] = ()) -> None:
-        """Print and draw a finding; with `--finding`, write it for the site instead, whose page begins with it."""
+        """Print and draw a finding; with `--finding`, write it for the site, whose page begins with it, and exit.
+
+        Raises:
+            SystemExit: it is written.
+        """
         if self.finding:
             draw()
             write_finding(self.finding, origin, lines, tables, self.badge())
-        else:
-            print(format_finding(origin, lines), *tables, sep="\n\n")
-            draw()
-            entitle(lines[0])
+            sys.exit()
+        print(format_finding(origin, lines), *tables, sep="\n\n")
+        draw()
+        entitle(lines[0])
 
     @property
     def script(self) -> Path:
@@ -229,7 +233,7 @@ def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Pa
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write the run to FILE, in pyperf's format")
     parser.add_argument("--plot", type=_new_plot, metavar="FILE", help="write the plot to FILE (.png, .svg, .pdf)")
-    parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.svg)")
+    parser.add_argument("--finding", type=_new_plot, metavar="FILE", help="write what the stored run found to FILE (.svg), and exit")
     if models:
         parser.add_argument("--only", action="append", choices=list(models), default=[], help="measure this one; may be given again")
     given, unknown = parser.parse_known_args()

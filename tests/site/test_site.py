@@ -19,7 +19,6 @@ import pytest
 from docutils import nodes
 from matplotlib import pyplot
 from sphinx.application import Sphinx
-from sphinx_gallery.scrapers import ImagePathIterator
 
 from exportlab import show
 from exportlab.measure import benchmark, figures
@@ -36,8 +35,9 @@ PLACES = {"304_cpp_with_aotinductor", "305_the_edge_with_executorch", "306_in_th
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[[], nodes.document]:
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], nodes.document]:
     """The page of a benchmark named `a`, read by Sphinx with no more than what puts its finding there."""
+    monkeypatch.setattr(findings, "write_findings", lambda app: None)
     folder = tmp_path / "generated/benchmarks"
     (folder / "images").mkdir(parents=True)
     (folder / "a.rst").write_text(PAGE)
@@ -53,7 +53,7 @@ def read(tmp_path: Path) -> Callable[[], nodes.document]:
 
 
 def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document], tmp_path: Path) -> None:
-    written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written = tmp_path / "generated/benchmarks/images/finding_a.json"
     written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps(FINDING))
     title, finding, points, origin, table, picture, *rest = next(read().findall(nodes.section)).children
@@ -68,15 +68,16 @@ def test_a_benchmark_begins_with_its_finding(read: Callable[[], nodes.document],
     assert "Another." in read().astext(), "the page is read again when its finding is another"
 
 
-def test_the_code_of_a_benchmark_is_folded_and_what_it_printed_is_not(read: Callable[[], nodes.document], tmp_path: Path) -> None:
+def test_what_follows_the_introduction_of_a_benchmark_is_folded(read: Callable[[], nodes.document], tmp_path: Path) -> None:
     folder = tmp_path / "generated/benchmarks"
     (folder / "a.rst").write_text(PAGE + CODE)
-    written = folder / "images/sphx_glr_a_001.json"
+    written = folder / "images/finding_a.json"
     written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps(FINDING))
-    *_, head, code, end, printed = list(read().findall(nodes.section))[-1].children
-    assert head.astext() == '<details class="finding-code"><summary>Code, 2 lines</summary>'
-    assert (code.astext(), end.astext(), printed.astext()) == ("a = 1\nb = 2", "</details>", "printed")
+    *_, introduction, head, measured, end = next(read().findall(nodes.section)).children
+    assert introduction.astext() == "Two are timed."
+    assert head.astext() == '<details class="finding-code"><summary>How it is measured: text and 2 lines of code</summary>'
+    assert (measured.astext(), end.astext()) == ("More\n\nWords.\n\na = 1\nb = 2\n\nprinted", "</details>")
 
 
 def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_shape_of_its_figure(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_sh
         (folder / f"{name}.rst").write_text(f":orphan:\n\n{PAGE}")
     (tmp_path / "index.rst").write_text(PAGE)
     marks = [{"kind": "bar", "color": "#0072b2", "at": [0, 0, 0.5, 1]}, {"kind": "line", "color": "#000000", "at": [[0, 0], [1, 1]]}]
-    written = folder / "images/sphx_glr_latency_001.json"
+    written = folder / "images/finding_latency.json"
     written.write_text(json.dumps({**FINDING, "first": "a < b by 2.5 times in 483 cases, v1.2", "shape": [marks, []]}))
     app = Sphinx(
         tmp_path, None, tmp_path / "out", tmp_path / "trees", "dummy", {"extensions": ["benchmark_index"]}, status=None, warning=None
@@ -110,7 +111,7 @@ def test_the_index_of_benchmarks_has_a_card_for_each_with_its_finding_and_the_sh
 
 
 def test_a_page_that_compares_says_whose_exporter_to_onnx_is(read: Callable[[], nodes.document], tmp_path: Path) -> None:
-    written = tmp_path / "generated/benchmarks/images/sphx_glr_a_001.json"
+    written = tmp_path / "generated/benchmarks/images/finding_a.json"
     written.with_suffix(".svg").write_text("<svg/>")
     written.write_text(json.dumps({**FINDING, "others": ["to_onnx: 2x"]}))
     (note,) = read().findall(nodes.note)
@@ -130,23 +131,31 @@ def test_a_page_without_a_finding_stays_as_it_is(read: Callable[[], nodes.docume
     assert [node.astext() for node in next(read().findall(nodes.section))][:2] == ["Which is faster?", "Two are timed."]
 
 
-def test_the_site_asks_a_benchmark_for_its_finding_and_for_little_else() -> None:
-    pictures = ImagePathIterator("images/sphx_glr_a_{:03}.png")
-    folders = {"examples_dirs": ["gallery", "benchmarks"], "gallery_dirs": ["generated/gallery", "generated/benchmarks"], "src_dir": "/b"}
-    asked = findings.page_arguments(folders, {"src_file": "/b/benchmarks/a.py", "image_path_iterator": pictures})
-    assert asked == ["--quick", "--finding", "images/sphx_glr_a_001.svg"]
-    assert pictures.next() == "images/sphx_glr_a_002.png"
-    assert findings.page_arguments(folders, {"src_file": "/b/gallery/benchmarks/a.py"}) == []
+def test_a_script_runs_as_far_as_its_finding(tmp_path: Path) -> None:
+    script, picture = tmp_path / "a.py", tmp_path / "images/finding_a.svg"
+    script.write_text(
+        "import sys; from pathlib import Path; Path(sys.argv[2]).write_text('drawn'); sys.exit(); Path(sys.argv[2]).write_text('measured')"
+    )
+    findings.write_finding(script, picture)
+    assert picture.read_text() == "drawn"
 
 
-def test_a_benchmark_rendered_alone_runs_quick_as_well() -> None:
-    alone = {
-        "examples_dirs": ["/drafts"],
-        "gallery_dirs": [str(Path(one_page.document(Path("benchmarks/memory.py"))).parent)],
-        "src_dir": "/b",
-    }
-    given = {"src_file": "/drafts/memory.py", "image_path_iterator": ImagePathIterator("images/sphx_glr_memory_{:03}.png")}
-    assert "--quick" in findings.page_arguments(alone, given)
+@pytest.mark.parametrize(("code", "why"), [("1 / 0", "division by zero"), ("", "never calls page.open")])
+def test_a_script_that_writes_no_finding_fails_the_build(code: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(code)
+    with pytest.raises(RuntimeError, match=rf"a\.py writes no finding: .*{why}"):
+        findings.write_finding(tmp_path / "a.py", tmp_path / "a.svg")
+
+
+def test_the_gallery_executes_recipes_and_no_benchmarks() -> None:
+    import conf
+
+    pattern = re.compile(conf.sphinx_gallery_conf["filename_pattern"])
+    assert pattern.search(str(ROOT / "gallery/torch_onnx/cond.py"))
+    assert not pattern.search(str(ROOT / "benchmarks/memory.py"))
+    for page, executed in (("gallery/torch_onnx/cond.py", True), ("benchmarks/memory.py", False)):
+        alone = one_page.settings(Path(page))["sphinx_gallery_conf"]["filename_pattern"]
+        assert bool(re.search(alone, str(one_page.DRAFTS / Path(page).name))) is executed
 
 
 def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,7 +164,9 @@ def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path:
         axes.set_title("by 2x")
 
     picture, table = tmp_path / "a.svg", show.table([{"ms": "1"}], "A run")
-    benchmark.Page("a", quick=True, finding=picture).begin("Full run", ("fast", "by 2x"), draw, [table])
+    with pytest.raises(SystemExit) as ended:
+        benchmark.Page("a", quick=False, finding=picture).begin("Full run", ("fast", "by 2x"), draw, [table])
+    assert not ended.value.code
     assert capsys.readouterr().out == ""
     assert pyplot.get_fignums() == []
     words = json.loads(picture.with_suffix(".json").read_text())

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import run_tests
-from tiers import TESTS, TIERS, tier_of
+import turns
+from tiers import PARTS, TESTS, TIERS, runs_in, tier_of
 
 
 @pytest.fixture
@@ -35,13 +36,35 @@ def test_a_tier_that_failed_runs_again(runs: list[list[str]], monkeypatch: pytes
     assert len(runs) == 2, "the lessons do not run after tests that fail"
 
 
+def test_tier_2_runs_the_benchmarks(runs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_tests, "run_benchmarks", lambda: 3)
+    assert [run_tests.run(tier, "2") for tier in (1, 2)] == [0, 3]
+
+
 def test_four_commits_run_every_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tests, "is_edited", lambda pair: False)
+    monkeypatch.setattr(turns, "edited_files", set)
     chosen = []
     for number in range(run_tests.PARTS):
-        monkeypatch.setattr(run_tests, "commits", lambda number=number: number)
+        monkeypatch.setattr(turns, "count_commits", lambda number=number: number)
         chosen += run_tests.lessons_of(1)
     assert sorted(chosen) == run_tests.lessons_of(2)
+
+
+def test_a_file_runs_out_of_turn_when_a_source_of_it_was_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [Path(f"{letter}.py") for letter in "abcd"]
+    monkeypatch.setattr(turns, "count_commits", lambda: 6)
+    monkeypatch.setattr(turns, "edited_files", lambda: {Path("source/b.py"), Path("source/x.py")})
+    assert turns.in_turn(files, 4, lambda file: [Path("source") / file]) == [Path("b.py"), Path("c.py")]
+
+
+def test_of_files_in_parts_tier_1_runs_one_part_and_tier_2_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "count_commits", lambda: 0)
+    monkeypatch.setattr(turns, "edited_files", lambda: {turns.ROOT / "fx2onnx/ops/windows.py"})
+    files = sorted((TESTS / "fx2onnx/ops").glob("test_*.py"))
+    run = {tier: [file for file in files if runs_in(file, tier)] for tier in (0, 1, 2)}
+    assert run[0] == []
+    assert run[2] == files
+    assert run[1] == [file for number, file in enumerate(files) if number % 4 == 0 or file.stem == "test_windows"]
 
 
 def test_the_two_lessons_of_tier_0_are_there() -> None:
@@ -49,7 +72,7 @@ def test_the_two_lessons_of_tier_0_are_there() -> None:
 
 
 def test_the_files_and_folders_with_a_tier_are_there() -> None:
-    assert [path for path in TIERS if not (TESTS / path).exists()] == []
+    assert [path for path in (*TIERS, *PARTS) if not (TESTS / path).exists()] == []
 
 
 def test_the_longest_path_decides_the_tier() -> None:
