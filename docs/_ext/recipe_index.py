@@ -20,9 +20,9 @@ from exportlab.outcomes import Outcome
 
 GALLERY = "generated/gallery"
 GROUPS = {
-    "Export it": ("first_graph", "simple_case", "linear_regression", "kwargs_and_caches", "two_exporters", "bench_your_model"),
-    "Sizes that move": ("dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "shape_inference"),
-    "It will not export": (
+    "First exports": ("first_graph", "simple_case", "linear_regression", "kwargs_and_caches", "two_exporters", "bench_your_model"),
+    "Dynamic shapes": ("dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "shape_inference"),
+    "Models that fail to export": (
         "draft_export",
         "read_the_report",
         "cond",
@@ -31,16 +31,16 @@ GROUPS = {
         "pairwise_distances",
         "untranslated_op",
     ),
-    "It exports, and is wrong": ("strict_or_not", "inplace_index", "mutable_cache", "spectrogram"),
-    "An operator of my own": (
+    "Models that export but are wrong": ("strict_or_not", "inplace_index", "mutable_cache", "spectrogram"),
+    "Custom operators": (
         "custom_op_function",
         "custom_op_kernel",
         "custom_op_recurrence",
         "custom_op_inplace",
         "custom_op_inplace_to_onnx",
     ),
-    "A model like mine": ("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
-    "What is in the file, and how do I change it?": (
+    "Example models": ("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
+    "Inspect and change an exported model": (
         *("save_and_load", "names", "external_data", "submodules", "submodules_to_onnx"),
         *("rewriting", "onnxscript_code", "half_precision"),
     ),

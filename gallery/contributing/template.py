@@ -1,10 +1,9 @@
 """
-What does a recipe look like?
-=============================
+How do I write a recipe?
+========================
 
-The title is the question or the symptom that somebody would type. This paragraph says what they get: here, a template to copy.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Use a title that a reader would type into a search box, with the API name in it. The first paragraph tells readers what they get: here, a
+template to copy.
 """
 
 import torch
@@ -13,7 +12,7 @@ from torch import nn
 from exportlab import compare, expect_failure, export, show, verify
 
 # %%
-# The model: 5–15 lines, in the cell, seeded, in evaluation mode.
+# Define the model in 5–15 lines, seeded and in evaluation mode.
 
 
 class Scale(nn.Module):
@@ -25,29 +24,30 @@ model = Scale().eval()
 four, seven = torch.randn(4, 3), torch.randn(7, 3)
 
 # %%
-# What goes wrong
-# ---------------
-# The failing way comes first, where there is one. ``expect_failure`` fails when nothing is raised, so the page cannot go out of date:
+# What goes wrong: a static batch size
+# ------------------------------------
+# Show the failing code first, if there is any. ``expect_failure`` fails if the block raises no exception, so the page can't become
+# outdated:
 
 static = export("torch.export", model, (four,))
 with expect_failure(AssertionError, match="Guard failed"):
     static(seven)
 
 # %%
-# Why
-# ---
-# One or two sentences. Whoever reads them should be able to guess what follows.
+# Why the batch size is static
+# ----------------------------
+# Explain the cause in one or two sentences, so that the reader can guess the solution.
 #
-# What works
-# ----------
-# Every exporter side by side, at a size that the export never saw:
+# What works: dynamic_shapes
+# --------------------------
+# Compare the exporters, at a size that the export never saw:
 
 compared = compare(model, [(four,), (seven,)], dynamic_shapes=({0: "batch"},))
 assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# A check that can fail, of the official exporter and of ``to_onnx``, then the picture that becomes the thumbnail:
+# Add a check that can fail, for both ``torch.onnx.export`` and ``to_onnx``. The last figure becomes the thumbnail:
 
 for exporter in ("dynamo", "to_onnx"):
     program = export(exporter, model, (four,), dynamic_shapes=({0: "batch"},))
@@ -55,4 +55,4 @@ for exporter in ("dynamo", "to_onnx"):
 show.graph(program)
 
 # %%
-# End with the one sentence to remember. Next: :doc:`all recipes </generated/gallery/index>`.
+# End with the one sentence that readers should remember. Next: :doc:`all recipes </generated/gallery/index>`.

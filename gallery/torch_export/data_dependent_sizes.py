@@ -1,12 +1,10 @@
 """
-How do I export sizes that depend on the data?
-==============================================
+How do I export data-dependent sizes with torch._check?
+=======================================================
 
-How many rows a mask selects, or what ``item()`` returns, is known when the model runs, not before. Such sizes can be exported, as long as
-nobody asks about them in an ``if``. You will see which questions stop the export, say ``torch._check`` instead, and get ONNX files that are
-right for other counts, zero among them.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a model whose sizes depend on its data, such as the number of rows that a mask selects or the result of ``item()``.
+``torch.export`` supports these sizes if your code doesn't branch on them. This recipe replaces the branches with ``torch._check`` and
+tensor operations, and runs the ONNX models with other counts, including zero.
 """
 
 import torch
@@ -16,8 +14,8 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from exportlab import compare, expect_failure, show, verify
 
 # %%
-# The model takes the first ``n`` rows, keeps those whose sum is positive, and averages what a layer makes of them. It guards itself twice:
-# against an ``n`` that is too large, and against nothing being left.
+# The model uses the first ``n`` rows, keeps those with a positive sum, applies a layer, and averages the result. It has a check for an
+# invalid ``n``, and a branch for an empty selection.
 
 
 class Average(nn.Module):
@@ -54,23 +52,23 @@ batch = ({0: "batch"}, None)
 dynamic = ({0: torch.export.Dim.DYNAMIC}, None)
 
 # %%
-# What goes wrong
-# ---------------
-# Nothing is wrong with ``item()``. The ``if`` that follows it is what stops the export:
+# What goes wrong: an if after item()
+# -----------------------------------
+# ``torch.export`` accepts ``item()``, but refuses the ``if`` that follows it:
 
 with expect_failure(GuardOnDataDependentSymNode, match="u0 < 0", lines=1):
     torch.export.export(model, example, dynamic_shapes=dynamic)
 
 # %%
-# Why
-# ---
-# The number of rows of ``x`` has a value during the capture, that of the example, by which an ``if`` can be decided. ``u0`` has none: an
-# *unbacked* symbol, for there are no data. It may stand in shapes and in arithmetic, and nothing can be decided by it.
+# Why: unbacked symbols
+# ---------------------
+# During capture, the number of rows of ``x`` has a value, that of the example, so it can decide an ``if``. ``u0`` has no value, because
+# the data is not available: it is an *unbacked* symbol. You can use it in shapes and arithmetic, but not in a branch.
 #
-# A promise instead of a question
-# -------------------------------
-# An ``if`` that only raises is no branch, it is a promise. ``torch._check`` makes it: to the capture, which may rely on it, and to whoever
-# runs the program, who is refused when it is broken.
+# Replace the if with torch._check
+# --------------------------------
+# An ``if`` that only raises an error is not a branch. Express it with ``torch._check``: the capture relies on the condition, and the
+# exported program raises an error if it is false.
 
 
 class Checked(Average):
@@ -85,8 +83,8 @@ with expect_failure(GuardOnDataDependentSymNode, match=r"Eq\(u1, 0\)", lines=1):
     torch.export.export(Checked().eval(), example, dynamic_shapes=dynamic)
 
 # %%
-# One further. ``u1`` is what the mask selects, and now the branch is a true one. Divide by the count, and by 1 where there is none, so
-# that both answers come out of the same operations:
+# One error is left. ``u1`` is the number of selected rows, and this ``if`` is a real branch. Divide by the count, or by 1 if the count is
+# zero, so that the same operations compute both results:
 
 
 class Counted(Checked):
@@ -101,11 +99,12 @@ program = torch.export.export(counted, example, dynamic_shapes=dynamic)
 show.program(program)
 
 # %%
-# ``_assert_scalar`` is a promise that was kept: yours, and those that torch adds. Below the graph stand the ranges that it concluded.
+# Each ``_assert_scalar`` is a checked condition, either yours or one that PyTorch added. The ranges that PyTorch derived are below the
+# graph.
 #
-# What works: other counts, and none
-# ----------------------------------
-# All rows, no row selected, no row asked for, one row, no rows at all:
+# Run the ONNX models with other counts
+# -------------------------------------
+# The samples contain all rows, no selected row, ``n`` = 0, one row, and no rows:
 
 samples = [
     example,
@@ -126,8 +125,8 @@ def row(x, n):
 show.table([row(*sample) for sample in samples])
 
 # %%
-# The model that cannot be exported says what the answers have to be. ONNX has ``Compress`` or ``NonZero`` for this, with results of any
-# length:
+# The original model defines the expected results. ONNX uses ``Compress`` or ``NonZero`` for the selection, and both produce outputs of
+# variable length:
 
 exporters = ("torch.export", "to_onnx", "dynamo")
 compared = compare(counted, samples, dynamic_shapes=batch, exporters=exporters)
@@ -139,9 +138,10 @@ for exporter in exporters:
 compared
 
 # %%
-# What a file forgets
-# -------------------
-# An ONNX file has no assertions. Ask for nine rows of six: the model raises, the program raises, and the files give what they have.
+# ONNX models have no assertions
+# ------------------------------
+# An ONNX model doesn't contain the checks. For nine of six rows, the model and the exported program raise an error, but the ONNX models
+# use the six rows that exist:
 
 x, nine = example[0], torch.tensor(9)
 
@@ -149,8 +149,8 @@ x, nine = example[0], torch.tensor(9)
 def answer(run):
     try:
         return f"{len(run(x, nine)[1])} rows kept"
-    except (RuntimeError, ValueError) as refused:
-        return f"refused: {str(refused).splitlines()[0]}"
+    except (RuntimeError, ValueError) as error:
+        return f"refused: {str(error).splitlines()[0]}"
 
 
 runs = {"the model": model} | {name: compared[name].artifact for name in exporters}
@@ -159,11 +159,12 @@ assert [text.startswith("refused") for text in answers.values()] == [True, True,
 show.table([{"run": name, "nine of six rows": text} for name, text in answers.items()])
 
 # %%
-# So check the arguments before you call a file. In both, ``u0`` and ``u1`` are lengths that only a run can tell; point at a box to see them:
+# Check the arguments before you call an ONNX model. In both graphs, ``u0`` and ``u1`` are lengths that are only known at run time. Point
+# at a node to see them:
 
 files = {"torch.onnx.export": compared["dynamo"].artifact, "to_onnx": compared["to_onnx"].artifact}
 show.graphs(files)
 
 # %%
-# Compute with a size that the data decide, state its limits with ``torch._check``, and never branch on it. Next: where the branch has to
-# stay, :doc:`torch.cond </generated/gallery/torch_onnx/cond>`.
+# Use data-dependent sizes in computations, state their limits with ``torch._check``, and don't branch on them. Next: :doc:`torch.cond
+# </generated/gallery/torch_onnx/cond>`, if you have to keep the branch.

@@ -1,10 +1,10 @@
 """
-How do I see all the lines that torch.export refuses, at once?
-==============================================================
+How do I list all export errors with torch.export.draft_export?
+===============================================================
 
-``torch.export.export`` stops at the first line that it cannot capture. ``torch.export.draft_export`` goes on, with the values of your
-example, and lists them all. You will read such a list, see why you should not use the program that comes with it, and make the smallest
-change for each entry, until the real export passes.
+``torch.export.export`` stops at the first line that it can't capture. ``torch.export.draft_export`` continues with the values of your
+example and reports all problems at once. This recipe reads such a report, shows why you shouldn't use the draft program, and fixes each
+entry until the real export passes.
 """
 
 import os
@@ -20,8 +20,7 @@ from exportlab import expect_failure, show, verify
 from exportlab.messages import heard
 
 # %%
-# This model asks for trouble three times: an operator of which torch knows no more than the name, an ``if`` on a value, and an ``if`` on
-# a size.
+# The model has three problems: a custom operator without a fake kernel, an ``if`` on a value, and an ``if`` on a size.
 
 
 @torch.library.custom_op("lab_draft::running", mutates_args=())
@@ -43,23 +42,23 @@ example = (torch.randn(6, 8), torch.tensor(2))
 shapes = ({0: Dim("batch")}, None)
 
 # %%
-# What goes wrong
-# ---------------
-# The export names the operator. What else there is, you would find out one by one:
+# What goes wrong: one error at a time
+# ------------------------------------
+# ``torch.export.export`` reports the operator. You would find the other problems one by one:
 
 with expect_failure(RuntimeError, match="There was no fake impl registered"):
     torch.export.export(model, example, dynamic_shapes=shapes)
 
 # %%
-# Why
-# ---
-# A capture runs your ``forward`` without data. For each operator it needs a function that knows the shape of the result, the *fake
-# kernel*, and it cannot take an ``if`` whose answer is in the data. ``draft_export`` has the data too: it runs your example beside the
-# fake tensors, asks them when it would have to give up, and writes down that it did.
+# Why torch.export stops
+# ----------------------
+# ``torch.export`` runs your ``forward`` without data. It needs a *fake kernel* for each operator, which computes the shape of the output,
+# and it can't evaluate an ``if`` that depends on the data. ``draft_export`` also runs your example with real data. It uses the real
+# values where ``torch.export`` would stop, and records each such place.
 #
-# The list
-# --------
-# It also writes a log for tools to read, into a temporary folder that ``TORCH_DTRACE`` may choose. Here all of it is thrown away.
+# Read the draft_export report
+# ----------------------------
+# ``draft_export`` also writes a log for other tools, into a temporary folder or the one in ``TORCH_DTRACE``. This helper discards it.
 
 
 def drafted(module, shapes):
@@ -77,7 +76,7 @@ def entry(failure):
         "kind": str(failure.failure_type),
         "about": known.get("op") or known["expr"],
         "your line": known["user_stack"][-1]["loc"] if "user_stack" in known else "",
-        "taken for granted": known.get("result", ""),
+        "value used": known.get("result", ""),
     }
 
 
@@ -85,17 +84,18 @@ draft = drafted(model, shapes)
 show.table([entry(failure) for failure in draft._report.failures])
 
 # %%
-# ``print(draft._report)`` has the same at length. The ``if`` on a value is there twice, first as a value that was needed and then as the
-# guard that came of it; ``u2`` is a number that only a run can tell. ``s77`` is the number of rows, and ``Dim("batch")`` had promised any.
+# ``print(draft._report)`` prints the same information in full. The ``if`` on a value has two entries: the value that was needed, and the
+# guard that resulted. ``u2`` is a number that is only known at run time. ``s77`` is the number of rows, and its guard contradicts
+# ``Dim("batch")``.
 
 kinds = [str(failure.failure_type) for failure in draft._report.failures]
 assert kinds == ["MISSING_FAKE_KERNEL", "DATA_DEPENDENT_ERROR", "GUARD_ADDED", "GUARD_ADDED"]
 assert not draft._report.successful()
 
 # %%
-# The draft is no program to use
-# ------------------------------
-# It is right for the example. Both branches are those of the example, though. The program at least knows, and refuses another call:
+# Don't use the draft program
+# ---------------------------
+# The draft is right for the example, but it contains only the branches of the example. It rejects other calls:
 
 run = draft.module()
 assert torch.equal(run(*example), model(*example))
@@ -105,11 +105,11 @@ with expect_failure(AssertionError, match=r"Guard failed: x.size\(\)\[0\] >= 5")
     run(example[0][:3], example[1])
 
 # %%
-# So read the list, and throw the program away.
+# Use the report, and discard the program.
 #
-# The smallest change for each
-# ----------------------------
-# **The operator**: say what comes out. Nothing in the model changes.
+# Fix each entry
+# --------------
+# **The operator:** register a fake kernel. The model doesn't change.
 
 
 @running.register_fake
@@ -121,37 +121,37 @@ after_one = drafted(model, shapes)._report.failures
 assert "MISSING_FAKE_KERNEL" not in [str(failure.failure_type) for failure in after_one]
 
 # %%
-# **The value**: the report suggests a ``torch._check``, here of ``limit.item() > 0``. That is a promise, fine where you can keep it. Where both answers
-# happen, compute both sides and pick one, or use :doc:`torch.cond </generated/gallery/torch_onnx/cond>`.
+# **The value:** the report suggests ``torch._check(limit.item() > 0)``. Use it if the condition is true for all your inputs. Otherwise
+# compute both branches with ``torch.where``, or use :doc:`torch.cond </generated/gallery/torch_onnx/cond>`.
 
 
-class Mended(nn.Module):
+class Fixed(nn.Module):
     def forward(self, x, limit):
         y = running(x)
         y = torch.where(limit > 0, y.clamp(max=limit), y)
         return y - y.mean(0) if x.shape[0] > 4 else y
 
 
-mended = Mended().eval()
-after_two = drafted(mended, shapes)._report.failures
+fixed = Fixed().eval()
+after_two = drafted(fixed, shapes)._report.failures
 assert [entry(failure)["about"] for failure in after_two] == ["s77 > 4"]
 
 # %%
-# **The size**: the promise was too wide. Five rows or more are all that this model is for, so say that:
+# **The size:** the requested range is too wide. This model is for five rows or more, so set ``min=5``:
 
 wide = ({0: Dim("batch", min=5)}, None)
-after_three = drafted(mended, wide)._report
+after_three = drafted(fixed, wide)._report
 assert after_three.successful()
 
 # %%
-# Nothing is left, and the real export passes. It is right at sizes and limits that it never saw:
+# The report is empty, and the real export passes. The program is right at sizes and limits that the export never saw:
 
-program = torch.export.export(mended, example, dynamic_shapes=wide)
+program = torch.export.export(fixed, example, dynamic_shapes=wide)
 calls = [example, *((torch.randn(rows, 8), torch.tensor(k)) for rows, k in ((5, 0), (20, 1)))]
 verify(program, model, calls).check()
 
 # %%
-# Fewer entries with each change, and none in the end:
+# Each change removes entries from the report:
 
 left = [draft._report.failures, after_one, after_two, after_three.failures]
 colors = {
@@ -159,19 +159,19 @@ colors = {
     "DATA_DEPENDENT_ERROR": "#D55E00",
     "GUARD_ADDED": "#E69F00",
 }
-steps = ["as it was", "fake kernel", "torch.where", "Dim(min=5)"]
+steps = ["original", "fake kernel", "torch.where", "Dim(min=5)"]
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 start = [0] * len(left)
 for kind, color in colors.items():
     counts = [sum(str(f.failure_type) == kind for f in failures) for failures in left]
     axes.barh(steps, counts, left=start, color=color, label=kind)
     start = [a + b for a, b in zip(start, counts, strict=True)]
-axes.set(xlabel="entries in the list", xticks=range(5), title="Three changes empty the list")
+axes.set(xlabel="entries in the report", xticks=range(5), title="Three changes fix all entries")
 axes.invert_yaxis()
 axes.legend(loc="lower right", frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Draft to see every obstacle, then export for real: a draft that was not ``successful()`` is a list, not a program. Next:
-# :doc:`sizes that the data decide <data_dependent_sizes>`.
+# Use ``draft_export`` to list the problems, and export again with ``torch.export.export`` when they are fixed. Next: :doc:`data-dependent
+# sizes <data_dependent_sizes>`.

@@ -1,11 +1,9 @@
 """
-Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which do I write?
-==========================================================
+Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which dynamic_shapes should I use?
+===========================================================================
 
-Here you try each way to say that an axis moves, on three models at five sizes, one and zero among them. You get a table of what is
-refused, frozen or accepted, the same for ``torch.onnx.export``, which keeps fewer promises, and for ``to_onnx``, and one rule for each.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+This recipe compares all ways to declare a dynamic dimension, on three models at five sizes, including one and zero. You see which ones
+``torch.export``, ``torch.onnx.export`` and ``to_onnx`` refuse, specialise or accept, and when to use each.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +16,8 @@ from exportlab import compare, expect_failure, show, to_onnx
 from fx2onnx.errors import FrozenDimension
 
 # %%
-# Three models that differ in what they do with the number of rows: nothing, branch on it, loop over it. The first is ``nn.ReLU``.
+# The three models differ in how they use the number of rows. The first, ``nn.ReLU``, ignores it. The second branches on it, and the third
+# loops over it.
 
 
 class Branch(nn.Module):
@@ -36,17 +35,17 @@ relu, branch, loop = (model.eval() for model in (nn.ReLU(), Branch(), Loop()))
 six, UserError = torch.randn(6, 3), torch._dynamo.exc.UserError
 
 # %%
-# What goes wrong
-# ---------------
-# You ask for a dynamic axis, the export succeeds, and the axis is static:
+# What goes wrong: Dim.AUTO accepts a static dimension
+# ----------------------------------------------------
+# You request a dynamic dimension and the export succeeds, but the dimension is static:
 
 program = torch.export.export(loop, (six,), dynamic_shapes=({0: Dim.AUTO},))
 with expect_failure(AssertionError, match=r"Guard failed: x.size\(\)\[0\] == 6"):
     program.module()(torch.randn(7, 3))
 
 # %%
-# ``Dim.AUTO`` means *dynamic if possible*. ``Dim.DYNAMIC`` insists that the axis moves, and refuses this loop. A named ``Dim`` insists on
-# its whole range, from 0 up unless you say more. It refuses the loop, and the branch as well:
+# ``Dim.AUTO`` means *dynamic if possible*. ``Dim.DYNAMIC`` requires a dynamic dimension, so it refuses the loop. A named ``Dim`` requires
+# its whole range, from 0 by default, so it refuses the loop and the branch:
 
 with expect_failure(UserError, match=r"your code specialized it to be a constant \(6\)", lines=2):
     torch.export.export(loop, (six,), dynamic_shapes=({0: Dim.DYNAMIC},))
@@ -54,10 +53,10 @@ with expect_failure(UserError, match=r"Suggested fixes:\s+batch = Dim\('batch', 
     torch.export.export(branch, (six,), dynamic_shapes=({0: Dim("batch")},))
 
 # %%
-# All of them, on all three models
-# --------------------------------
-# Export at 6 rows, verify at 20, 3, 1 and 0. Eager takes them all. ``capture`` means refused at export, ``narrow`` refused at the call,
-# ``frozen`` that it ran and the numbers differ.
+# Compare them with torch.export
+# ------------------------------
+# We export at 6 rows and verify at 20, 3, 1 and 0. Eager supports all these sizes. ``capture`` means that the export was refused, and
+# ``narrow`` that the call was. ``frozen`` means that the result differs because a size or branch was specialised.
 
 SIZES = (6, 20, 3, 1, 0)
 KINDS = {
@@ -78,7 +77,7 @@ def by_size(exporter, model, dim):
     return [check.outcome for check in attempt.report.checks if check.name in at_sizes]
 
 
-def tried(exporter, kinds):
+def try_all(exporter, kinds):
     return {
         (type(model).__name__, kind): by_size(exporter, model, dim)
         for model in (relu, branch, loop)
@@ -86,28 +85,28 @@ def tried(exporter, kinds):
     }
 
 
-exported = tried("torch.export", KINDS)
+exported = try_all("torch.export", KINDS)
 columns = [f"{rows} rows" for rows in SIZES]
 show.table(
     [
-        {"model": m, "you write": k, **dict(zip(columns, found, strict=True))}
-        for (m, k), found in exported.items()
+        {"model": m, "dynamic_shapes": k, **dict(zip(columns, results, strict=True))}
+        for (m, k), results in exported.items()
     ]
 )
 
 # %%
-# No number is wrong here, and what does not work says so. ``Dim.DYNAMIC`` is the one to watch: on the branch it narrows its range and does
-# not tell. Ask the program. (The 2 that it reports elsewhere is not enforced: 1 and 0 pass.)
+# No result is wrong here, because unsupported sizes raise an error. But ``Dim.DYNAMIC`` narrows the range of the branch model without
+# reporting it, so check ``range_constraints``. (The lower bound of 2 for the first model is not enforced: 1 and 0 pass.)
 
-assert not any({"frozen", "wrong"} & set(found) for found in exported.values())
+assert not any({"frozen", "wrong"} & set(results) for results in exported.values())
 assert set(exported["ReLU", "Dim.DYNAMIC"]) == {"ok"}
 for model, lower in ((relu, 2), (branch, 5)):
     program = torch.export.export(model, (six,), dynamic_shapes=({0: Dim.DYNAMIC},))
     assert [r.lower for r in program.range_constraints.values()] == [lower]
 
 # %%
-# An example of one row is a trap of its own. torch.export makes an axis constant where the example has size 0 or 1, unless
-# ``torch.fx.experimental._config.backed_size_oblivious`` is set, as ``torch.onnx.export`` does:
+# ``torch.export`` makes a dimension static if its size in the example is 0 or 1. ``torch.onnx.export`` avoids this by setting
+# ``torch.fx.experimental._config.backed_size_oblivious``:
 
 with expect_failure(ValueError, match="export 0/1 specialized due to hint of 1", lines=2):
     torch.export.export(relu, (six[:1],), dynamic_shapes=({0: Dim.DYNAMIC},))
@@ -116,9 +115,10 @@ with _config.patch(backed_size_oblivious=True):
 assert len(program.module()(six)) == 6
 
 # %%
-# One name for two axes
-# ---------------------
-# Axes that share a ``Dim`` have to be equal at every call, even where the model has no need of it. Give each its own, or a hint.
+# Dimensions that share a Dim
+# ---------------------------
+# Dimensions with the same ``Dim`` must be equal in every call, even if the model doesn't need it. Use a separate ``Dim`` for each, or
+# ``Dim.DYNAMIC``.
 
 
 class Concat(nn.Module):
@@ -135,17 +135,17 @@ for free in ((x, y), ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})):
     assert torch.export.export(concat, pair, dynamic_shapes=free).module()(*uneven).shape == (11, 3)
 
 # %%
-# The same words for torch.onnx.export
-# ------------------------------------
-# It takes a string as well, which is ``Dim.DYNAMIC`` with a name for the file. Three promises are lost on the way:
+# Compare them with torch.onnx.export
+# -----------------------------------
+# ``torch.onnx.export`` also accepts a string, which is a ``Dim.DYNAMIC`` with a name in the ONNX model. It differs in three ways:
 #
-# - An ONNX file has no guards. The branch answers 3 rows with the formula for many.
-# - A ``Dim`` that cannot be kept is replaced by the suggested fix, without a word: a narrower range, or a constant, as of the loop here.
-# - Under ``Dim.AUTO`` the loop adds six of 20 rows, in a file that calls the axis dynamic.
+# - An ONNX model has no guards. The branch model computes 3 rows with the formula for many rows.
+# - If the model doesn't support a ``Dim``, the exporter uses the suggested fix without a warning: a narrower range, or a constant.
+# - With ``Dim.AUTO``, the loop model adds six of 20 rows, although the ONNX model declares the dimension as dynamic.
 
 words = {kind: KINDS[kind] for kind in ("Dim.DYNAMIC", 'Dim("batch")', "Dim.AUTO")}
 words = {'"batch"': "batch", **words}
-onnx = tried("dynamo", words)
+onnx = try_all("dynamo", words)
 assert all(onnx[model, '"batch"'] == onnx[model, "Dim.DYNAMIC"] for model, _ in onnx)
 for kind in ('"batch"', 'Dim("batch")'):
     assert onnx["Branch", kind] == ["ok", "ok", "frozen", "frozen", "ok"]
@@ -154,10 +154,10 @@ assert onnx["Loop", "Dim.AUTO"] == ["ok", "frozen", "narrow", "narrow", "narrow"
 assert set(onnx["Loop", '"batch"']) == {"capture"}
 
 # %%
-# ``to_onnx`` runs the models at other sizes, too, and writes both sides of the branch and a ``Loop``. That loop needs one row at least, and
-# the report lists that as a limit. With ``Dim.AUTO``, ``torch.export`` decides: the branch for few rows is lost, and the report lists that as well.
+# ``to_onnx`` also runs the models at other sizes, and writes both branches and a ``Loop``. The loop needs at least one row, which
+# ``report.limits`` lists. It uses ``torch.export`` for ``Dim.AUTO``: the branch for few rows is lost, which ``report.limits`` also lists.
 
-own = tried("to_onnx", words)
+own = try_all("to_onnx", words)
 for kind in ('"batch"', "Dim.DYNAMIC", 'Dim("batch")'):
     assert set(own["ReLU", kind]) == set(own["Branch", kind]) == {"ok"}
     assert own["Loop", kind] == ["ok", "ok", "ok", "ok", "narrow"]
@@ -166,32 +166,32 @@ print(*to_onnx(loop, (six,), dynamic_shapes=({0: "batch"},)).report.limits)
 print(*to_onnx(branch, (six,), dynamic_shapes=({0: Dim.AUTO},)).report.limits)
 
 # %%
-# With ``capture="torch.export"`` it holds what came out against what you asked for, and refuses both:
+# With ``capture="torch.export"``, ``to_onnx`` compares the result with your request and refuses both models:
 
 for model in (branch, loop):
     with expect_failure(FrozenDimension, match='"batch" was asked to be dynamic', lines=1):
         to_onnx(model, (six,), dynamic_shapes=({0: "batch"},), capture="torch.export")
 
 # %%
-# To have what the model cannot keep refused, make the promise to torch.export, and hand its program on. (Its file takes other sizes, too.)
+# For an error instead, capture with ``torch.export`` and a named ``Dim``, and convert the program, as PyTorch's documentation advises:
 
 program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
 file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
 assert str(file.model.graph.inputs[0].shape[0]) == "batch"
 
 # %%
-# Which to write
-# --------------
-# - ``Dim("batch")``, with ``min`` and ``max`` where you have them: the sizes that you promise. Refused when a guard forbids one of them;
-#   an ``if`` on a size of 0 or 1 leaves no guard, as :doc:`lesson 103 </tutorials/103_shapes_that_move>` shows.
-# - ``Dim.DYNAMIC``: it has to move, you do not know how far. Read ``range_constraints`` afterwards.
-# - ``Dim.AUTO``: to find out what can move at all. Read the shapes afterwards.
-# - ``None``: it does not move.
-# - ``"batch"``, for both ONNX exporters: it has to move. Then verify at other sizes, since the file will not refuse them.
+# Which one to use
+# ----------------
+# - ``Dim("batch")``, with ``min`` and ``max`` if you know them: you need exactly these sizes. The export fails if a guard excludes one of
+#   them. An ``if`` on a size of 0 or 1 leaves no guard, as :doc:`lesson 103 </tutorials/103_shapes_that_move>` shows.
+# - ``Dim.DYNAMIC``: the dimension must be dynamic, but you don't know its range. Read ``range_constraints`` afterwards.
+# - ``Dim.AUTO``: you want to find out which dimensions can be dynamic. Read the shapes afterwards.
+# - ``None``: the dimension is static.
+# - ``"batch"``, for both ONNX exporters: the dimension must be dynamic. Verify other sizes: the ONNX model doesn't reject them.
 
 
-def paint(axes, found, model):
-    kinds = {kind: outcomes for (name, kind), outcomes in found.items() if name == model}
+def paint(axes, results, model):
+    kinds = {kind: outcomes for (name, kind), outcomes in results.items() if name == model}
     for y, outcomes in enumerate(kinds.values()):
         for x, outcome in enumerate(outcomes):
             axes.add_patch(
@@ -207,14 +207,14 @@ def paint(axes, found, model):
 
 
 figure, grid = plt.subplots(3, 3, figsize=(10, 7.4), height_ratios=(5, 4, 4), layout="constrained")
-all_found = {"torch.export": exported, "torch.onnx.export": onnx, "to_onnx": own}
-for line, (exporter, found) in zip(grid, all_found.items(), strict=True):
+all_results = {"torch.export": exported, "torch.onnx.export": onnx, "to_onnx": own}
+for line, (exporter, results) in zip(grid, all_results.items(), strict=True):
     for axes, model in zip(line, ("ReLU", "Branch", "Loop"), strict=True):
-        paint(axes, found, model)
+        paint(axes, results, model)
         axes.set_title(f"{exporter}: {model}", fontsize=10)
 figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
 plt.show()
 
 # %%
-# A named ``Dim`` is a promise, a hint is a wish, and no ONNX file holds you to either, so verify it at other sizes. Next: :doc:`the same by
-# tensor or by example <shapes_by_example>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
+# Use a named ``Dim`` for the sizes that you need, and verify the ONNX model at other sizes, because it has no guards. Next:
+# :doc:`ShapesCollection <shapes_by_example>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

@@ -1,9 +1,10 @@
 """
-What does torch.export make of my module?
-=========================================
+What is in the ExportedProgram that torch.export returns?
+=========================================================
 
-A graph of tensor operations, the weights, and a contract on the inputs. You will read all three for a small module, call the result,
-send it through a file to a process that has never seen the module's code, and lower it to fewer kinds of operations.
+An ``ExportedProgram`` contains a graph of tensor operations, the weights, and the constraints on its inputs. This recipe reads all three
+for a small module and calls the program. It also runs the saved program in a process without the module's code, and decomposes it into
+fewer kinds of operators.
 """
 
 import subprocess
@@ -17,7 +18,7 @@ from torch import nn
 from exportlab import Sample, expect_failure, show, verify
 
 # %%
-# The module has two layers, a buffer, a keyword that is always given, and one that is not.
+# The module has two layers, a buffer, a required keyword argument and an optional one.
 
 
 class Scorer(nn.Module):
@@ -46,13 +47,12 @@ program = torch.export.export(
 show.program(program)
 
 # %%
-# One line for each operation, with dtype and shape; ``s77`` is the batch. The layers are gone, and so is the ``if``: nobody gave a
-# ``shift`` at export, so the graph adds nothing.
+# Each line is an operation with its dtype and shape. ``s77`` is the batch size. The layers are gone, and so is the ``if``: we exported
+# without a ``shift``, so the graph adds nothing.
 #
-# What else is in there
-# ---------------------
-# The object is a ``torch.export.ExportedProgram``. Weights and buffers are inputs of the graph like any other (``p_…``, ``b_…``), and
-# the signature says which is which.
+# Read graph_signature, state_dict and range_constraints
+# ------------------------------------------------------
+# Weights and buffers are inputs of the graph (``p_…``, ``b_…``). The signature maps them to their names.
 
 signature = program.graph_signature
 parts = {
@@ -65,10 +65,10 @@ parts = {
     ],
 }
 assert set(program.state_dict) == set(model.state_dict())
-show.table([{"part": part, "holds": ", ".join(names)} for part, names in parts.items()])
+show.table([{"part": part, "contents": ", ".join(names)} for part, names in parts.items()])
 
 # %%
-# Each operation remembers the module and the line that it comes from:
+# Each operation records its module and source line:
 
 
 def calls(program):
@@ -89,9 +89,10 @@ def origin(node):
 show.table([origin(node) for node in calls(program)])
 
 # %%
-# How it is called
-# ----------------
-# Not directly. ``program.module()`` is a module again, and it keeps to what was exported: a ``shift`` is refused now.
+# Call the program with program.module()
+# --------------------------------------
+# You can't call an ``ExportedProgram`` directly. ``program.module()`` returns a module, which accepts only the arguments that were
+# exported. It rejects a ``shift``:
 
 with expect_failure(RuntimeError, match=r"You should use `exported_program.module\(\)`"):
     program(*args, **kwargs)
@@ -99,15 +100,15 @@ with expect_failure(ValueError, match="kwarg keyword mismatch"):
     program.module()(*args, **kwargs, shift=torch.ones(4))
 
 # %%
-# What it accepts, it answers as the module does. Seven rows, one and none were never seen at export:
+# It returns the same results as the original module, also for seven rows, one and none, which the export never saw:
 
 verify(program, model, samples).check()
 
 # %%
-# A file without your code
-# ------------------------
-# ``torch.export.save`` writes graph, weights and example inputs. The process below loads the file and runs it. It imports ``torch`` and
-# nothing else.
+# Save and load without your code
+# -------------------------------
+# ``torch.export.save`` writes the graph, the weights and the example inputs. The process below loads the file and runs it. It imports
+# only ``torch`` and ``sys``.
 
 ELSEWHERE = """
 import sys, torch
@@ -125,12 +126,12 @@ with tempfile.TemporaryDirectory() as folder:
     torch.testing.assert_close(torch.load(answer), model(*args, **kwargs).detach())
 
 # %%
-# The example inputs came out of the file, so they are in it: do not export with data that you would not hand over.
+# The file contains the example inputs, so don't export with data that you wouldn't share.
 #
-# Fewer kinds of operations
-# -------------------------
-# What you saw so far is the *training IR*: about one operation for each function that the module calls. ``run_decompositions`` returns a
-# program in terms of a smaller set, the one that backends implement. More operations, fewer kinds to support.
+# Decompose with run_decompositions
+# ---------------------------------
+# The graph above is the *training IR*, with about one operation for each function that the module calls. ``run_decompositions`` returns a
+# program with a smaller operator set, which backends implement. It has more operations, but of fewer kinds.
 
 
 def lowered(layer):
@@ -151,7 +152,7 @@ show.table(
 )
 
 # %%
-# The answers stay the same:
+# The results don't change:
 
 decomposed = program.run_decompositions()
 verify(decomposed, model, samples).check()
@@ -160,5 +161,5 @@ assert (len(calls(program)), len(calls(decomposed))) == (5, 7)
 show.graph(program, title="The whole module")
 
 # %%
-# An exported program writes down what your Python did once: what Python decided on the way cannot be decided again. Next: :doc:`which
-# sizes it accepts, and how to ask for more <dynamic_shapes>`.
+# An exported program records one run of your Python code: decisions that Python made during capture are fixed. Next: :doc:`which sizes it
+# accepts, and how to request more <dynamic_shapes>`.

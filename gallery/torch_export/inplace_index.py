@@ -1,13 +1,10 @@
 """
-Can ``x[..., index] = update`` be exported?
-===========================================
+Can I export ``x[..., index] = update`` (``index_put_``)?
+=========================================================
 
-Yes: ``torch.export`` captures it in both modes, with fixed and with moving sizes, and it becomes one ``ScatterND`` that is right at every
-size tried below. You will see what the assignment turns into on its way, and two things close to it that do go wrong: an ``int32`` index,
-which gives a file that does not load, and a write into an input, which is lost without a word. ``to_onnx`` takes the first and warns of the
-second.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Yes. ``torch.export`` captures the assignment in both modes, with static and dynamic sizes, and it becomes a ``ScatterND`` in ONNX. This
+recipe shows the translation and two problems close to it. With ``torch.onnx.export``, an ``int32`` index produces a model that doesn't
+load, and a write into an input is lost.
 """
 
 import torch
@@ -17,7 +14,7 @@ from exportlab import compare, export, show, verify
 from exportlab.messages import heard
 
 # %%
-# The model writes some columns of ``x``, at positions that come in as a tensor.
+# The model writes some columns of ``x``, at positions given as a tensor.
 
 
 class Update(nn.Module):
@@ -43,8 +40,8 @@ axes = ({0: "batch"}, {0: "batch", 2: "count"}, {0: "count"})
 # What goes wrong: an int32 index
 # -------------------------------
 
-narrow = [call(4, [7, 2], torch.int32), call(7, [0, 9, 5], torch.int32)]
-compared = compare(model, narrow, dynamic_shapes=axes)
+int32_calls = [call(4, [7, 2], torch.int32), call(7, [0, 9, 5], torch.int32)]
+compared = compare(model, int32_calls, dynamic_shapes=axes)
 assert compared.outcomes() == {
     "torch.export": "ok",
     "to_onnx": "ok",
@@ -54,11 +51,11 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# Why
-# ---
-# PyTorch indexes with either integer type. ``ScatterND`` takes ``int64`` alone, and the official exporter passes the index on as it is;
-# ``to_onnx`` puts a ``Cast`` before it. For the official one pass ``int64``, or convert in the model. The file from ``torchscript`` is
-# broken at another place, and stays so:
+# Why an int32 index fails
+# ------------------------
+# PyTorch indexes with ``int32`` or ``int64``, but ``ScatterND`` accepts only ``int64``. ``torch.onnx.export`` ("dynamo") passes the index
+# on unchanged, and ``to_onnx`` adds a ``Cast``. For ``torch.onnx.export``, pass ``int64`` or convert the index in the model. The legacy
+# exporter's model ("torchscript") has a different fault, and still doesn't load:
 
 assert compared["to_onnx"].artifact.stats().ops["Cast"] == 1
 
@@ -68,7 +65,7 @@ class UpdateLong(Update):
         return super().forward(x, update, index.long())
 
 
-compared = compare(UpdateLong().eval(), narrow, dynamic_shapes=axes)
+compared = compare(UpdateLong().eval(), int32_calls, dynamic_shapes=axes)
 assert compared.outcomes() == {
     "torch.export": "ok",
     "to_onnx": "ok",
@@ -78,15 +75,15 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# What works: the assignment itself
-# ---------------------------------
-# You may have read that non-strict capture refuses it. That is over: strict or not, with moving sizes or fixed ones, the graph holds the
-# same two operations. ``index_put_`` still writes in place; the next step of the official exporter turns it into ``index_put``.
+# What works: the assignment
+# --------------------------
+# Older advice says that non-strict capture refuses the assignment. This is no longer true: the graph has the same two operations in both
+# modes, with dynamic or static sizes. ``index_put_`` still writes in place, and ``run_decompositions`` replaces it with ``index_put``.
 
 for strict in (False, True):
-    for moving in (axes, None):
+    for shapes in (axes, None):
         captured = export(
-            "torch.export", model, call(4, [7, 2]), dynamic_shapes=moving, strict=strict
+            "torch.export", model, call(4, [7, 2]), dynamic_shapes=shapes, strict=strict
         )
         assert list(captured.stats().ops) == ["clone", "index_put_"]
 
@@ -95,7 +92,7 @@ assert torch.ops.aten.index_put.default in [node.target for node in functional.g
 show.program(captured.model)
 
 # %%
-# ONNX writes along the first axis, so ``ScatterND`` comes with three transposes, and ``update`` is spread to fit. Both exporters do so:
+# ``ScatterND`` writes along the first axis, so both exporters add three transposes, and expand ``update`` to the target shape:
 
 program, own = (
     export(e, model, call(4, [7, 2]), dynamic_shapes=axes) for e in ("dynamo", "to_onnx")
@@ -105,8 +102,8 @@ for file in (program, own):
 show.graphs({"torch.onnx.export": program, "to_onnx": own})
 
 # %%
-# Other batches and counts, none at all, and negative positions are right. So is one position written twice: the last one wins on either
-# side here, which PyTorch does not promise.
+# Other batch sizes, other counts (including zero) and negative positions are right. If a position occurs twice, the last value wins in
+# both eager and ONNX Runtime here, but PyTorch doesn't promise this.
 
 unseen = [
     call(7, [0, 9, 5]),
@@ -120,7 +117,7 @@ for file in (program, own):
     verify(file, model, [call(4, [7, 2]), *unseen]).check()
 
 # %%
-# A boolean mask, of which nobody knows beforehand how much it selects, is no harder:
+# A boolean mask works too, although the number of selected elements is unknown at export:
 
 
 class Double(nn.Module):
@@ -136,10 +133,10 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# What does not work: writing into an input
-# -----------------------------------------
-# Without the ``clone``, the caller's own ``x`` changes. A captured program does that as well. A file leaves it as it was, and the report
-# does not tell, since what is returned is right:
+# What doesn't work: writing into an input
+# ----------------------------------------
+# Without the ``clone``, the model changes the caller's ``x``, and so does the captured program. The ONNX model leaves ``x`` unchanged.
+# ``verify`` still reports ``ok``, because the returned value is right:
 
 
 class Overwrite(nn.Module):
@@ -153,17 +150,20 @@ written = {}
 for exporter in ("torch.export", "dynamo"):
     overwrite = export(exporter, Overwrite().eval(), (x, update, index), dynamic_shapes=axes)
     verify(overwrite, Overwrite(), [(x, update, index)]).check()
-    overwrite(given := x.clone(), update, index)
-    written[exporter] = not torch.equal(given, x)
+    argument = x.clone()
+    overwrite(argument, update, index)
+    written[exporter] = not torch.equal(argument, x)
 assert written == {"torch.export": True, "dynamo": False}
 written
 
 # %%
-# ``to_onnx`` writes such a file as well, and warns. With ``mutations="outputs"`` the new ``x`` is a further output:
+# ``to_onnx`` writes the same model, with a warning. With ``mutations="outputs"``, the new ``x`` is an additional output:
 
-with heard() as said:
+with heard() as messages:
     export("to_onnx", Overwrite().eval(), (x, update, index), dynamic_shapes=axes)
-assert any("writes into its inputs (x): the file leaves them as they are" in line for line in said)
+assert any(
+    "writes into its inputs (x): the file leaves them as they are" in line for line in messages
+)
 returned = export(
     "to_onnx", Overwrite().eval(), (x, update, index), dynamic_shapes=axes, mutations="outputs"
 )
@@ -171,5 +171,5 @@ assert [output.name for output in returned.model.graph.outputs][1:] == ["x_new"]
 show.summary(returned)
 
 # %%
-# Write with an ``int64`` index into a clone, and return it: what is not returned is lost. Next:
-# :doc:`arguments by name, and caches <kwargs_and_caches>`.
+# Clone the input, write with an ``int64`` index, and return the result: changes that the model doesn't return are lost. Next:
+# :doc:`keyword arguments and caches <kwargs_and_caches>`.

@@ -1,11 +1,9 @@
 """
-How do I export a model with keyword arguments and a cache?
-===========================================================
+How do I export a model with keyword arguments and a DynamicCache?
+==================================================================
 
-You will pass ``dynamic_shapes`` by name, see what becomes of ``None``, of numbers and of ``**kwargs``, and export a small Llama with its
-``DynamicCache``: one file that takes a prompt or a single token, with any number of earlier tokens in the cache.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Write ``dynamic_shapes`` for keyword arguments, and learn what happens to ``None``, to numbers and to ``**kwargs``. Then export a small
+Llama with its ``DynamicCache`` to one ONNX model. It accepts a prompt or a single token, with any number of earlier tokens in the cache.
 """
 
 import warnings
@@ -19,8 +17,8 @@ from transformers.integrations.executorch import register_dynamic_cache_export_s
 from exportlab import Sample, compare, expect_failure, export, show, verify
 
 # %%
-# The first model takes one argument by place and three by name, two of which need not be given. (The official exporter warns of every name
-# that two axes share. Here they are meant to.)
+# The first model has a positional argument and three keyword arguments, two of them optional. (``torch.onnx.export`` warns if two
+# dimensions share a name. Here they are meant to, so we hide that warning.)
 
 
 class Blend(nn.Module):
@@ -40,9 +38,9 @@ model, four = Blend().eval(), blend(4)
 rows = {0: "batch"}
 
 # %%
-# Arguments by name
-# -----------------
-# ``dynamic_shapes`` has an entry for every argument of the call, those that are no tensors too.
+# dynamic_shapes for keyword arguments
+# ------------------------------------
+# ``dynamic_shapes`` needs an entry for every argument of the call, including those that are not tensors.
 
 entries = {"scale": None, "mask": None, "y": rows}
 compared = compare(
@@ -52,11 +50,11 @@ assert [*compared.outcomes().values()] == ["ok", "ok", "ok", "capture"]
 compared
 
 # %%
-# None and numbers vanish
-# -----------------------
-# The file has two inputs, and 3.0 is a weight. The axis lost its name too: the official exporter counts entries and inputs, and gives up on
-# names where they are not as many. (``to_onnx`` goes by the tensors and keeps the name.) The captured program still takes four arguments;
-# it refuses another number, but where there was ``None``, it ignores a mask without a word.
+# None and numbers are fixed at export
+# ------------------------------------
+# The ONNX model has two inputs, and 3.0 is a constant. ``torch.onnx.export`` also dropped the dimension name, because it has more entries
+# than inputs. (``to_onnx`` keeps the name.) The captured program still accepts four arguments. It rejects another number, but it ignores
+# a mask where the example had ``None``.
 
 show.summary(compared["dynamo"].artifact)
 assert any("axes will not be renamed" in line for line in compared["dynamo"].said)
@@ -70,9 +68,8 @@ assert torch.equal(
 )
 
 # %%
-# So give a tensor for whatever is to stay an input. Inputs stand in the order of your call; write the entries in that order, since the
-# official exporter hands out the names of axes by position. In another order, it looks for the batch of a scalar; ``to_onnx`` does not
-# mind:
+# Pass a tensor for each argument that has to remain an input. The inputs are in the order of your call. Write the entries in the same
+# order, because ``torch.onnx.export`` assigns names by position. Another order raises an error, but ``to_onnx`` accepts it:
 
 tensors = blend(4, torch.rand(4, 3), torch.tensor(3.0))
 named = export(
@@ -92,9 +89,9 @@ assert own.got().input_names == named.got().input_names
 show.graph(named, title="Four tensors, four inputs")
 
 # %%
-# The ``**kwargs`` trap
-# ---------------------
-# An argument that only ``**kwargs`` takes cannot have an entry, neither beside the others nor one level down (`an open bug
+# Arguments in ``**kwargs``
+# -------------------------
+# An argument in ``**kwargs`` can't have an entry, neither at the top level nor nested (`an open PyTorch bug
 # <https://github.com/pytorch/pytorch/issues/150022>`_):
 
 
@@ -123,11 +120,12 @@ with expect_failure(AssertionError, match="Must provide a tree_name"):
     )
 
 # %%
-# ``Blend`` is the way out: it spells the names. Where the ``forward`` is not yours, do so in a module around it.
+# List the names in the signature, as ``Blend`` does. If you can't change the ``forward``, wrap the model in a module that lists them.
 #
-# A cache is not a tensor
-# -----------------------
-# Two layers with random weights. For each, the cache holds the keys and the values of ``past`` tokens, in two heads of eight.
+# What goes wrong: DynamicCache
+# -----------------------------
+# The Llama has two layers with random weights. For each layer, the cache contains the keys and values of ``past`` tokens, with two heads
+# of size eight.
 
 config = LlamaConfig(
     vocab_size=64,
@@ -152,9 +150,9 @@ with expect_failure(ValueError, match="Unsupported input type", lines=1):
     torch.export.export(llama, (), step(2, 5, 3))
 
 # %%
-# Transformers registers it as a list of keys and a list of values, so its entry holds two lists, with one item per layer. That is enough
-# to capture, and not to go on. Whenever the cache is put together again, each layer starts its keys and values from ``torch.tensor([])``;
-# capture keeps those four constants, the next step of the official exporter makes new ones, and misses them.
+# Transformers can register the cache as a list of keys and a list of values. Its entry is then two lists with an item per layer. The
+# capture succeeds, but the next step of ``torch.onnx.export`` fails. The rebuilt cache starts each layer's keys and values from
+# ``torch.tensor([])``. The capture stores four such constants, and ``run_decompositions`` creates new ones that it can't find:
 
 register_dynamic_cache_export_support()
 layers = [{0: "batch", 2: "past"}] * 2
@@ -171,11 +169,11 @@ with expect_failure(
     captured.run_decompositions()
 
 # %%
-# What works: a cache that starts without a constant
-# --------------------------------------------------
-# Let the empty tensor be computed while the captured program is converted (:doc:`a patch </tutorials/309_patch_a_real_model>` does without).
-# The file is right at other batches and lengths, for one token after one, and for a prompt with an empty cache. One thing is not: a token that
-# may attend to nothing. Padding in front is such a place, and no later token sees it, but do not compare the file's answer there:
+# What works: a cache without constants
+# -------------------------------------
+# Compute the empty tensor while the captured program is converted. (:doc:`A patch </tutorials/309_patch_a_real_model>` avoids this step.)
+# The ONNX model is right at other batch sizes and lengths, for a single token, and for a prompt with an empty cache. It differs only for
+# a token that can't attend to any position. Left padding is an example: no later token depends on it, so don't compare its output.
 
 
 def start(layer, keys, values):
@@ -194,21 +192,21 @@ assert [check.values for check in report.failed] == ["integers zero"]  # a mask 
 report
 
 # %%
-# ``to_onnx`` translates the captured program as it is, and needs no such patch:
+# ``to_onnx`` translates the captured program without a patch:
 
 own = export("to_onnx", llama, (), step(2, 5, 3), dynamic_shapes=shapes, output_names=outputs)
 assert own.got() == program.got()
 verify(own, llama, calls).check()
 
 # %%
-# Each tensor in an argument is an input, named after the way to it:
+# Each tensor in an argument is an input, named after its path:
 
 inputs = program.got().input_names
 arrows = [(f"{a}()", i) for i in inputs for a in shapes if i.startswith(a)]
 arrows += [*((i, "file") for i in inputs), *(("file", o) for o in outputs)]
 boxes = [
     *(show.Node(f"{a}()", a, "function") for a in shapes),
-    show.Node("file", "Llama, one file"),
+    show.Node("file", "Llama, ONNX model"),
 ]
 boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inputs] + [
     show.Node(o, o, "output") for o in outputs
@@ -216,5 +214,5 @@ boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inpu
 show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arguments, six inputs")
 
 # %%
-# Only tensors become inputs of the file: a number or ``None`` is fixed at export, and a cache becomes one input for each tensor in it.
-# Next: :doc:`sizes that move <dynamic_shapes>`, or :doc:`a patch for this, and for others </tutorials/309_patch_a_real_model>`.
+# Only tensors become inputs of the ONNX model: a number or ``None`` is fixed at export, and each tensor of a cache is an input. Next:
+# :doc:`dynamic dimensions <dynamic_shapes>`, or :doc:`export patches </tutorials/309_patch_a_real_model>`.

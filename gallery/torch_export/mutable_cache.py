@@ -1,12 +1,9 @@
 """
-My model writes into a cache: what does an export keep?
-=======================================================
+How do I export a model that updates a buffer, such as a KV cache?
+==================================================================
 
-A captured program keeps a buffer that the model writes into, and shares it with everything that is made from it. An ONNX file keeps nothing
-between calls, and the official exporter does not say so. You will find out what a program changes, see the first answer that is wrong, and
-get files that take the cache and give it back, from either exporter.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+An ONNX model doesn't keep state between calls, and ``torch.onnx.export`` doesn't warn when it drops a buffer update. This recipe finds
+the buffers that a model changes, shows the first wrong answer, and exports models with the cache as an input and an output.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -23,7 +20,7 @@ from exportlab import compare, expect_failure, export, show, to_onnx, verify
 from fx2onnx.errors import MutationError
 
 # %%
-# The model keeps what it was given, up to eight rows, and answers each new row by all that it has kept: attention without a softmax.
+# The model stores up to eight rows, and computes its output for each new row from all stored rows: attention without a softmax.
 
 
 class Remembering(nn.Module):
@@ -54,9 +51,9 @@ steps = [torch.randn(rows, 4) for rows in (2, 1, 3, 1)]
 new = ({0: "new"},)
 
 # %%
-# What goes wrong
-# ---------------
-# Exported with two rows and verified at three and at one, each time as the first call. One check calls twice:
+# What goes wrong: the second call
+# --------------------------------
+# We export with two rows and verify with three and with one, each time as the first call. The check *called twice* makes a second call:
 
 samples = [(x,) for x in steps[:3]]
 exporters = ("torch.export", "dynamo", "to_onnx")
@@ -67,16 +64,17 @@ assert [check.name for check in report.failed] == ["called twice"]
 report
 
 # %%
-# The official file has the cache as a weight, empty as it was at the export. Every call is its first. ``to_onnx`` refuses, by name:
+# The model from ``torch.onnx.export`` ("dynamo") contains the empty cache as a constant, so every call behaves like the first.
+# ``to_onnx`` raises an error with the names of the buffers:
 
 with expect_failure(MutationError, match="the model changes cache, filled"):
     to_onnx(fresh(), samples[0], dynamic_shapes=new)
 
 # %%
-# What torch.export keeps
-# -----------------------
-# The captured graph writes as you wrote it, with the operations that end in ``_``. The signature does not say so yet. Ask after
-# ``run_decompositions``, which turns each write into a new value, and a note of the buffer that it belongs to:
+# Find the changed buffers with torch.export
+# ------------------------------------------
+# The captured graph contains your in-place writes: the operations whose names end in ``_``. ``buffers_to_mutate`` is empty until you call
+# ``run_decompositions``. It replaces each write with a new value, and records the buffer that the value belongs to:
 
 program = compared["torch.export"].artifact.model
 assert program.graph_signature.buffers_to_mutate == {}
@@ -85,34 +83,35 @@ assert sorted(changed.values()) == ["cache", "filled"]
 show.program(program)
 
 # %%
-# The buffers are those of the program itself. A module that is made of it writes into them, so the next module begins where that one
-# ended, and so does whoever loads a file that is saved afterwards:
+# ``program.module()`` writes into the buffers of the program itself. The next module, or a file that you save later, starts with that
+# state:
 
 captured = export("torch.export", fresh(), samples[0], dynamic_shapes=new).model
 captured.module()(steps[0])
 assert captured.module().filled.item() == 2
 with tempfile.TemporaryDirectory() as folder:
-    torch.export.save(captured, path := Path(folder, "used.pt2"))
+    path = Path(folder, "used.pt2")
+    torch.export.save(captured, path)
     assert torch.export.load(path).module().filled.item() == 2
 
 # %%
-# Save before you call, or set the buffers back:
+# Save before you call the program, or reset the buffers:
 
 captured.state_dict["filled"].zero_()
 assert captured.module().filled.item() == 0
 
 # %%
-# What works: state in, state out
-# -------------------------------
-# With ``mutations="outputs"``, ``to_onnx`` makes an input of each changed buffer, and returns the new values after the results, named after
-# the buffers: *cache* goes in, *cache_new* comes out.
+# Export the state as inputs and outputs with to_onnx
+# ---------------------------------------------------
+# With ``mutations="outputs"``, ``to_onnx`` makes each changed buffer an input and returns its new value after the results. The input
+# *cache* becomes the output *cache_new*:
 
 stateful = to_onnx(fresh(), samples[0], dynamic_shapes=new, mutations="outputs", output_names=["y"])
 assert stateful.report.mutations == ("cache", "filled")
 show.summary(stateful)
 
 # %%
-# Whoever calls it carries the state. The report has what the first call gets:
+# The caller passes the state from one call to the next. ``report.state`` contains the initial values:
 
 
 def session_of(program):
@@ -140,7 +139,8 @@ for x in steps:
 assert carried.state["filled"].item() == eager.filled.item() == 7
 
 # %%
-# A new conversation is a new ``Carried``, or the first ``state`` again. Two rows more do not fit. Eager raises, and so does the file:
+# Start a new sequence with a new ``Carried``, or reset ``state``. Two more rows don't fit in the cache. Both eager and the ONNX model
+# raise an error:
 
 with expect_failure(IndexError, match="out of bounds"):
     eager(steps[0])
@@ -148,10 +148,10 @@ with expect_failure(InvalidArgument, match="ScatterND"):
     carried(steps[0])
 
 # %%
-# What works with both: the cache as an argument
-# ----------------------------------------------
-# Take the state and return the new one, and nothing is changed that somebody else could see. Do write into a copy. Without the
-# ``clone``, a program would write into *your* tensor and :doc:`a file would not <inplace_index>`.
+# Make the cache an argument
+# --------------------------
+# If the model accepts the state as an argument and returns the new state, both exporters work. Write into a copy. Without the ``clone``,
+# the captured program would change your tensor, and the :doc:`ONNX model wouldn't <inplace_index>`.
 
 
 class Passing(nn.Module):
@@ -178,7 +178,7 @@ assert set(passing.outcomes().values()) == {"ok"}
 passing
 
 # %%
-# Step by step, either file answers as the model with the buffers does:
+# Both ONNX models return the same results as the model with buffers, call by call:
 
 for exporter in exporters[1:]:
     run, eager = passing[exporter].artifact, fresh()
@@ -189,13 +189,13 @@ for exporter in exporters[1:]:
         torch.testing.assert_close(y, eager(x))
 
 # %%
-# Four ways to make the same four calls, held against eager:
+# The plot compares four ways to make the same four calls with eager:
 
 runs = {
     "torch.export": compared["torch.export"].artifact.fresh(),
-    "official file": compared["dynamo"].artifact,
-    "to_onnx, state forgotten": Carried(stateful, keep=False),
-    "to_onnx, state carried": Carried(stateful),
+    "torch.onnx.export": compared["dynamo"].artifact,
+    "to_onnx, state dropped": Carried(stateful, keep=False),
+    "to_onnx, state passed on": Carried(stateful),
 }
 eager = fresh()
 expected = [eager(x).detach() for x in steps]
@@ -203,18 +203,18 @@ apart = {
     name: [(run(x).detach() - y).abs().max().item() for x, y in zip(steps, expected, strict=True)]
     for name, run in runs.items()
 }
-assert max(apart["torch.export"] + apart["to_onnx, state carried"]) < 1e-5
-assert all(min(apart[name][1:]) > 1e-2 for name in ("official file", "to_onnx, state forgotten"))
+assert max(apart["torch.export"] + apart["to_onnx, state passed on"]) < 1e-5
+assert all(min(apart[name][1:]) > 1e-2 for name in ("torch.onnx.export", "to_onnx, state dropped"))
 
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-for (name, found), style in zip(apart.items(), ("o-", "s-", "x--", "+--"), strict=True):
-    axes.plot(range(1, 5), found, style, label=name)
+for (name, differences), style in zip(apart.items(), ("o-", "s-", "x--", "+--"), strict=True):
+    axes.plot(range(1, 5), differences, style, label=name)
 axes.set(xticks=range(1, 5), xlabel="call", ylabel="largest difference from eager")
-figure.suptitle("From the second call on, a forgotten state is a wrong answer")
+figure.suptitle("Without the state, results are wrong from the second call on")
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The first call can be right and the second wrong, so test two calls in a row: what the model writes has to be carried from one to the
-# next. Next: :doc:`the caches of transformers <kwargs_and_caches>`, which are arguments already.
+# Test two calls in a row: if the state isn't passed on, the first call can be right and the second wrong. Next: :doc:`transformers caches
+# <kwargs_and_caches>`, which are arguments already.

@@ -1,9 +1,10 @@
 """
-What is in a .pt2 file, and what does it need to run?
-=====================================================
+What does torch.export.save write into a .pt2 file?
+===================================================
 
-``torch.export.save`` writes a program that another process runs without your code. You will look into the file, see that it still refuses
-what it refused before, find out what is missing and what should not be there, and see the one thing that the other side imports.
+``torch.export.save`` writes a program that another process can run without your code. This recipe loads the file in such a process and
+checks that its constraints still apply. It lists the contents of the file, including your example inputs and source lines, and shows what
+isn't saved.
 """
 
 import subprocess
@@ -21,8 +22,7 @@ from torch.export import Dim
 from exportlab import expect_failure, show, verify
 
 # %%
-# The model keeps numbers in every way there is: parameters, a buffer, a buffer that its ``state_dict`` leaves out, a tensor that is a plain
-# attribute, a Python number.
+# The model stores values in five ways: as parameters, a buffer, a non-persistent buffer, a plain tensor attribute, and a Python number.
 
 
 class Scorer(nn.Module):
@@ -45,7 +45,7 @@ samples = [(torch.randn(rows, 64),) for rows in (4, 7, 1, 16)]
 program = torch.export.export(model, samples[0], dynamic_shapes=({0: Dim("batch", max=16)},))
 
 # %%
-# A second one calls an operator of your own:
+# A second model calls a custom operator:
 
 
 @torch.library.custom_op("lab_saved::halved", mutates_args=())
@@ -66,36 +66,35 @@ class Halved(nn.Module):
 custom = torch.export.export(Halved(), samples[0])
 
 # %%
-# A stranger
-# ----------
-# The process below imports ``torch`` and nothing of yours. It gets three files: the module as ``torch.save`` writes it, and both programs
-# as ``torch.export.save`` does. What it cannot load it reports; what it can load it runs, on your samples and on 17 rows, one more than
-# was promised.
+# Load the files in another process
+# ---------------------------------
+# The process below imports only ``torch``. It receives the module from ``torch.save`` and both programs from ``torch.export.save``. It
+# reports each file that it can't load. It runs the others on your samples, and on 17 rows, one more than the maximum.
 
-STRANGER = """
+OTHER_PROCESS = """
 import sys, torch
 
 def answers(run, samples):
     right = [run(x).detach() for x in samples]
     try:
         return right, run(torch.ones(17, 64))
-    except AssertionError as refused:
-        return right, str(refused)
+    except AssertionError as error:
+        return right, str(error)
 
-def tried(load, samples):
+def attempt(load, samples):
     try:
         return answers(load(), samples)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 module, program, custom, samples, answer = sys.argv[1:]
-given = torch.load(samples)
-found = [
-    tried(lambda: torch.load(module, weights_only=False), given),
-    tried(lambda: torch.export.load(program).module(), given),
-    tried(lambda: torch.export.load(custom).module(), given),
+inputs = torch.load(samples)
+results = [
+    attempt(lambda: torch.load(module, weights_only=False), inputs),
+    attempt(lambda: torch.export.load(program).module(), inputs),
+    attempt(lambda: torch.export.load(custom).module(), inputs),
 ]
-torch.save(found, answer)
+torch.save(results, answer)
 """
 
 folder = tempfile.TemporaryDirectory()
@@ -105,23 +104,23 @@ torch.save(model, paths[0])
 torch.export.save(program, paths[1])
 torch.export.save(custom, paths[2])
 torch.save([x for (x,) in samples], paths[3])
-call = [sys.executable, "-c", STRANGER, *map(str, paths)]
+call = [sys.executable, "-c", OTHER_PROCESS, *map(str, paths)]
 subprocess.run(call, check=True, capture_output=True)
 from_module, from_program, from_custom = torch.load(paths[4])
 
 # %%
-# What goes wrong
-# ---------------
-# ``torch.save`` writes the numbers and the *name* of the class. The stranger has the name, and no class:
+# What goes wrong: torch.save
+# ---------------------------
+# ``torch.save`` writes the values and the *name* of the class. The other process has no such class:
 
 assert "Can't get attribute 'Scorer'" in from_module
 print(from_module)
 
 # %%
-# What works
-# ----------
-# A program has no class to look for. At four sizes, of which the export saw one, the stranger's answers are those of the model. It refuses
-# 17 rows, so the range made the journey:
+# What works: torch.export.save
+# -----------------------------
+# A program doesn't need the class. The other process returns the model's results at four sizes, three of which the export never saw. It
+# rejects 17 rows, so the range was saved too:
 
 for (x,), answer in zip(samples, from_program[0], strict=True):
     torch.testing.assert_close(answer, model(x).detach())
@@ -129,20 +128,20 @@ assert from_program[1] == "Guard failed: x.size()[0] <= 16"
 from_program[1]
 
 # %%
-# What the stranger has to import
-# -------------------------------
-# An operator of your own is in the graph by its name, and the name is all there is. Loading fails until somebody has registered it. (Which
-# one it is stands in the log, above the error.)
+# Import custom operators before torch.export.load
+# ------------------------------------------------
+# The graph contains only the name of a custom operator. Loading fails until the process registers the operator. (The log above the error
+# names it.)
 
 assert "error when deserializing" in from_custom
 print(from_custom)
 assert torch.equal(torch.export.load(paths[2]).module()(*samples[0]), samples[0][0] / 2)
 
 # %%
-# What is in the file
-# -------------------
-# It is a zip archive. Weights have one entry each, and so have *constants*: tensors that the graph reads and the ``state_dict`` does not
-# have.
+# Weights and constants in the file
+# ---------------------------------
+# The file is a zip archive with one entry for each weight. It also has one for each *constant*, which is a tensor that the graph uses but
+# the ``state_dict`` doesn't contain:
 
 loaded = torch.export.load(paths[1])
 assert set(loaded.state_dict) == set(model.state_dict()) == {"linear.weight", "linear.bias", "mean"}
@@ -156,16 +155,15 @@ show.table(
 )
 
 # %%
-# ``labels`` was an attribute, ``lifted_tensor_0`` is the ``torch.tensor([-1.0])`` in the middle of ``forward``. The Python number has no
-# entry. It is an argument in the graph, and so are the shapes:
+# ``labels`` was an attribute, and ``lifted_tensor_0`` is the ``torch.tensor([-1.0])`` in ``forward``. The Python number has no entry: it
+# is an argument in the graph, like the shapes:
 
 show.program(loaded)
 
 # %%
-# What came along uninvited
-# -------------------------
-# The example inputs are in the file. So is, for every operation, the line of your code and the path of the file that it stands in. Look
-# before you hand a file to strangers:
+# Example inputs and source lines in the file
+# -------------------------------------------
+# The file also contains the example inputs, and the source line and file path of each operation. Check this before you share a file:
 
 
 def entries(archive):
@@ -181,26 +179,27 @@ assert ", in forward" in graph
 assert '"opset_version": {"aten": ' in graph  # and the version of its operators
 
 # %%
-# What stayed behind
-# ------------------
-# Attributes that are no tensors, methods, ``train()`` and ``eval()``: there is nobody left to ask. What depended on them was decided at
-# the capture. Whatever else belongs to the model goes beside it, as text, with ``extra_files``:
+# Add other information with extra_files
+# --------------------------------------
+# Attributes that are not tensors, methods, ``train()`` and ``eval()`` are not saved, because the capture fixed what depends on them. Add
+# other information about the model as text, with ``extra_files``:
 
 module = loaded.module()
 assert not hasattr(module, "threshold")
 with expect_failure(NotImplementedError, match="train"):
     module.train()
 torch.export.save(program, paths[1], extra_files={"note.txt": "threshold 0.5"})
-torch.export.load(paths[1], extra_files=(notes := {"note.txt": ""}))
+notes = {"note.txt": ""}
+torch.export.load(paths[1], extra_files=notes)
 assert notes == {"note.txt": "threshold 0.5"}
 
 # %%
-# What did come back is right at sizes that its export never saw:
+# The loaded program is right at sizes that its export never saw:
 
 verify(loaded, model, samples).check()
 
 # %%
-# What takes the room? In a model this small, the graph with your lines of code is about as large as the weights:
+# The plot shows the size of each part. In a model this small, the graph with your source lines is about as large as the weights:
 
 sizes = Counter()
 for name, content in inside.items():
@@ -209,12 +208,12 @@ folders = [f for f in ("weights", "constants", "models", "sample_inputs") if f i
 figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
 bars = axes.barh(folders, [sizes[f] for f in folders], color="#0072B2")
 axes.bar_label(bars, [f"{sizes[f]:,}" for f in folders], padding=4)
-axes.set(xlabel="bytes", title="The graph weighs the most", xlim=(0, 1.2 * max(sizes.values())))
+axes.set(xlabel="bytes", title="The graph is the largest part", xlim=(0, 1.2 * max(sizes.values())))
 axes.invert_yaxis()
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 folder.cleanup()
 
 # %%
-# A ``.pt2`` file holds everything that the graph reads; of your classes and operators it holds only the names. Next: :doc:`what the graph
-# itself looks like <first_graph>`.
+# A ``.pt2`` file contains everything that the graph needs, but only the names of your custom operators. Next: :doc:`the graph of an
+# ExportedProgram <first_graph>`.

@@ -1,12 +1,9 @@
 """
-How do I keep a loop in the graph?
-==================================
+How do I export a loop with torch's scan operator?
+==================================================
 
-In the model below every row needs the one before it, so no single tensor operation replaces the loop. You will keep the loop in the graph
-with ``scan``, see what the body of a ``scan`` may return and where its weights go, and find one ONNX ``Scan`` node in the file that is
-right at lengths the export never saw.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a loop in which each iteration needs the result of the previous one. This recipe keeps the loop in the graph with ``scan``, which
+becomes one ONNX ``Scan`` node. It explains what the body may return, and how the body gets its weights.
 """
 
 import torch
@@ -16,9 +13,9 @@ from torch._higher_order_ops import scan
 from exportlab import compare, expect_failure, show, verify
 
 # %%
-# The total leaks, and it never falls below zero. As a Python loop it
-# :doc:`does not survive capture </generated/gallery/torch_onnx/loop_over_the_batch>`, but it says what the answers have to be. (Without
-# the leak and the floor it would be ``torch.cumsum``, and you would not need this page.)
+# The model computes a running total that decays and is clipped at zero. As a Python loop it :doc:`can't be captured with a dynamic length
+# </generated/gallery/torch_onnx/loop_over_the_batch>`, but it defines the expected results. (Without the decay and the clipping, use
+# ``torch.cumsum``.)
 
 
 class ByLoop(nn.Module):
@@ -40,10 +37,10 @@ samples = [(torch.randn(n, 3),) for n in (5, 9, 1)]
 length = ({0: "length"},)
 
 # %%
-# What goes wrong
-# ---------------
-# The op takes a body, a list of what is carried from turn to turn, a list of what is walked over, and a list of whatever else the body
-# reads. The body returns *one flat list*: what is carried on, then what is stacked. Here both are the total:
+# What goes wrong: one tensor returned twice
+# ------------------------------------------
+# The ``scan`` operator accepts a body, a list of initial states, a list of tensors to iterate over, and a list of additional inputs. The
+# body returns *one flat list*: the new states, then the values to stack. Here both are the total:
 
 
 def shared(total, row, keep):
@@ -70,17 +67,17 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# Why
-# ---
-# Capture takes it, and the captured program is right. But its body returns one tensor in two places, and the next step of the official
-# exporter, which removes in-place operations, allows no two results that share memory. ``to_onnx`` has no such step; it puts an
-# ``Identity`` between the two:
+# Why the conversion fails
+# ------------------------
+# ``torch.export`` captures the model, and the program is right. But the body returns the same tensor twice. ``torch.onnx.export``
+# ("dynamo") removes in-place operations next, and that step doesn't allow two results that share memory. ``to_onnx`` doesn't have this
+# step, and adds an ``Identity``:
 
 show.program(compared["torch.export"].artifact.model.graph_module.scan_combine_graph_0)
 
 # %%
-# What works: every result in memory of its own
-# ---------------------------------------------
+# What works: return a clone
+# --------------------------
 
 
 def apart(total, row, keep):
@@ -98,8 +95,9 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# Two traps remain. With ``strict=True`` the bare op is refused, whatever its body returns. And a body that reads ``self.keep`` itself,
-# instead of being handed it, is captured without a word: the program then answers with a tensor that has a shape and no values.
+# The operator has two more restrictions. It is refused with ``strict=True``, whatever its body returns. If the body reads ``self.keep``
+# directly, instead of getting it as an additional input, the export succeeds. The program then returns a fake tensor, which has a shape
+# but no values.
 
 with expect_failure(torch._dynamo.exc.UncapturedHigherOrderOpError, match="improper combine_fn"):
     torch.export.export(ByScan(apart).eval(), samples[0], strict=True)
@@ -117,10 +115,10 @@ assert isinstance(empty, torch._subclasses.FakeTensor)
 empty
 
 # %%
-# What works better: the function around the op
-# ---------------------------------------------
-# ``scan`` from ``torch._higher_order_ops`` is a prototype, as the underscore says, and has neither trap: it finds the weights of its
-# body by itself, and exports either way. Its body returns a pair; ``dim`` and ``reverse`` are arguments.
+# Use the scan function from torch._higher_order_ops
+# --------------------------------------------------
+# The function ``scan`` is a prototype, as the underscore indicates, and it avoids both restrictions: it finds the weights of its body,
+# and works in both modes. Its body returns a pair, and it has arguments ``dim`` and ``reverse``.
 
 
 class ByFunction(ByLoop):
@@ -136,8 +134,7 @@ for strict in (False, True):
     assert [*compared.outcomes().values()] == ["ok", "ok", "ok", "capture"]
 
 # %%
-# Either file has one node, with the body inside it. Held against the Python loop, which needs a row at least, it is right at nine and at
-# one.
+# Both ONNX models have a single ``Scan`` node. They match the Python loop at lengths nine and one:
 
 files = [compared[exporter].artifact for exporter in ("dynamo", "to_onnx")]
 for file in files:
@@ -146,5 +143,5 @@ for file in files:
 show.graphs(dict(zip(("torch.onnx.export", "to_onnx"), files, strict=True)))
 
 # %%
-# If the body of a ``scan`` returns a tensor twice, return a clone; and pass it the weights it uses, because the bare operator never finds
-# them. Next: :doc:`branches that depend on values </generated/gallery/torch_onnx/cond>`.
+# Return a clone if the body of a ``scan`` returns a tensor twice, and pass the weights to the bare operator as additional inputs. Next:
+# :doc:`branches on values with torch.cond </generated/gallery/torch_onnx/cond>`.

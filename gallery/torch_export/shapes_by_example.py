@@ -1,12 +1,10 @@
 """
-Can I say which axes move without spelling out the whole tree?
-==============================================================
+How do I set dynamic shapes with ShapesCollection or AdditionalInputs?
+======================================================================
 
-``dynamic_shapes`` repeats the tree of your arguments, which is tedious where they are nested. Here you say it in two other ways: by tensor,
-with ``ShapesCollection``, and by further examples, with ``AdditionalInputs``. At the end you also know what
-``prefer_deferred_runtime_asserts_over_guards`` lets through, and what an ONNX file makes of that.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Mark dynamic dimensions without repeating the nested structure of your arguments in ``dynamic_shapes``. ``ShapesCollection`` marks them
+tensor by tensor, and ``AdditionalInputs`` infers them from further example calls. The last section explains what
+``prefer_deferred_runtime_asserts_over_guards`` does, and what an ONNX export makes of its asserts.
 """
 
 import torch
@@ -17,7 +15,7 @@ from exportlab import expect_failure, export, show, to_onnx, verify
 from exportlab.messages import muffled
 
 # %%
-# A model whose first argument is a dict with a list in it:
+# The first argument of the model is a dict that contains a list:
 
 
 class Mixed(nn.Module):
@@ -34,9 +32,9 @@ model, UserError = Mixed().eval(), torch._dynamo.exc.UserError
 four, seven, one = (arguments(rows) for rows in (4, 7, 1))
 
 # %%
-# What goes wrong
-# ---------------
-# Leave out a leaf, and the tree is not that of the arguments:
+# What goes wrong: dynamic_shapes with a missing entry
+# ----------------------------------------------------
+# If you leave out a tensor, the structure of ``dynamic_shapes`` doesn't match the arguments:
 
 with expect_failure(UserError, match="Detected mismatch", lines=2):
     torch.export.export(
@@ -44,28 +42,29 @@ with expect_failure(UserError, match="Detected mismatch", lines=2):
     )
 
 # %%
-# By tensor
-# ---------
-# A ``ShapesCollection`` is given the tensors of the example, and only those that move. The rest of the tree it fills in itself:
+# Mark tensors with ShapesCollection
+# ----------------------------------
+# Assign shapes only to the example tensors that have dynamic dimensions. ``ShapesCollection`` fills in the rest of the structure:
 
 memory, x = four
 collection = ShapesCollection()
 collection[x] = collection[memory["past"][0]] = {0: Dim.DYNAMIC}
-written = collection.dynamic_shapes(model, four)
-assert written["memory"] == {"weight": None, "past": [{0: Dim.DYNAMIC}]}
+tree = collection.dynamic_shapes(model, four)
+assert tree["memory"] == {"weight": None, "past": [{0: Dim.DYNAMIC}]}
 program = torch.export.export(model, four, dynamic_shapes=collection)
 assert program.module()(*seven).shape == (7, 5)
 
 # %%
-# It knows the tensors by their identity, so a copy is another one:
+# It identifies tensors by identity, so it doesn't recognise copies:
 
 with expect_failure(ValueError, match="were not found in args", lines=1):
     collection.dynamic_shapes(model, arguments(4))
 
 # %%
-# By example
-# ----------
-# ``AdditionalInputs`` is given whole calls. An axis moves where two of them differ, and every call must go through the program:
+# Infer dynamic dimensions with AdditionalInputs
+# ----------------------------------------------
+# Add complete calls to ``AdditionalInputs``. A dimension becomes dynamic if two calls differ in it. ``verify`` checks that the program
+# accepts every call:
 
 further = AdditionalInputs()
 for call in (four, seven):
@@ -76,7 +75,7 @@ further.verify(program)
 assert program.module()(*one).shape == (1, 5)
 
 # %%
-# Two examples that differ in one axis say nothing of the others. What is the same in all of them is static:
+# A dimension that is the same in all calls stays static:
 
 narrow = AdditionalInputs()
 narrow.add(four)
@@ -85,9 +84,9 @@ assert {
 } == {None}
 
 # %%
-# To an ONNX file
-# ---------------
-# ``torch.onnx.export`` and ``to_onnx`` take either one as it is:
+# Pass them to torch.onnx.export
+# ------------------------------
+# ``torch.onnx.export`` and ``to_onnx`` accept both objects:
 
 for exporter in ("dynamo", "to_onnx"):
     for shapes in (collection, further):
@@ -96,9 +95,9 @@ for exporter in ("dynamo", "to_onnx"):
         ).check()
 
 # %%
-# ``further`` has the same axes, and finds them itself; no axis of it has a name or an end, and axes of one size are not tied. If an axis has a
-# name, give the official exporter the tree that a collection makes. Of the object it makes up another name. (Beware: what the model cannot
-# keep is refused for the object, and narrowed without a word for the tree.)
+# ``AdditionalInputs`` can't give a dimension a name or a maximum, or make two dimensions equal. ``ShapesCollection`` can, but
+# ``torch.onnx.export`` renames the dimensions of the object. To keep your names, pass the tree that ``dynamic_shapes()`` returns. But if
+# the model doesn't support the range, the tree is narrowed without a warning, while the object raises an error.
 
 named = ShapesCollection()
 named[x] = named[memory["past"][0]] = {0: Dim("rows", max=64)}
@@ -114,10 +113,10 @@ assert name_of_rows("dynamo", named.dynamic_shapes(model, four)) == "rows"
 assert name_of_rows("to_onnx", named) == "rows"
 
 # %%
-# Asserts in the place of guards
-# ------------------------------
-# A named ``Dim`` is refused where the model tests it. ``prefer_deferred_runtime_asserts_over_guards=True`` keeps the side that the example
-# took where the test is no range, and writes it into the program as an assert:
+# Use runtime asserts instead of guards
+# -------------------------------------
+# ``torch.export`` refuses a named ``Dim`` if the model tests it. ``prefer_deferred_runtime_asserts_over_guards=True`` accepts a test that
+# is not a range: the program keeps the branch of the example and asserts the test:
 
 
 class Even(nn.Module):
@@ -126,17 +125,18 @@ class Even(nn.Module):
 
 
 even, six, three = Even().eval(), (torch.randn(6, 3),), (torch.randn(3, 3),)
-moving = {"dynamic_shapes": ({0: Dim("batch")},)}
+options = {"dynamic_shapes": ({0: Dim("batch")},)}
 with expect_failure(UserError, match="Not all values of batch", lines=2):
-    torch.export.export(even, six, **moving)
+    torch.export.export(even, six, **options)
 deferred = torch.export.export(
-    even, six, **moving, prefer_deferred_runtime_asserts_over_guards=True
+    even, six, **options, prefer_deferred_runtime_asserts_over_guards=True
 )
 with expect_failure(RuntimeError, match="Runtime assertion failed", lines=1):
     deferred.module()(*three)
 
 # %%
-# The program refuses three rows. Neither exporter writes the assert into its file, so both files double what should be tripled:
+# The program rejects three rows. ``torch.onnx.export`` and ``to_onnx`` don't export the assert, so both ONNX models double an input that
+# should be tripled:
 
 with muffled():
     files = (torch.onnx.export(deferred, dynamo=True, verbose=False), to_onnx(deferred))
@@ -145,12 +145,12 @@ for file in files:
     assert torch.equal(even(*three), 3 * three[0])
 
 # %%
-# ``to_onnx`` writes both sides where it is given the module, and not a program that has lost one:
+# Export from the module instead, because the program has already lost a branch. ``to_onnx`` then writes both branches:
 
 both = export("to_onnx", even, six, dynamic_shapes=({0: "batch"},))
 verify(both, even, [six, three]).check()
 show.graphs({"from the deferred program": files[0].model, "to_onnx, from the module": both.model})
 
 # %%
-# Name the tensors that move, or give a second call; and a deferred assert ends where the ONNX file begins. Next: :doc:`which Dim to write
-# <dynamic_shapes>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
+# Mark dynamic tensors with ``ShapesCollection``, or add example calls with ``AdditionalInputs``; an ONNX export drops deferred asserts.
+# Next: :doc:`which Dim to use <dynamic_shapes>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

@@ -1,11 +1,10 @@
 """
-strict=True or strict=False: when does it matter?
-=================================================
+torch.export strict=True or strict=False: when does it matter?
+==============================================================
 
-Rarely, and then it decides between a right graph and a wrong one. You will see a model that only one of the two gets right, without an
-error from the other, a table of the Python that separates them, and which of the two ``torch.onnx.export`` uses.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Most models export the same way in both modes of ``torch.export``. But some Python code fails or produces a wrong graph in one of them.
+This recipe shows a model that only strict mode exports correctly, lists the Python code that separates the modes, and explains which mode
+``torch.onnx.export`` uses.
 """
 
 import inspect
@@ -20,15 +19,15 @@ from torch import nn
 from exportlab import compare, expect_failure, show, to_onnx, verify
 
 # %%
-# ``strict=False`` runs your Python as it is, with tensors that have a shape and no values, and records the operations. ``strict=True``
-# does not run it: it reads the bytecode, works out what it would do, and refuses what it does not understand. The first is the default:
+# ``strict=False`` runs your Python code with tensors that have a shape but no values, and records the operations. ``strict=True`` doesn't
+# run the code: it interprets the bytecode, and refuses what it doesn't support. The default is ``strict=False``:
 
 assert inspect.signature(torch.export.export).parameters["strict"].default is False
 
 # %%
-# What goes wrong
-# ---------------
-# This model divides its input by the largest value in it. An empty batch has none, and the ``except`` is there for that.
+# What goes wrong: an except that catches the export error
+# --------------------------------------------------------
+# The model divides its input by the largest absolute value. An empty batch has no largest value, and the ``except`` handles that case.
 
 
 class ByLargest(nn.Module):
@@ -54,28 +53,28 @@ assert report.outcome == "wrong"
 report
 
 # %%
-# Wrong everywhere, at the export's own inputs too. Strict capture of the same model is right:
+# The result is wrong at every size, including that of the export. Strict capture of the same model is right:
 
 verify(strict, model, samples).check()
 
 # %%
-# Why
-# ---
-# A tensor without values has no ``float``. Asking for it raises an error that ``torch.export`` would have shown you, but it is a
-# ``RuntimeError``, and your ``except`` is nearer. The graph divides by the fallback:
+# Why the graph is wrong
+# ----------------------
+# ``float`` needs a value, and the tensor has none during capture. ``torch.export`` raises an error for this, but the error is a
+# ``RuntimeError``, so your ``except`` catches it. The graph divides by the fallback:
 
 assert issubclass(torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode, RuntimeError)
 show.program(loose)
 
 # %%
-# Strict capture does not run the ``try``. It sees that ``float`` of a tensor is an ``item``, and records that:
+# Strict capture doesn't run the ``try``. It recognises ``float`` of a tensor as ``item``, and records it:
 
 show.program(strict)
 
 # %%
-# What works in both
-# ------------------
-# Keep the value in a tensor. Then there is nothing to catch, and an empty batch works as well, which strict capture had lost:
+# What works in both modes
+# ------------------------
+# Keep the value in a tensor. No exception occurs, and the program also supports an empty batch, which the strict program doesn't:
 
 with expect_failure(RuntimeError, match="Expected reduction dim to be specified", lines=1):
     strict.module()(torch.zeros(0, 3))
@@ -93,9 +92,9 @@ for mode in (False, True):
     verify(program, model, [*samples, (torch.randn(0, 3),)]).check()
 
 # %%
-# What else separates them
-# ------------------------
-# More ordinary Python, each in a model of its own, captured in both ways and verified:
+# Python code that separates the modes
+# ------------------------------------
+# Each model below contains one common Python construct. We capture it in both modes and verify the result:
 
 
 class Calling(nn.Module):
@@ -164,8 +163,8 @@ rows = [
     {"python": k, "strict=False": outcome(m), "strict=True": outcome(m, strict=True)}
     for k, m in MODELS.items()
 ]
-found = [f"{row['strict=False']}/{row['strict=True']}" for row in rows]
-assert found == [
+pairs = [f"{row['strict=False']}/{row['strict=True']}" for row in rows]
+assert pairs == [
     "wrong/ok",
     "ok/ok",
     "capture/ok",
@@ -178,13 +177,13 @@ assert found == [
 show.table(rows)
 
 # %%
-# The first line is silent as well: the tensor without values is of another type, so the other branch is taken. ``isinstance`` is safe.
-# The last two are beyond both: a branch on a value needs :doc:`torch.cond </generated/gallery/torch_onnx/cond>`, and a counter has to be
-# a buffer.
+# ``type(x) is torch.Tensor`` is also wrong in non-strict mode: the tensor without values has another type, so the other branch is
+# captured. Use ``isinstance`` for such a test. The last two models need another change: :doc:`torch.cond
+# </generated/gallery/torch_onnx/cond>` for the branch on a value, and a buffer for the counter.
 #
-# Which one does torch.onnx.export use?
-# -------------------------------------
-# It has no ``strict`` to set. It tries the default first, and strict capture only where that raises an error:
+# Which mode torch.onnx.export uses
+# ---------------------------------
+# ``torch.onnx.export`` has no ``strict`` argument. It tries ``strict=False`` first, and strict capture only if that raises an error:
 
 assert "strict" not in inspect.signature(torch.onnx.export).parameters
 
@@ -201,7 +200,8 @@ assert modes_tried(Calling(formatted)) == [False, True]
 assert modes_tried(model) == [False]
 
 # %%
-# So a silent difference goes into the file. Capture it yourself, and hand the program on:
+# A wrong non-strict graph therefore becomes a wrong ONNX model. To use strict mode, capture with ``torch.export.export`` and convert the
+# program:
 
 assert (
     verify(torch.onnx.export(loose, dynamo=True, verbose=False), model, samples).outcome == "wrong"
@@ -209,11 +209,10 @@ assert (
 verify(torch.onnx.export(strict, dynamo=True, verbose=False), model, samples).check()
 
 # %%
-# ``to_onnx`` takes ``strict``, and tries nothing else:
+# ``to_onnx`` accepts ``strict``, and doesn't try the other mode:
 
 verify(to_onnx(model, samples[0], dynamic_shapes=batch, strict=True), model, samples).check()
 show.graphs({"strict=False": loose, "strict=True": strict})
 
 # %%
-# Stay with the default, and try ``strict=True`` if that fails or ``verify`` says *wrong*: the two stumble over different kinds of Python.
-# Next: :doc:`loops that survive <scan>`.
+# Use the default, and try ``strict=True`` if it fails or if ``verify`` reports *wrong*. Next: :doc:`loops with scan <scan>`.

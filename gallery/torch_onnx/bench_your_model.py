@@ -1,9 +1,9 @@
 """
-Which exporter is fastest for my own model?
-===========================================
+How do I benchmark ONNX exporters on my own model?
+==================================================
 
-You get one table for a model of your own: export time, memory, file size and the time of a call by batch, each beside the outcome of
-``verify``, so that no wrong file is called fast.
+Use ``exportlab.bench`` to measure export time, memory, file size and latency by batch size for your own model. The table also contains
+the outcome of ``verify``, and models with wrong results are not ranked.
 """
 
 import torch
@@ -12,7 +12,7 @@ from torch import nn
 from exportlab import bench
 
 # %%
-# The model is no ``nn.Sequential``: it takes token ids and a mask, and cuts long texts only where the batch is large.
+# The example model accepts token ids and a mask, and truncates long texts only for large batches.
 
 
 class Reader(nn.Module):
@@ -37,43 +37,44 @@ model = Reader().eval()
 ids, mask = torch.randint(0, 100, (2, 16)), torch.ones(2, 16, dtype=torch.int64)
 
 # %%
-# A file that is fast and wrong
-# -----------------------------
-# Each exporter works in a process of its own, under a time limit. The calls of its file are timed in turns with eager's, so both meet
-# the same machine. Two rounds are quick, and too few to compare anything closely: take five or more for yours.
+# Run bench
+# ---------
+# Each exporter runs in its own process, with a time limit. The calls of the exported model alternate with calls of eager, so both see the
+# same machine load. Two rounds are fast, but too few for a close comparison: use five or more for your model.
 
-found = bench(
+benchmark = bench(
     model, (ids, mask), sizes={"batch": (2, 8)}, exporters=("to_onnx", "torchscript"), rounds=2
 )
-found
+benchmark
 
 # %%
-# Tracing kept the branch of its example, so its file is wrong for eight rows. The time is shown, and takes no part in the ranking:
+# The legacy exporter ("torchscript") traced the branch of its example, so its model is wrong for eight rows. The table shows its time,
+# but the ranking ignores it:
 
-outcomes = {name: str(way.outcome) for name, way in found.ways().items()}
+outcomes = {name: str(way.outcome) for name, way in benchmark.ways().items()}
 assert outcomes == {"eager": "ok", "to_onnx": "ok", "torchscript": "frozen"}
-print("\n".join(found.findings()))
+print("\n".join(benchmark.findings()))
 
 # %%
-# The picture
-# -----------
-# Of the files that are right, a call in calls of eager. The line at 1 is eager itself; a point is a round.
+# Plot the latency relative to eager
+# ----------------------------------
+# The plot shows the time of a call relative to eager, for the models that are right. The line at 1 is eager, and each point is a round.
 
 from exportlab.measure.figures import dots, panels
 
-right = [way for way in found.ways().values() if way.ranked and way.name != "eager"]
-(axes,) = panels("A call, in calls of eager (lower is faster)", height=2.4)
-dots(axes, {size: {way.name: way.ratio(size) for way in right} for size in found.sizes()})
+right = [way for way in benchmark.ways().values() if way.ranked and way.name != "eager"]
+(axes,) = panels("Time of a call relative to eager (lower is faster)", height=2.4)
+dots(axes, {size: {way.name: way.ratio(size) for way in right} for size in benchmark.sizes()})
 
 # %%
-# From the command line
-# ---------------------
-# ``exportlab bench mymodel.py:build --batches 1,8,64`` does the same with a function that returns ``(model, args)``, with
-# ``torch.onnx.export`` beside them and five rounds. It writes a folder: ``report.html``, every figure as PNG and SVG, ``times.csv``, and
-# ``pyperf.json``. Ctrl-C leaves what was measured, and the same command goes on. ``--runtimes torch.compile,openvino`` adds what else
-# runs it, ``--sizes seq=16,128`` moves another dimension of a ``@case``.
+# Run exportlab bench from the command line
+# -----------------------------------------
+# ``exportlab bench mymodel.py:build --batches 1,8,64`` does the same for a function that returns ``(model, args)``. It includes
+# ``torch.onnx.export`` and runs five rounds. It writes a folder with ``report.html``, each figure as PNG and SVG, ``times.csv``, and
+# ``pyperf.json``. If you stop it with Ctrl-C, the same command continues from the stored measurements. ``--runtimes
+# torch.compile,openvino`` adds runtimes, and ``--sizes seq=16,128`` changes another dimension of a ``@case``.
 #
-# ``bench(…, output="folder")`` writes that folder from here.
+# To write the same folder from Python, use ``bench(…, output="folder")``.
 
 # %%
-# Read each time next to its outcome: fix what is wrong before you compare what is fast. Next: :doc:`the doctor </docs/doctor>`.
+# Read each time together with its outcome: fix wrong models before you compare their speed. Next: :doc:`the doctor </docs/doctor>`.

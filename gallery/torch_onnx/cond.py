@@ -1,11 +1,10 @@
 """
-My model has an if on a tensor's value: how do I export it?
-===========================================================
+How do I export an if on a tensor's value with torch.cond?
+==========================================================
 
-The model below looks at its input and takes one of two branches. One flavour of the official exporter refuses it, the other writes a wrong
-file, and ``to_onnx`` writes both branches. Then comes ``torch.cond``: its rules, and the ONNX ``If`` that either exporter makes of it.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a model that branches on the values of its input. ``torch.export`` refuses a Python ``if`` on a tensor, and the legacy exporter
+(``dynamo=False``) writes a model with the wrong answer. This recipe rewrites the model with ``torch.cond`` or ``torch.where``, and
+exports the original model with ``to_onnx``.
 """
 
 import textwrap
@@ -18,7 +17,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
 
 # %%
-# The model: one layer for warm inputs, one for cold ones.
+# The model uses one layer if its inputs sum to a positive number (warm), and another layer if they don't (cold):
 
 
 class Gate(nn.Module):
@@ -34,7 +33,7 @@ class Gate(nn.Module):
 
 
 # %%
-# Inputs for both roads, at several sizes; the first is the one to export with. An empty batch sums to zero, so it is a cold one.
+# The samples cover both branches at several sizes. We export with the first sample. An empty batch sums to zero, so it is cold.
 
 torch.manual_seed(0)
 model = Gate().eval()
@@ -48,8 +47,8 @@ samples = [
 assert [bool(x.sum() > 0) for (x,) in samples] == [True, True, False, False, False]
 
 # %%
-# What goes wrong
-# ---------------
+# What goes wrong: a Python if on a tensor
+# ----------------------------------------
 
 free = ({0: "batch"},)
 exporters = ("torch.export", "dynamo", "torchscript")
@@ -63,38 +62,42 @@ assert isinstance(compared["torch.export"].error, GuardOnDataDependentSymNode)
 compared
 
 # %%
-# ``torch.export`` refuses, and ``dynamo`` stands on it. While a model is captured there are shapes but no values: ``u0`` is
-# the answer to ``x.sum() > 0``, 0 or 1, and Python cannot take its ``if`` without knowing which.
+# ``torch.export`` refuses the model, and so does ``torch.onnx.export`` ("dynamo"), which uses it. During capture, tensors have shapes but
+# no values. ``u0`` stands for the unknown result of ``x.sum() > 0``, so Python can't decide which branch to run.
 #
-# ``torchscript`` does have values, those of the example. It takes the warm road, keeps that one alone, and says so only in a warning:
+# The legacy exporter (``dynamo=False``, "torchscript" in the table) traces the model with the values of the example. It follows the warm
+# branch, records only that branch, and just emits a warning:
 
-(warning,) = [said for said in compared["torchscript"].said if said.startswith("TracerWarning")]
+messages = compared["torchscript"].said
+(warning,) = [line for line in messages if line.startswith("TracerWarning")]
 print(textwrap.fill(warning, 96))
 
 # %%
-# Its file is right for the example, and at another size. The cold inputs find the missing road, and so does the check *other values*,
-# which negates the example, among other things:
+# The exported model is right for the example and at another size. The cold samples reveal the missing branch, and so does the check
+# *other values*, which negates the example among other changes:
 
 report = compared["torchscript"].report
 assert {check.name for check in report.checks if check.outcome == "wrong"} == {"other values"}
 report
 
 # %%
-# What works: both answers
-# ------------------------
-# ``to_onnx`` runs the model, and answers the test itself: yes in one run, no in another. The file computes what both runs share, and then
-# an ``If`` has a graph for each road. The model stays as it is:
+# Export both branches with to_onnx
+# ---------------------------------
+# ``to_onnx`` runs the model with each result of the test. The exported model computes what the runs share, and has an ``If`` with one
+# subgraph for each branch. You don't have to change the model:
 
 program = to_onnx(model, *samples[:1], dynamic_shapes=free)
 verify(program, model, samples).check()
 print([node.op_type for node in program.model.graph], program.report.branches)
 
 # %%
-# :doc:`Its page </docs/converter>` says which tests it takes: a test whose roads return other shapes, say, is refused, with the line.
+# If ``to_onnx`` can't export a test, it raises an error with the line, for example if the branches return different shapes. See :doc:`the
+# supported tests </docs/converter>`.
 #
-# What works: ``torch.cond``
-# --------------------------
-# This one says in the model itself that there are two roads, and so to every exporter that captures with ``torch.export``. It takes the condition, a function for each road, and the operands in a tuple. Both functions are captured.
+# Rewrite the model with torch.cond
+# ---------------------------------
+# PyTorch's documentation recommends ``torch.cond``. It records both branches in the captured program, so it works with every exporter
+# that is based on ``torch.export``. Pass the condition, one function for each branch, and a tuple of operands:
 
 
 class GateByCond(Gate):
@@ -114,12 +117,12 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# The trace cannot take ``torch.cond`` at all. In the captured graph, the weights that the branches read have become operands:
+# The legacy exporter does not support ``torch.cond``. In the captured graph, the weights that the branches use have become operands:
 
 show.program(compared["torch.export"].artifact.model)
 
 # %%
-# In the file it is an ``If``, from either exporter. Hold both against the model that you started from, on both roads, at sizes that the
+# Both exporters translate it to an ``If``. Compare both ONNX models with the original module, on both branches and at sizes that the
 # export never saw:
 
 files = {exporter: compared[exporter].artifact for exporter in ("dynamo", "to_onnx")}
@@ -131,10 +134,10 @@ show.table(
 )
 
 # %%
-# The rules
-# ---------
-# **No branch returns its input.** "Otherwise leave it as it is" is therefore refused. Further down in a long message stands what to do:
-# *Replace `return input` with `return input.clone()`*.
+# Rules for the branches of torch.cond
+# ------------------------------------
+# **A branch must not return its input unchanged.** The long error message contains the fix: *Replace `return input` with `return
+# input.clone()`*.
 
 
 class Either(nn.Module):
@@ -154,8 +157,8 @@ for exporter in files:
     verify(export(exporter, kept, *samples[:1], dynamic_shapes=free), kept, samples).check()
 
 # %%
-# **Both branches return the same dtype**, and as many dimensions. The reason stands inside a long second line; here it is what ``match``
-# looks for:
+# **Both branches must return the same dtype and the same number of dimensions.** The second line of the message contains the reason but
+# is too long to show, so the code checks it with ``match``:
 
 for other, reason in (
     (torch.isnan, "same dtype but got torch.float32 and torch.bool"),
@@ -165,9 +168,9 @@ for other, reason in (
         torch.export.export(Either(torch.neg, other), *samples[:1])
 
 # %%
-# The alternative: take both roads
-# --------------------------------
-# ``torch.where`` computes both sides and picks one. Where both are cheap it is the shorter way, and every exporter takes it:
+# Compute both branches with torch.where
+# --------------------------------------
+# ``torch.where`` computes both branches and selects one result. All four exporters support it. Use it if both branches are cheap:
 
 
 class GateByWhere(Gate):
@@ -182,10 +185,10 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# Where a road is expensive, keep the ``If``: ONNX Runtime runs only the branch that it takes.
+# If a branch is expensive, keep the ``If``: ONNX Runtime runs only the selected branch.
 
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
-# An ``if`` that depends on a value has to be part of the graph, or there is no ``if`` in the file. Next: :doc:`a loop that has to be part
-# of it <loop_over_the_batch>`.
+# Put an ``if`` on a tensor's value into the graph with ``torch.cond``, or compute both branches with ``torch.where``. Next: :doc:`loops
+# in the graph <loop_over_the_batch>`.

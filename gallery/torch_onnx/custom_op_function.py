@@ -1,11 +1,9 @@
 """
-How do I export an operator of my own?
-======================================
+How do I export a custom operator with custom_translation_table?
+================================================================
 
-Here a PyTorch operator is written in numpy, and the exporters know nothing about it. You will see the two things they ask for, how to
-say in ONNX what the operator computes, once for the official exporter and for ``to_onnx``, and how to keep it in the file as one node.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export an operator that you registered with ``torch.library.custom_op``. This recipe adds the fake kernel that ``torch.export`` needs. It
+then translates the operator to ONNX for ``torch.onnx.export`` and ``to_onnx``, and shows how to keep it as a single node.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -20,7 +18,7 @@ from torch import nn
 from exportlab import compare, expect_failure, export, show, verify
 
 # %%
-# The operator is a smooth activation. The model is a linear layer followed by it.
+# The operator is a smooth activation, implemented in numpy. The model applies it after a linear layer.
 
 
 @torch.library.custom_op("lab_fn::bend", mutates_args=())
@@ -42,9 +40,9 @@ model = BentLinear().eval()
 rows = [(torch.randn(n, 4),) for n in (4, 7, 1, 0)]
 
 # %%
-# The first thing that is missing: a shape
-# ----------------------------------------
-# Capture runs the model on fake tensors, which have a shape and no values. Numpy can do nothing with those:
+# Add a fake kernel
+# -----------------
+# ``torch.export`` runs the model on fake tensors, which have a shape but no values. The numpy code can't use them:
 
 with expect_failure(
     RuntimeError, match=r"no fake impl registered for <CustomOpDef\(lab_fn::bend\)>", lines=1
@@ -52,15 +50,15 @@ with expect_failure(
     torch.export.export(model, rows[0])
 
 # %%
-# So say what comes out, without computing it. Then capture keeps the operator as one node:
+# Register a function that returns the output shape without computing the values. ``torch.export`` then keeps the operator as one node:
 
 bend.register_fake(lambda x, sharpness: torch.empty_like(x))
 show.program(torch.export.export(model, rows[0], dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)))
 
 # %%
-# The second thing that is missing: a translation
-# -----------------------------------------------
-# ``torch.export`` is content, because its graph calls your Python function. An ONNX file cannot call it:
+# What goes wrong: an operator without a translation
+# --------------------------------------------------
+# ``torch.export`` succeeds, because its graph calls your Python function. An ONNX model can't call Python:
 
 
 def compared(function=None):
@@ -75,21 +73,23 @@ def compared(function=None):
     )
 
 
-untold = compared()
-assert untold.outcomes() == {"torch.export": "ok", "to_onnx": "convert", "dynamo": "convert"}
-assert "No ONNX function found for <OpOverload(op='lab_fn.bend'" in str(untold["dynamo"].error)
-untold
+without_table = compared()
+assert without_table.outcomes() == {"torch.export": "ok", "to_onnx": "convert", "dynamo": "convert"}
+assert "No ONNX function found for <OpOverload(op='lab_fn.bend'" in str(
+    without_table["dynamo"].error
+)
+without_table
 
 # %%
-# ``to_onnx`` adds who called it, and what to do:
+# The error of ``to_onnx`` also contains the line that calls the operator, and a suggestion:
 
-print(untold["to_onnx"].error)
+print(without_table["to_onnx"].error)
 
 # %%
-# What works: say it in ONNX
-# --------------------------
-# Write the operator once more as an ``onnxscript`` function, and hand it over in ``custom_translation_table``, the same table to both.
-# The ``float`` becomes an attribute. ``ok`` below includes batches of 7, 1 and 0 rows, which the export never saw.
+# What works: an onnxscript function
+# ----------------------------------
+# Write the operator as an ``onnxscript`` function, and pass it in ``custom_translation_table``. Both exporters accept the same table. The
+# ``float`` becomes an attribute. The outcome ``ok`` includes batches of 7, 1 and 0 rows, which the export never saw.
 
 domain = values.Opset("lab.fn", 1)
 
@@ -99,14 +99,14 @@ def Bend(x: FLOAT, sharpness: float) -> FLOAT:
     return x * opset18.Sigmoid(sharpness * x)
 
 
-told = compared(Bend)
-assert set(told.outcomes().values()) == {"ok"}
-told
+with_table = compared(Bend)
+assert set(with_table.outcomes().values()) == {"ok"}
+with_table
 
 # %%
-# The official exporter copies the body of ``Bend`` to the place of the call, and drops the function. ``to_onnx`` keeps both:
+# ``torch.onnx.export`` inlines the body of ``Bend``. ``to_onnx`` keeps the call and the function:
 
-inlined, calling = told["dynamo"].artifact.model, told["to_onnx"].artifact.model
+inlined, calling = with_table["dynamo"].artifact.model, with_table["to_onnx"].artifact.model
 assert [node.op_type for node in inlined.graph] == ["Gemm", "Mul", "Sigmoid", "Mul"]
 assert [node.op_type for node in calling.graph] == ["Gemm", "Bend"]
 assert not inlined.functions
@@ -114,8 +114,8 @@ assert [function.name for function in calling.functions.values()] == ["Bend"]
 show.graphs({"torch.onnx.export": inlined, "to_onnx": calling})
 
 # %%
-# ``to_onnx`` takes a shorter spelling as well, with no types and no opset to choose: a function of the graph ``g`` and of the arguments of
-# the operator. It appends nodes by their ONNX names, and is spelt out in the file.
+# ``to_onnx`` also accepts a Python function of the graph ``g`` and the operator's arguments, without types or an opset. It appends nodes
+# by their ONNX names, and is inlined.
 
 
 def bent(g, x, sharpness):
@@ -130,8 +130,8 @@ assert short.stats().ops == {"Gemm": 1, "Mul": 2, "Sigmoid": 1}
 verify(short, model, rows).check()
 
 # %%
-# The official exporter's copying has two traps. The result needs its annotation, and the function has to be written in opset 18: the
-# exporter starts from that one, although the file ends up in opset 20. ``to_onnx`` does not copy, and takes both functions.
+# ``torch.onnx.export`` has two requirements because it inlines the function. The function needs a return annotation, and it must use
+# opset 18: the exporter starts from that version, although the final model uses opset 20. ``to_onnx`` accepts both functions below.
 
 
 @script(domain, default_opset=opset18)
@@ -145,19 +145,19 @@ def InOpset20(x: FLOAT, sharpness: float) -> FLOAT:
 
 
 assert inlined.opset_imports[""] == 20
-tried = {function.name: compared(function) for function in (WithoutAnnotation, InOpset20)}
-assert all(t.outcomes()["to_onnx"] == "ok" for t in tried.values())
-errors = {name: t["dynamo"].error.__cause__ for name, t in tried.items()}
+attempts = {function.name: compared(function) for function in (WithoutAnnotation, InOpset20)}
+assert all(t.outcomes()["to_onnx"] == "ok" for t in attempts.values())
+errors = {name: t["dynamo"].error.__cause__ for name, t in attempts.items()}
 assert "number of values and replacements must match" in str(errors["WithoutAnnotation"])
 assert "version 18 in the model but version 20 in the function" in str(errors["InOpset20"])
 show.table([{"function": name, "message": str(error)} for name, error in errors.items()])
 
 # %%
-# The other choice: keep it as one node
-# -------------------------------------
-# If your runtime has a kernel of its own for the operator, the file should name the operator, not spell it out. The file with the call of
-# ``Bend`` does. From the model, ``torch.onnx.ops.symbolic`` writes such a node, for both exporters; the ``if`` keeps the module running in
-# Python. (``torch.onnx.is_in_onnx_export()`` is true for the official exporter alone.)
+# Keep the operator as one node
+# -----------------------------
+# If your runtime has a kernel for the operator, the model should contain a node with its name. The model that calls ``Bend`` does. In the
+# PyTorch model, ``torch.onnx.ops.symbolic`` adds such a node with both exporters, and the ``if`` lets the module run in Python.
+# (``torch.onnx.is_in_onnx_export()`` is true only for ``torch.onnx.export``.)
 
 
 class OpaqueLinear(BentLinear):
@@ -180,15 +180,15 @@ for exporter in ("to_onnx", "dynamo"):
     ]
 
 # %%
-# ONNX Runtime refuses the file until you register a library with that kernel, written :doc:`in Python <custom_op_kernel>` or
-# :doc:`in C++ </tutorials/308_onnx_in_cpp>`:
+# ONNX Runtime rejects the model until you register a library with the kernel, written :doc:`in Python <custom_op_kernel>` or :doc:`in C++
+# </tutorials/308_onnx_in_cpp>`:
 
 with expect_failure(Fail, match="lab.fn:Bend.* is not a registered function/op"):
     onnxruntime.InferenceSession(ir.to_proto(kept.model).SerializeToString())
 
 # %%
-# Or let the file bring the definition along: an ONNX model can hold functions, and ``Bend`` above can be written as one. Then the same
-# node needs no library, and is right at the unseen sizes:
+# Alternatively, add the definition of ``Bend`` to the model as a function. The same node then runs without a library, and is right at the
+# unseen sizes:
 
 definition = ir.from_proto(Bend.to_function_proto())
 kept.model.functions[definition.identifier()] = definition
@@ -196,6 +196,5 @@ show.graph(kept, title="Kept as one node")
 verify(kept, model, rows).check()
 
 # %%
-# An exporter needs two things from you: the shape that comes out (``to_onnx`` may find it by running), and either the meaning of the operator
-# or a name for it. Next:
-# :doc:`an operator that walks along time <custom_op_recurrence>`, or :doc:`one that changes its input in place <custom_op_inplace>`.
+# A custom operator needs a shape (``to_onnx`` may find it by running the model) and either a translation or a node name. Next: :doc:`an
+# operator with a recurrence <custom_op_recurrence>`, or :doc:`an operator that changes its input in place <custom_op_inplace>`.

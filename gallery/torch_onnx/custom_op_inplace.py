@@ -2,10 +2,9 @@
 How do I export a custom operator that changes its input in place?
 ==================================================================
 
-Here a custom operator clips a tensor in place and returns nothing. You will see one exporter refuse it with a puzzling message, another
-drop it in silence, and three ways to get a right file: a change in the model, in the captured graph, or in the operator. With ``to_onnx``
-you need none of the three, just a translation.
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a custom operator that writes into its input and returns nothing. ``torch.onnx.export`` stops with a ``KeyError``, and the legacy
+exporter drops the operator. This recipe shows three ways to fix it: change the model, the captured graph, or the operator. ``to_onnx``
+only needs a translation.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -17,7 +16,7 @@ from torch import nn
 from exportlab import compare, expect_failure, export, show, verify
 
 # %%
-# The operator, and a model that calls it between two steps.
+# The operator clips a tensor in place. The model calls it between two steps.
 
 
 @torch.library.custom_op("lab_inplace::clip_", mutates_args={"x"})
@@ -42,9 +41,9 @@ rows = [(torch.randn(n, 4),) for n in (4, 7, 1, 0)]
 batch = ({0: "batch"},)
 
 # %%
-# What goes wrong
-# ---------------
-# Only ``torch.export`` gets through:
+# What goes wrong: a mutating operator
+# ------------------------------------
+# ``torch.export`` captures the model, but the other exporters fail or are wrong:
 
 compared = compare(model, rows, dynamic_shapes=batch)
 assert compared.outcomes() == {
@@ -58,26 +57,27 @@ assert set(compared["torchscript"].artifact.stats().ops) == {"Gemm", "Constant",
 compared
 
 # %%
-# ``to_onnx`` asks for a translation. ``dynamo`` ends in a ``KeyError`` whose key is a method. ``torchscript`` writes a file without the
-# clipping, because nothing reads what the operator returns. That file is wrong, and nothing said so.
+# ``to_onnx`` needs a translation. ``torch.onnx.export`` ("dynamo") stops with a ``KeyError`` whose key is a method. The legacy exporter
+# ("torchscript") writes a wrong model: it drops the clipping, because nothing uses the operator's output.
 #
-# Why
-# ---
-# Capture keeps the call as it is. The line after it reads ``linear``, not a result of ``clip_``:
+# Why: auto_functionalized_v2
+# ---------------------------
+# ``torch.export`` keeps the call unchanged. The line after it uses ``linear``, not a result of ``clip_``:
 
 captured = torch.export.export(model, rows[0], dynamic_shapes=({0: torch.export.Dim("batch")},))
 show.program(captured)
 
 # %%
-# An ONNX value cannot be changed, so the exporter first decomposes the graph into one that changes nothing. There the call becomes
+# ONNX values are immutable, so ``torch.onnx.export`` first decomposes the graph to remove mutations. The call becomes
 # ``auto_functionalized_v2``, which copies the tensor, runs the operator on the copy, and returns the copy:
 
 decomposed = captured.run_decompositions({})
 show.program(decomposed)
 
 # %%
-# Its first argument is the operator. The exporter looks for a value of that name in the graph, hence the odd key. A translation of
-# ``clip_`` changes nothing for it. For ``to_onnx`` it is enough, because that one translates the graph as it was captured:
+# The first argument of ``auto_functionalized_v2`` is the operator. The exporter looks for a graph value with that name, which explains
+# the key in the error. A translation of ``clip_`` doesn't help ``torch.onnx.export``. It is enough for ``to_onnx``, which translates the
+# graph before the decomposition:
 
 
 def to_clip(x, limit: float):
@@ -92,12 +92,12 @@ assert isinstance(compared["dynamo"].error.__cause__.__cause__, KeyError)
 compared
 
 # %%
-# So with ``to_onnx`` you are done: :doc:`say what the new value is <custom_op_inplace_to_onnx>`. The rest of this page is for the official
-# exporter.
+# With ``to_onnx``, the translation :doc:`returns the new value <custom_op_inplace_to_onnx>`, and you are done. The rest of this page is
+# about ``torch.onnx.export``.
 #
-# What works: another call in the model
-# -------------------------------------
-# Give the operator a twin that returns its result. Translate the twin, and call it instead:
+# Call a functional operator in the model
+# ---------------------------------------
+# Add a functional version of the operator that returns its result. Translate this version, and call it in the model:
 
 
 @torch.library.custom_op("lab_inplace::clip", mutates_args=())
@@ -122,11 +122,10 @@ program = torch.onnx.export(
 verify(program, model, rows).check()
 
 # %%
-# What works: another call in the graph
-# -------------------------------------
-# The model may not be yours to change. In the decomposed graph, every later line already reads the result of the call, so the call can
-# be swapped for the twin. But the twin gets the whole tensor. Where only a view of it was to change, that would be wrong, and silently
-# so: refuse.
+# Replace the call in the graph
+# -----------------------------
+# If you can't change the model, change the decomposed graph. Its later lines already use the result of the call, so you can replace the
+# call with the functional operator. This is only correct if the operator changes the whole tensor, so the code refuses a view.
 
 
 def with_twins(program, twins):
@@ -157,7 +156,7 @@ assert [node.op_type for node in swapped.model.graph] == ["Gemm", "Clip", "Mul"]
 verify(swapped, model, rows).check()
 
 # %%
-# ``torch.onnx.export`` takes a program as it takes a module. And this is what happens to a model that clips two of its three columns:
+# ``torch.onnx.export`` accepts a program instead of a module. The code refuses a model that clips two of its three columns:
 
 
 class TwoColumns(Clipped):
@@ -173,18 +172,18 @@ with expect_failure(ValueError, match="changes a view of 'linear'"):
     with_twins(torch.export.export(two_columns, rows[0]), twins)
 
 # %%
-# ``to_onnx`` sees two columns clipped, and puts them back into the tensor that they are a view of:
+# ``to_onnx`` clips the two columns and writes them back into the full tensor:
 
-told = {"custom_translation_table": {torch.ops.lab_inplace.clip_.default: to_clip}}
-own = export("to_onnx", two_columns, rows[0], dynamic_shapes=batch, **told)
+options = {"custom_translation_table": {torch.ops.lab_inplace.clip_.default: to_clip}}
+own = export("to_onnx", two_columns, rows[0], dynamic_shapes=batch, **options)
 verify(own, two_columns, rows).check()
 
 # %%
-# What works for views too: tell the operator
-# -------------------------------------------
-# Decomposition asks an operator for a rule of its own before it wraps it. This rule says: compute the twin, and let ``x`` be the result
-# from now on. PyTorch then writes views back into what they are views of, and ``torch.onnx.export`` takes both models as they are. The
-# table is that of the two columns:
+# Register a functionalization rule
+# ---------------------------------
+# This way also supports views. Decomposition uses an operator's own rule, if it has one, instead of wrapping the operator. This rule
+# computes the functional operator and replaces ``x`` with the result. PyTorch then writes views back into their base tensors, and
+# ``torch.onnx.export`` exports both models unchanged, with the same table:
 
 
 @torch.ops.lab_inplace.clip_.default.py_functionalize_impl
@@ -208,12 +207,12 @@ for module in (model, two_columns):
 compared
 
 # %%
-# ``torch.cond`` is taught by the same hook. It lives in ``torch._ops``, a private module, so pin your version of torch.
+# ``torch.cond`` uses the same hook. It is in ``torch._ops``, a private module, so pin your PyTorch version.
 #
-# Before and after: the wrapped call, and the ``Clip`` in its place.
+# The graphs show the wrapped call, and the ``Clip`` that replaces it.
 
 show.graphs({"decomposed": decomposed, "exported": swapped})
 
 # %%
-# An ONNX file computes new values and changes none in place: for every operator that changes its input, say what the new value is. How to
-# translate an operator with more to it than one ``Clip``: :doc:`custom_op_function`.
+# An ONNX model can't change a value in place, so translate an operator that changes its input to one that returns the new value. Next:
+# :doc:`how to translate an operator with several nodes <custom_op_function>`.

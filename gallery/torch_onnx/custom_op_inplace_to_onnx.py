@@ -1,12 +1,9 @@
 """
-Do I need a second version of my in-place operator for every exporter?
-======================================================================
+How do I export an in-place custom operator with to_onnx?
+=========================================================
 
-The official exporter wants a change in the model, in the graph or in the operator before it takes a custom op that writes into its
-input. ``to_onnx`` wants one function. After this page you can write that function, trust it with views, and export a model that
-changes its own buffers or inputs as *state in, state out*.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Write one translation for a custom operator that changes its input, including calls on a view. This recipe also exports a model that
+changes a buffer: the state becomes an input and an output of the ONNX model.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -20,8 +17,8 @@ from exportlab.messages import heard
 from fx2onnx.errors import MutationError
 
 # %%
-# The operator writes into ``x`` and returns nothing; numpy computes it, so no exporter can look inside. The model calls it on two of its
-# three columns, that is, on a view.
+# The operator writes into ``x`` and returns nothing. It is implemented in numpy, so exporters can't trace it. The model calls it on a
+# view: two of its three columns.
 
 
 @torch.library.custom_op("lab_state::clip_", mutates_args={"x"})
@@ -47,29 +44,29 @@ batch = ({0: "batch"},)
 assert (model.linear(rows[0][0])[:, :2].abs() > 0.5).any()
 
 # %%
-# What goes wrong
-# ---------------
-# Nobody knows the operator:
+# What goes wrong: an operator without a translation
+# --------------------------------------------------
+# The exporters have no translation for the operator:
 
-untold = compare(model, rows, dynamic_shapes=batch)
-assert untold.outcomes() == {
+without_table = compare(model, rows, dynamic_shapes=batch)
+assert without_table.outcomes() == {
     "torch.export": "ok",
     "to_onnx": "convert",
     "dynamo": "convert",
     "torchscript": "wrong",
 }
-untold
+without_table
 
 # %%
-# ``to_onnx`` names it, and the line that calls it:
+# The error of ``to_onnx`` contains the operator and the line that calls it:
 
-print(untold["to_onnx"].error)
+print(without_table["to_onnx"].error)
 
 # %%
-# What works
-# ----------
-# A file has results and no changes. So a translation returns *the new value of what the operator changes*. Ours takes the graph under
-# construction and the arguments of the operator; ``g.Clip`` appends a node of that name:
+# What works: return the new value
+# --------------------------------
+# ONNX operators return values and don't change their inputs. So the translation returns *the new value of the tensor that the operator
+# changes*. It accepts the graph under construction and the operator's arguments. ``g.Clip`` appends a ``Clip`` node:
 
 
 def clipped(g, x, limit):
@@ -77,27 +74,26 @@ def clipped(g, x, limit):
 
 
 table = {"custom_translation_table": {torch.ops.lab_state.clip_.default: clipped}}
-told = compare(
+with_table = compare(
     model, rows, dynamic_shapes=batch, exporters=("to_onnx", "dynamo"), options={"to_onnx": table}
 )
-assert told.outcomes() == {"to_onnx": "ok", "dynamo": "convert"}
-told
+assert with_table.outcomes() == {"to_onnx": "ok", "dynamo": "convert"}
+with_table
 
 # %%
-# The official exporter has the same option and takes an ``onnxscript`` function in it, but does not come that far here;
-# :doc:`what it needs <custom_op_inplace>` is a page of its own.
+# ``torch.onnx.export`` ("dynamo") has the same option, with an ``onnxscript`` function, but it fails before it uses the table. :doc:`This
+# recipe <custom_op_inplace>` shows three ways to fix it.
 #
-# Why a view is no trouble
-# ------------------------
-# ``clipped`` saw two columns and returned two. Capture keeps the call and nothing that says who reads ``y`` afterwards:
+# How views are handled
+# ---------------------
+# ``clipped`` received two columns and returned two. The captured graph contains the call, but no link from it to the later use of ``y``:
 
 program = to_onnx(model, rows[0], dynamic_shapes=batch, **table)
 show.program(program.exported_program)
 
 # %%
-# While ``to_onnx`` walks over these lines it keeps account of memory: ``slice_1`` shares that of ``linear``. After the write it puts the
-# new columns back into the whole, with a ``ScatterND``, and ``mul`` reads the whole. Written without a view, the same op needs no more
-# than its ``Clip``:
+# ``to_onnx`` tracks which tensors share memory: ``slice_1`` shares the memory of ``linear``. After the write, it puts the new columns
+# back into the full tensor with a ``ScatterND``, and ``mul`` uses the full tensor. Without a view, the operator is just a ``Clip``:
 
 
 class AllColumns(TwoColumns):
@@ -113,10 +109,10 @@ assert "ScatterND" in [node.op_type for node in program.model.graph]
 verify(program, model, rows).check()
 
 # %%
-# What outlives the call
-# ----------------------
-# ``y`` was the model's own. It is another matter when the model changes a buffer, which the next call would see, or an input, which is
-# yours. No file can do that. This model keeps a running sum, clipped in place:
+# Changes to buffers and inputs
+# -----------------------------
+# ``y`` is local to the call. A change to a buffer or an input remains visible after the call, which an ONNX model doesn't support. This
+# model keeps a running sum, clipped in place:
 
 
 class Summing(nn.Module):
@@ -135,7 +131,7 @@ with expect_failure(MutationError, match="the model changes total"):
     to_onnx(summing, rows[0], dynamic_shapes=batch, **table)
 
 # %%
-# An input that is changed is the caller's to keep: the file computes with the new values, leaves the input as it is, and you are warned:
+# If the model changes an input, the ONNX model computes with the new values but leaves the input unchanged. ``to_onnx`` emits a warning:
 
 
 class Spoiling(nn.Module):
@@ -144,26 +140,26 @@ class Spoiling(nn.Module):
         return x * 2
 
 
-with heard() as said:
+with heard() as messages:
     spoiling = to_onnx(Spoiling().eval(), (rows[0][0].clone(),), dynamic_shapes=batch, **table)
 assert spoiling.report.unchanged_inputs == ("x",)
-said
+messages
 
 # %%
-# State in, state out
-# -------------------
-# ``mutations="outputs"`` makes an input of a changed buffer, and returns its new value after the results, under the buffer's name:
+# Export the state as an input and an output
+# ------------------------------------------
+# With ``mutations="outputs"``, a changed buffer becomes an input, and its new value is an additional output with the buffer's name:
 
 state = {"mutations": "outputs", "output_names": ["y"], **table}
 stateful = to_onnx(summing, rows[0], dynamic_shapes=batch, **state)
 assert stateful.report.mutations == ("total",)
 session = onnxruntime.InferenceSession(stateful.model_proto.SerializeToString())
 named = {"inputs": session.get_inputs(), "outputs": session.get_outputs()}
-show.table([{role: ", ".join(v.name for v in found) for role, found in named.items()}])
+show.table([{role: ", ".join(v.name for v in values) for role, values in named.items()}])
 
 # %%
-# The caller keeps the state now. First call: what the buffer was at the export, which the report has. Second call, at a size that the export
-# never saw: what the first one gave.
+# The caller now keeps the state. The first call uses the buffer's value at export, which is in ``report.state``. The second call uses the
+# result of the first, at a size that the export never saw.
 
 first, second = torch.ones(4, 4), torch.ones(7, 4)
 total = stateful.report.state["total"].numpy()
@@ -176,13 +172,13 @@ torch.testing.assert_close(torch.from_numpy(total2), eager.total)
 assert (total1[0], total2[0]) == (4, 10)
 
 # %%
-# Four, then eleven, clipped to ten. Forget to pass the state on, and the second call begins anew:
+# The sum is four, then eleven, which is clipped to ten. If you don't pass the state on, the second call starts from zero again:
 
-_, forgotten = session.run(None, {"x": second.numpy(), "total": total})
-assert forgotten[0] == 7
+_, restarted = session.run(None, {"x": second.numpy(), "total": total})
+assert restarted[0] == 7
 
 # %%
-# ``export`` and ``compare`` pass the state on for you, so that ``verify`` can call the file twice as it calls the model:
+# ``export`` and ``compare`` pass the state on, so ``verify`` can call the ONNX model twice, as it calls the original model:
 
 kept = export("to_onnx", summing, rows[0], dynamic_shapes=batch, **state)
 report = verify(kept, summing, rows)
@@ -190,10 +186,10 @@ report.check()
 report
 
 # %%
-# The sum leaves the file at the bottom, and you bring it back:
+# The graph shows the new sum as an output:
 
 show.graph(stateful, title="State in, state out")
 
 # %%
-# Say what the new value is, and the exporter works out who reads it; you only carry what has to outlive the call. Next: :doc:`where did
-# my submodules go? <submodules>`
+# Translate an in-place operator to its new value; ``to_onnx`` updates the later uses, and you pass on the state of buffers. Next:
+# :doc:`what happens to submodules <submodules>`.

@@ -1,11 +1,9 @@
 """
-ONNX Runtime does not know my operator: can I give it a kernel in Python?
-=========================================================================
+How do I add a Python kernel for a custom operator to ONNX Runtime?
+===================================================================
 
-The file has a node of your own domain, and ONNX Runtime ends with *is not a registered function/op*. After this page you can give it a
-kernel of six lines of Python, for a file of either exporter, and you know what such a kernel must not do.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+ONNX Runtime rejects a model with your own operator: *is not a registered function/op*. This recipe registers a short Python kernel with
+``onnxruntime-extensions``, for models of ``torch.onnx.export`` and ``to_onnx``. It also lists three restrictions of such kernels.
 """
 
 import subprocess
@@ -26,13 +24,13 @@ from torch import nn
 from exportlab import expect_failure, export, show, verify
 
 # %%
-# The operator takes spikes out of signals: a sample that is further than ``limit`` from the median of its neighbours becomes that median.
-# ONNX has no median. In numpy it is short:
+# The operator removes spikes from signals. It replaces a sample that differs by more than ``limit`` from the median of its neighbours
+# with that median. ONNX has no median operator, but the numpy code is short:
 
 
 def despiked(x, width, limit):
-    beside = [(0, 0), (width // 2, width // 2)]
-    padded = np.pad(x, beside, mode="edge")
+    edges = [(0, 0), (width // 2, width // 2)]
+    padded = np.pad(x, edges, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
     middle = np.median(windows, axis=2).astype(x.dtype)
     return np.where(np.abs(x - middle) > limit, middle, x)
@@ -55,12 +53,12 @@ class Cleaned(nn.Module):
 torch.manual_seed(0)
 model = Cleaned().eval()
 samples = [(torch.randn(n, length),) for n, length in ((3, 30), (7, 100), (1, 9), (0, 12))]
-moving = ({0: "batch", 1: "length"},)
+dynamic = ({0: "batch", 1: "length"},)
 
 # %%
-# A file with one node for it
-# ---------------------------
-# A translation names the node, domain and attributes. For torch.onnx.export, "dynamo" here, it needs a schema, and then serves both:
+# Export the operator as one node
+# -------------------------------
+# The translation names the node, its domain and its attributes. ``torch.onnx.export`` ("dynamo") also needs a schema:
 
 operator = torch.ops.lab_kernel.despike.default
 
@@ -88,21 +86,22 @@ def by_schema(x, width: int, limit: float):
 tables = {"to_onnx": {operator: by_name}, "dynamo": {operator: by_schema}}
 files = {
     exporter: export(
-        exporter, model, samples[0], dynamic_shapes=moving, custom_translation_table=table
+        exporter, model, samples[0], dynamic_shapes=dynamic, custom_translation_table=table
     )
     for exporter, table in tables.items()
 }
 
 # %%
-# Both files have it. (Where you may change the model, :doc:`lesson 308 </tutorials/308_onnx_in_cpp>` needs no table.)
+# Both models contain the node. (If you can change the PyTorch model, you don't need a table: see :doc:`lesson 308
+# </tutorials/308_onnx_in_cpp>`.)
 
 assert all(file.model.graph.node(0).domain == "lab.kernel" for file in files.values())
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
-# What goes wrong
-# ---------------
-# ONNX Runtime takes neither:
+# What goes wrong: an operator without a kernel
+# ---------------------------------------------
+# ONNX Runtime rejects both models:
 
 for file in files.values():
     with expect_failure(Fail, match="Despike.* is not a registered function/op", lines=1):
@@ -111,20 +110,20 @@ for file in files.values():
 # %%
 # What works: a kernel in Python
 # ------------------------------
-# The package ``onnxruntime-extensions`` has a library in C++ whose kernels call Python functions. You say the name with its domain, the
+# The package ``onnxruntime-extensions`` contains a C++ library whose kernels call Python functions. Declare the name with its domain, the
 # types of the inputs and outputs (``dt_float`` is float32), and the attributes:
 
 FLOAT, INT = PyCustomOpDef.dt_float, PyCustomOpDef.dt_int64
-given = {"inputs": [FLOAT], "outputs": [FLOAT], "attrs": {"width": INT, "limit": FLOAT}}
+signature = {"inputs": [FLOAT], "outputs": [FLOAT], "attrs": {"width": INT, "limit": FLOAT}}
 
 
-@onnx_op(op_type="lab.kernel::Despike", **given)
+@onnx_op(op_type="lab.kernel::Despike", **signature)
 def kernel(x, width, limit):
     return despiked(x, width, limit)
 
 
 # %%
-# ``x`` arrives as a numpy array. Now a session that has the library in its options:
+# ``x`` is a numpy array. Create a session with the library in its options:
 
 
 def with_kernels(file):
@@ -134,8 +133,8 @@ def with_kernels(file):
 
 
 # %%
-# ``verify`` uses the session that a file already has. Give it yours, and it holds the kernel against the model at sizes that the export
-# never saw, no rows among them:
+# ``verify`` uses the session of the exported model. Assign yours, and ``verify`` compares the kernel with the PyTorch model at sizes that
+# the export never saw, including no rows:
 
 for file in files.values():
     file.session = with_kernels(file)
@@ -143,9 +142,9 @@ for file in files.values():
 report
 
 # %%
-# What such a kernel must not do
+# Restrictions of Python kernels
 # ------------------------------
-# Each of these runs in a process of its own, with a file of one node ``lab::Op`` and a kernel for it that is given as text:
+# Each test below runs in a separate process, with a model of one node ``lab::Op`` and a kernel given as text:
 
 ONE = '<ir_version: 10, opset_import: ["": 20, "lab": 1]> g (float[n] x) => (float[m] y) { y = lab.Op(x) }'
 
@@ -176,30 +175,30 @@ raising = run("register(lambda x: x.no_such_method())")
 twice = run("register(lambda x: x * 2)\nregister(lambda x: x * 3)")
 
 # %%
-# **It must not raise.** An exception in the kernel does not reach the caller of ``run``. It ends the process:
+# **It must not raise an exception.** The exception doesn't reach the caller of ``run``. It ends the process:
 
 assert right.stdout == b"[0. 2. 4.]\n"
 assert raising.returncode < 0  # ended by a signal
 assert b"AttributeError" in raising.stderr
 
 # %%
-# **It must not be registered twice.** The second one does not replace the first. After it, no session with the library can be made in this
-# process. In a notebook, that is a cell that you run again:
+# **It must not be registered twice.** The second registration doesn't replace the first. After it, this process can't create another
+# session with the library. This happens if you run a notebook cell again:
 
 assert twice.returncode == 1
 assert b"Failed to add kernel for Op lab" in twice.stderr
 print(twice.stderr.decode().splitlines()[-1].partition(" : ")[2])
 
 # %%
-# **It must not differ from a function in the file.** Where the file says itself what the operator is, as :doc:`custom_op_function` does, the
-# kernel is called all the same, and only ``verify`` tells. (A copy of the body, as ``torch.onnx.export`` makes it, has no such node.) This
-# file says ``x + x``, and a kernel of ``5 * x`` wins:
+# **It must not differ from a function in the model.** If the model defines the operator as a function, as in :doc:`custom_op_function`,
+# ONNX Runtime still calls the kernel, and a difference shows up only in ``verify``. (An inlined function, as from ``torch.onnx.export``,
+# has no such node.) This model defines ``x + x``, but the kernel ``5 * x`` is used:
 
 FUNCTION = '<domain: "lab", opset_import: ["": 20]> Op (x) => (y) { y = Add(x, x) }'
 assert run("register(lambda x: 5 * x)", ONE + FUNCTION).stdout == b"[ 0.  5. 10.]\n"
 
 # %%
-# The picture is a signal of a length that the export never saw, with ten spikes:
+# The plot shows a signal with ten spikes, of a length that the export never saw:
 
 time = np.linspace(0, 12, 400, dtype=np.float32)
 spiky = np.sin(time)[None]
@@ -208,13 +207,12 @@ clean = files["dynamo"].session.run(None, {"x": spiky})[0]
 assert np.abs(clean).max() < 1.1 < spiky.max()
 
 figure, axes = pyplot.subplots(figsize=(7, 2.8), layout="constrained")
-axes.plot(time, spiky[0], color="#D55E00", lw=1, label="given")
-axes.plot(time, clean[0], color="#0072B2", lw=2, label="from the file")
-axes.set_title("ONNX Runtime calls the kernel: no spike is left")
+axes.plot(time, spiky[0], color="#D55E00", lw=1, label="input")
+axes.plot(time, clean[0], color="#0072B2", lw=2, label="output")
+axes.set_title("The kernel in ONNX Runtime removes all spikes")
 axes.legend(frameon=False)
 axes.spines[:].set_visible(False)
 
 # %%
-# A kernel in Python lets you run and check a file today; it needs your Python wherever the file runs. :doc:`Lesson 308
-# </tutorials/308_onnx_in_cpp>` writes one in C++. If ONNX can say what your operator computes, the file needs no kernel:
-# :doc:`custom_op_function`.
+# A Python kernel lets you run and check a model quickly, but it needs your Python code wherever the model runs. Next: :doc:`a kernel in
+# C++ </tutorials/308_onnx_in_cpp>`, or :doc:`an ONNX function <custom_op_function>`, which needs no kernel.

@@ -1,12 +1,10 @@
 """
-How do I translate an operator that walks along time?
-=====================================================
+How do I translate a recurrent custom operator to an ONNX Scan?
+===============================================================
 
-An operator of your own keeps a state from row to row: a filter, a moving average, a cell of a recurrent network. A translation runs once,
-while the file is made, and the file is called with sequences of every length. You will see what a Python loop in a translation does, and
-how to write the recurrence as one ``Scan``, in a function that the official exporter and ``to_onnx`` both take.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Translate a custom operator that keeps a state from row to row, such as a filter, a moving average or a recurrent cell. A Python loop in
+the translation fixes the number of steps. This recipe writes the recurrence as one ``Scan``, in an ``onnxscript`` function for both
+``torch.onnx.export`` and ``to_onnx``.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -17,7 +15,7 @@ from torch import nn
 from exportlab import compare, export, show, verify
 
 # %%
-# The operator is an exponential average along the first axis. Each row that comes out needs the one before it:
+# The operator is an exponential average along the first axis. Each output row depends on the previous one:
 
 
 @torch.library.custom_op("lab_time::smooth", mutates_args=())
@@ -44,12 +42,13 @@ class SmoothedLinear(nn.Module):
 torch.manual_seed(0)
 model = SmoothedLinear().eval()
 samples = [(torch.randn(time, batch, 3),) for time, batch in ((5, 2), (9, 3), (1, 1), (300, 2))]
-MOVING = ({0: "time", 1: "batch"},)
+DYNAMIC = ({0: "time", 1: "batch"},)
 
 # %%
-# What goes wrong: a loop in Python
-# ---------------------------------
-# A translation knows the axis ``time`` as a name, not as a number. Write the five steps of the example, and you have a file of five steps:
+# What goes wrong: a Python loop in the translation
+# -------------------------------------------------
+# A translation runs once, during export, and the dimension ``time`` is a name there, not a number. This translation writes the five steps
+# of the example:
 
 
 def five_steps(g, x, keep):
@@ -63,22 +62,22 @@ def five_steps(g, x, keep):
 
 table = {torch.ops.lab_time.smooth.default: five_steps}
 unrolled = export(
-    "to_onnx", model, samples[0], dynamic_shapes=MOVING, custom_translation_table=table
+    "to_onnx", model, samples[0], dynamic_shapes=DYNAMIC, custom_translation_table=table
 )
 report = verify(unrolled, model, samples)
 assert report.outcome == "frozen"
 report
 
 # %%
-# The file is right for five rows. For nine it returns the first five of them, and for one row ONNX Runtime stops at a row that is not there.
-# The size of the export does not show that.
+# The model is right for five rows. It returns only the first five of nine, and ONNX Runtime raises an error for one row. The size of the
+# example doesn't reveal this.
 
 # %%
-# What works: one ``Scan``
-# ------------------------
-# ``Scan`` carries a state along the first axis of what it walks along, and stacks what each step returns. In onnxscript its step is a function
-# of its own with ``@graph()``. It gets the state and one row, and returns the new state, and what is stacked. It may read what stands around
-# it: ``kept``.
+# What works: one Scan
+# --------------------
+# ``Scan`` carries a state along the first axis of its input, and stacks the results of each step. In onnxscript, a step is a function
+# with ``@graph()``. It receives the state and one row, and returns the new state and the value to stack. It can use values from the
+# enclosing function, such as ``kept``.
 
 domain = values.Opset("lab.time", 1)
 
@@ -94,33 +93,33 @@ def Smooth(x: FLOAT, keep: float) -> FLOAT:
         new = kept * state + row
         return new, new
 
-    _, every = opset18.Scan(zeros, rows, body=step, num_scan_inputs=1)
-    return every
+    _, stacked = opset18.Scan(zeros, rows, body=step, num_scan_inputs=1)
+    return stacked
 
 
 table = {torch.ops.lab_time.smooth.default: Smooth}
-told = compare(
+compared = compare(
     model,
     samples,
-    dynamic_shapes=MOVING,
+    dynamic_shapes=DYNAMIC,
     exporters=("torch.export", "to_onnx", "dynamo"),
     options={name: {"custom_translation_table": table} for name in ("dynamo", "to_onnx")},
 )
-assert set(told.outcomes().values()) == {"ok"}
-told
+assert set(compared.outcomes().values()) == {"ok"}
+compared
 
 # %%
-# Two things in it are easy to get wrong:
+# Two details are important:
 #
-# - What does not depend on the state stands outside of ``step``: ``(1 - keep) * x`` is one multiplication of the whole sequence, not one for
-#   each row.
-# - The first state is made for the input, ``Shape(x, start=1)``: a state of the example's shape would freeze the batch.
+# - Keep computations that don't depend on the state outside ``step``: ``(1 - keep) * x`` is a single multiplication of the whole
+#   sequence.
+# - Compute the shape of the first state from the input with ``Shape(x, start=1)``. A constant shape would specialise the batch.
 #
-# The file has one ``Scan``, and its step stands once, however long the sequence is:
+# The model has one ``Scan``, which contains the step once for any sequence length:
 
-show.graph(told["to_onnx"].artifact.model, title="One Scan, and its step")
+show.graph(compared["to_onnx"].artifact.model, title="One Scan, and its step")
 
 # %%
-# A recurrence that is written in ``forward``, and not inside of an operator, needs no translation: ``to_onnx`` rolls a loop over rows up, and
-# :doc:`loop_over_the_batch` does it with ``torch`` alone. If each step only adds or multiplies, look for a form without a recurrence first
-# (``cumsum``, ``cumprod``): a ``Scan`` runs one row after the other.
+# Write the recurrence of a custom operator as a ``Scan``, so that the model is right for other sequence lengths. Next:
+# :doc:`loop_over_the_batch`, because a recurrence in ``forward`` needs no translation. If each step only adds or multiplies, try
+# ``cumsum`` or ``cumprod`` first, because a ``Scan`` runs the rows one after the other.

@@ -1,10 +1,9 @@
 """
-Why are there two files, and what breaks when I move one?
-=========================================================
+Why does torch.onnx.export write model.onnx.data, and how do I get one file?
+============================================================================
 
-``torch.onnx.export`` writes the graph into one file and the weights into another beside it. You will see who decides that and when,
-what happens to a file that is moved, renamed or copied without its weights, the one mix-up that nobody notices, and how to get a single
-file back.
+``torch.onnx.export`` writes the graph into one file and the weights into a second file, called external data. This recipe shows when that
+happens and why a moved or renamed model doesn't load. It also shows an undetected mix-up of two models, and how to get a single file.
 """
 
 import shutil
@@ -24,7 +23,7 @@ from exportlab import show, to_onnx, verify
 from exportlab.messages import muffled
 
 # %%
-# Two models of one shape, the second trained longer, say. Each gets a folder.
+# The two models have the same shape but different weights. We export each into its own folder.
 
 
 def network():
@@ -57,9 +56,9 @@ def files(folder):
 show.table([{"file": name, "bytes": f"{size:,}"} for name, size in files(first).items()])
 
 # %%
-# What goes wrong
-# ---------------
-# Copy the file that is called a model, and leave the other:
+# What goes wrong: copying only model.onnx
+# ----------------------------------------
+# Copy the model file without the data file:
 
 
 def session(model):
@@ -75,7 +74,7 @@ def right(session, model):
 
 
 def refusal(path):
-    """Why ONNX Runtime refuses a file, without the folder that the files are in; nothing where it takes it."""
+    """Return the error of ONNX Runtime without the name of the folder, or an empty string if the file loads."""
     try:
         session(path)
     except Fail as error:
@@ -91,10 +90,10 @@ assert 'External data path does not exist: "away/model.onnx.data"' in reason
 print(reason)
 
 # %%
-# Why
-# ---
-# Where a weight should be, there is the name of a file, a position in it, and a length. The name is relative to the model and was written
-# down at the export. What is smaller than 256 bytes stays in the model:
+# Why: weights are stored by file name
+# ------------------------------------
+# The model stores a file name, an offset and a length for each external weight. The name is relative to the model, and is fixed at
+# export. Weights smaller than 256 bytes stay in the model file:
 
 
 def places(path):
@@ -106,16 +105,16 @@ assert [len(place) for place in places(first / "model.onnx")] == [4, 4, 4, 1]
 show.table(places(first / "model.onnx")[:3])
 
 # %%
-# So renaming both does not help either: the renamed model looks for the old name.
+# Renaming both files doesn't help, because the renamed model still refers to the old name.
 
 for name in ("model.onnx", "model.onnx.data"):
     shutil.copy(first / name, away / f"renamed_{name}")
 assert '"away/model.onnx.data"' in refusal(away / "renamed_model.onnx")
 
 # %%
-# The mix-up that nobody notices
-# ------------------------------
-# Put the weights of the second model beside the graph of the first. Names, positions and lengths fit, so the file loads and runs:
+# Mixed-up weights are not detected
+# ---------------------------------
+# Combine the graph of the first model with the weights of the second. They match in names and sizes, so the model runs:
 
 shutil.copy(second / "model.onnx.data", away)
 mixed = session(away / "model.onnx")
@@ -123,21 +122,22 @@ assert not right(mixed, model)
 assert not right(mixed, later)
 
 # %%
-# The answers are those of neither. Three weights came from the second model, and the small one, inside the graph, from the first.
+# The results match neither model. Three weights come from the second model, and the small one inside the graph file comes from the first.
 #
-# Nothing in either file says that they belong together. Give each model a name or a folder of its own, and move folders.
+# The files contain no checksum that would detect this. Give each model its own name or folder, and copy whole folders.
 
 # %%
-# Who decides
-# -----------
-# One file is one protobuf message, and a message ends at 2 GiB: 536,870,912 weights of four bytes. Above that there have to be two, and
-# below, it is a choice. The two exporters choose at different sizes; to see it with a small model, both are set to 10 kB here.
+# When the exporters write external data
+# --------------------------------------
+# A protobuf message is limited to 2 GiB, or 536,870,912 weights of four bytes. Larger models need external data, and for smaller ones it
+# is optional. The exporters have different thresholds. Here we set both to 10 kB, to show the effect with a small model.
 
 small = (
     patch("torch.onnx._internal.exporter._onnx_program._LARGE_MODEL_THRESHOLD", 10_000),
     patch("fx2onnx.program.EXTERNAL_DATA_ABOVE", 10_000),
 )
-programs = {"official": program, "to_onnx": to_onnx(model, (four,), dynamic_shapes=({0: "b"},))}
+own = to_onnx(model, (four,), dynamic_shapes=({0: "b"},))
+programs = {"torch.onnx.export": program, "to_onnx": own}
 
 
 def written(program, **options):
@@ -153,30 +153,31 @@ def count(**options):
     return below | above
 
 
-asked = ({}, {"external_data": True}, {"external_data": False})
-counts = [count(**options) for options in asked]
-assert [list(found.values()) for found in counts] == [[1, 1, 2, 2], [2, 2, 2, 2], [1, 1, 2, 1]]
+choices = ({}, {"external_data": True}, {"external_data": False})
+counts = [count(**options) for options in choices]
+assert [list(counted.values()) for counted in counts] == [[1, 1, 2, 2], [2, 2, 2, 2], [1, 1, 2, 1]]
 show.table(
     [
         {
-            "asked of program.save": ", ".join(f"{k}={v}" for k, v in options.items()) or "nothing",
-            **found,
+            "save arguments": ", ".join(f"{k}={v}" for k, v in options.items()) or "none",
+            **counted,
         }
-        for options, found in zip(asked, counts, strict=True)
+        for options, counted in zip(choices, counts, strict=True)
     ]
 )
 
 # %%
-# - ``program.save(path)`` writes one file below a threshold: 1,536 MiB for the official program, 500 MB for that of ``to_onnx``. (A
-#   single file is put together in memory, several times over; a second one is streamed.)
-# - ``torch.onnx.export(…, path)`` saves with ``external_data=True``, whatever the size. That is where your two files come from; pass
-#   ``external_data=False``, or leave out the path and call ``save``.
-# - Above its threshold, the official program does not take ``False`` for an answer. ``to_onnx`` does, up to where protobuf ends.
+# - ``program.save(path)`` writes one file below a threshold: 1,536 MiB for ``torch.onnx.export``, and 500 MB for ``to_onnx``. (A single
+#   file needs several copies in memory.)
+# - ``torch.onnx.export(…, path)`` saves with ``external_data=True`` for every size. Pass ``external_data=False`` to get one file, or
+#   leave out the path and call ``save``.
+# - Above its threshold, the program of ``torch.onnx.export`` ignores ``external_data=False``. The program of ``to_onnx`` writes one file
+#   up to the protobuf limit.
 #
-# To get a single file back
-# -------------------------
-# ``onnx.load`` fetches the weights, ``onnx.save`` writes them into the model. ``onnx_ir`` does not fetch what nobody asked for. Saved
-# again, its model still points at the old file, until ``load_to_model``:
+# Merge external data into one file
+# ---------------------------------
+# ``onnx.load`` loads the weights, and ``onnx.save`` writes them into the model file. A model from ``onnx_ir.load`` still refers to the
+# old data file when you save it, unless you call ``load_to_model``:
 
 onnx.save(onnx.load(first / "model.onnx"), away / "one.onnx")
 loaded = ir.load(first / "model.onnx")
@@ -188,13 +189,13 @@ for name in ("one.onnx", "whole.onnx"):
     assert right(session(away / name), model)
 
 # %%
-# The programs themselves are right, at a size that the export never saw, however they are saved:
+# The exported programs are right, at a size that the export never saw:
 
 for made in programs.values():
     verify(made, model, [(four,), (seven,)]).check()
 
 # %%
-# What is where:
+# The plot shows what each call writes:
 
 ways = {
     "torch.onnx.export(…, path)": files(first),
@@ -203,10 +204,10 @@ ways = {
 colors = {"model.onnx": "#0072B2", "model.onnx.data": "#E69F00"}
 figure, axes = plt.subplots(figsize=(6.8, 2.3), layout="constrained")
 for name, color in colors.items():
-    lengths = [found.get(name, 0) for found in ways.values()]
-    starts = [0 if name == "model.onnx" else found["model.onnx"] for found in ways.values()]
+    lengths = [counted.get(name, 0) for counted in ways.values()]
+    starts = [0 if name == "model.onnx" else counted["model.onnx"] for counted in ways.values()]
     axes.barh(list(ways), lengths, left=starts, color=color, label=name)
-figure.suptitle("Given a path, torch.onnx.export writes two files; save() writes one", fontsize=11)
+figure.suptitle("torch.onnx.export with a path writes two files; save() writes one", fontsize=11)
 axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 axes.set(xlabel="bytes")
 axes.invert_yaxis()
@@ -215,5 +216,5 @@ plt.show()
 everything.cleanup()
 
 # %%
-# Two files are one model: move them together, under their own names, in a folder of their own. Next: :doc:`what goes into names
-# <names>`.
+# Treat the two files as one model: move them together, keep their names, and use a separate folder for each model. Next: :doc:`input,
+# output and weight names <names>`.

@@ -1,10 +1,9 @@
 """
-How do I get a model in float16 or bfloat16?
-============================================
+How do I export a float16 or bfloat16 model to ONNX?
+====================================================
 
-Export a module that is in half precision, convert a float32 file, or halve the weights alone: not all of these three ways run in ONNX
-Runtime on a CPU. You get the size of each file, how far its answers are from float32, and what happens to numbers that do not fit.
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a module in half precision, convert a float32 ONNX file, or store only the weights in half precision. Not all of these models run
+in ONNX Runtime on a CPU. This recipe compares their sizes and errors, and shows what happens to numbers that don't fit.
 """
 
 import copy
@@ -20,7 +19,7 @@ from exportlab import compare, export, show, to_onnx
 from exportlab.verification.divergence import first_difference
 
 # %%
-# The middle of a transformer layer, in float32. Its answers are what everything below is held against.
+# The model is the feed-forward block of a transformer layer. Its float32 output is the reference for everything below.
 
 
 class Block(nn.Module):
@@ -43,9 +42,9 @@ def in_dtype(dtype):
 
 
 # %%
-# What goes wrong
-# ---------------
-# A module in ``bfloat16`` is exported by all three. The file of torch.onnx.export, here "dynamo", does not load:
+# What goes wrong: bfloat16 on a CPU
+# ----------------------------------
+# All three exporters export the ``bfloat16`` module. ONNX Runtime doesn't load the model from ``torch.onnx.export`` ("dynamo"):
 
 exporters = ("torch.export", "to_onnx", "dynamo")
 brain, brain_samples = in_dtype(torch.bfloat16)
@@ -54,19 +53,19 @@ assert compared.outcomes() == {"torch.export": "ok", "to_onnx": "ok", "dynamo": 
 compared
 
 # %%
-# Why
-# ---
-# ONNX Runtime has no such kernels for a CPU: not for ``Gemm``, nor for much else. ``to_onnx`` computes in float32 there, and rounds after each
-# operation, as torch does. All its further nodes are casts, which an accelerator with bfloat16 kernels doesn't need:
+# Why bfloat16 doesn't load
+# -------------------------
+# ONNX Runtime's CPU provider has no bfloat16 kernel for ``Gemm`` or for most other operators. An accelerator that has them can run this
+# model. ``to_onnx`` writes for CPUs: it computes in float32 and rounds after each operation. All additional nodes are casts:
 
 ops = compared["to_onnx"].artifact.ops()
 assert ops["Cast"] == ops.total() - compared["dynamo"].artifact.ops().total()
 dict(ops.most_common())
 
 # %%
-# What works: float16
-# -------------------
-# Both files run, at every size:
+# Export a float16 module
+# -----------------------
+# Both ONNX models run at every size:
 
 half, half_samples = in_dtype(torch.float16)
 compared_half = compare(half, half_samples, dynamic_shapes=batch, exporters=exporters)
@@ -74,8 +73,9 @@ assert set(compared_half.outcomes().values()) == {"ok"}
 compared_half
 
 # %%
-# There are few kernels for float16 either, yet ONNX Runtime puts the casts in by itself. It also leaves out those that meet. The square of
-# 300 is beyond float16, whose largest number is 65,504, and in the file it never was float16:
+# The CPU provider has few float16 kernels too, but ONNX Runtime inserts casts. It also removes casts that cancel, so intermediate results
+# can stay in float32. The square of 300 exceeds 65,504, the largest float16 number. Eager returns infinity, and both ONNX models return
+# 300:
 
 
 class Length(nn.Module):
@@ -90,17 +90,17 @@ assert list(answers.values()) == [float("inf"), 300.0, 300.0]
 answers
 
 # %%
-# Do not rely on it: the same file has the infinity where kernels for float16 exist. Which operation is it? ``first_difference`` computes
-# each in float64, too, and says what its rounding comes to, what float32 there would bring, and who is nearer:
+# Don't rely on this: the same model returns infinity where float16 kernels exist. Use ``first_difference`` to find the operation that
+# overflows. It repeats each operation in float64, and reports its rounding error, that of float32, and whether eager or ONNX is closer:
 
-found = first_difference(files["to_onnx"], big)
-assert found.node == "mul"
-assert [row.node for row in found.rows if row.named] == ["mul", "mean"]
-found
+difference = first_difference(files["to_onnx"], big)
+assert difference.node == "mul"
+assert [row.node for row in difference.rows if row.named] == ["mul", "mean"]
+difference
 
 # %%
-# The square overflows, and so does the mean: one in float32 is not enough, the two are. In the model, write ``x.float()`` before a square,
-# a sum or a norm, and ``.to(x.dtype)`` after it. Then no operation is to blame:
+# Both the square and the mean overflow, so computing one of them in float32 isn't enough. In the model, write ``x.float()`` before a
+# square, a sum or a norm, and ``.to(x.dtype)`` after it. ``first_difference`` then names no operation:
 
 
 class LengthInFloat(nn.Module):
@@ -109,15 +109,15 @@ class LengthInFloat(nn.Module):
         return (wide * wide).mean(-1).sqrt().to(x.dtype)
 
 
-mended = export("to_onnx", LengthInFloat().eval(), (big,))
-assert first_difference(mended, big).node is None
-assert LengthInFloat()(big)[0].item() == mended(big)[0].item() == 300
+fixed = export("to_onnx", LengthInFloat().eval(), (big,))
+assert first_difference(fixed, big).node is None
+assert LengthInFloat()(big)[0].item() == fixed(big)[0].item() == 300
 
 # %%
-# Converting a file
-# -----------------
-# Where you have no module, convert the file. ``keep_io_types`` leaves inputs and outputs in float32. Weights that do not fit become the
-# largest number, or the smallest, without a word. A sum that overflows makes the file wrong as written; lesson 210 keeps it in float32:
+# Convert a file with convert_float_to_float16
+# --------------------------------------------
+# If you have no module, convert the ONNX file. ``keep_io_types`` keeps inputs and outputs in float32. Weights that don't fit become the
+# largest or smallest float16 number without a warning. If a sum overflows, the converted model is wrong; lesson 210 keeps it in float32:
 
 program = to_onnx(model, samples[0], dynamic_shapes=batch)
 converted = {
@@ -139,17 +139,17 @@ for (x,) in samples[:3]:
 
 extreme = nn.Linear(2, 1).eval()
 extreme.weight.data = torch.tensor([[1e6, 1e-9]])
-moved = convert_float_to_float16(to_onnx(extreme, (torch.ones(1, 2),)).model_proto)
-weights = [onnx.numpy_helper.to_array(w).ravel() for w in moved.graph.initializer]
+converted_extreme = convert_float_to_float16(to_onnx(extreme, (torch.ones(1, 2),)).model_proto)
+weights = [onnx.numpy_helper.to_array(w).ravel() for w in converted_extreme.graph.initializer]
 (large, small), *_ = (weight for weight in weights if len(weight) == 2)
 assert large > 65_000 > 1e-7 > small > 0
 
 # %%
-# Half the weights alone
-# ----------------------
-# If it is the size that matters, store the weights in half and compute in float32. Rounding happens once, and no kernel but that of
-# ``Cast`` has to know the type. The official exporter computes the casts when it optimises, and stores float32 again; it keeps them
-# with ``optimize=False``:
+# Store only the weights in half precision
+# ----------------------------------------
+# To make only the file smaller, store the weights in half precision and compute in float32. The weights are rounded once, and only
+# ``Cast`` needs a kernel for the type. ``torch.onnx.export`` folds the casts when it optimises, and stores float32 weights again. With
+# ``optimize=False`` it keeps the casts:
 
 
 class Stored(nn.Module):
@@ -174,9 +174,9 @@ assert kept.ops()["Cast"] == len(model.state_dict())
 stored[torch.bfloat16]
 
 # %%
-# How far apart, how large
-# ------------------------
-# Against float32, at seven rows that no export saw:
+# Compare sizes and accuracy
+# --------------------------
+# We compare all models with float32 on seven rows, a size that no export saw:
 
 x = samples[1][0]
 
@@ -193,7 +193,7 @@ ways = {
     "float32": of_file(program.model_proto),
     "float16 module": of_artifact(compared_half["to_onnx"].artifact, x.half()),
     "bfloat16 module": of_artifact(compared["to_onnx"].artifact, x.bfloat16()),
-    "converted, float32 outside": of_file(converted[True]),
+    "converted, float32 I/O": of_file(converted[True]),
     "converted": of_file(converted[False]),
     "float16 weights": of_artifact(stored[torch.float16]["to_onnx"].artifact),
     "bfloat16 weights": of_artifact(stored[torch.bfloat16]["to_onnx"].artifact),
@@ -206,15 +206,15 @@ measures = [
 show.table([{**row, "bytes": f"{row['bytes']:,}"} for row in measures])
 
 # %%
-# ``float16`` keeps about three decimal digits and ``bfloat16`` about two; what it has instead is the range of float32.
+# ``float16`` keeps about three decimal digits. ``bfloat16`` keeps about two, but it has the range of float32.
 
 assert measures[2]["largest difference"] > 2 * measures[1]["largest difference"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
 left.barh(list(ways), [row["bytes"] for row in measures], color="#0072B2")
 right.barh(list(ways), [row["largest difference"] for row in measures], color="#E69F00")
-left.set(xlabel="bytes of the file", title="About half the bytes")
-right.set(xlabel="difference from float32", xscale="log", title="bfloat16 strays further")
+left.set(xlabel="file size in bytes", title="About half the size")
+right.set(xlabel="difference from float32", xscale="log", title="bfloat16 differs more")
 plt.show()
 
 # %%
-# On a CPU, use half precision to make the file smaller. Next: :doc:`lesson 210 </tutorials/210_half_precision>`.
+# On a CPU, use half precision to make the file smaller. Next: :doc:`lesson 210 on float16 and bfloat16 </tutorials/210_half_precision>`.

@@ -1,11 +1,9 @@
 """
-Does a trained model give the same answers in ONNX?
-===================================================
+How large are the numerical differences between PyTorch and ONNX Runtime?
+=========================================================================
 
-A linear regression is trained with torch, compared with scikit-learn, and exported. You will see how far apart the answers are, that this
-depends on the dtype, and which tolerance is fair.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Train a linear regression in PyTorch, compare it with scikit-learn, and export it to ONNX. This recipe measures the differences in float64
+and float32, and shows which tolerance to use for each.
 """
 
 import copy
@@ -22,8 +20,7 @@ from torch import nn
 from exportlab import compare, expect_failure, export, show, verify
 
 # %%
-# The reference: 442 patients, ten measurements each, and a number to predict that lies between 25 and 346. scikit-learn computes in
-# float64.
+# The data set has 442 patients with ten measurements each. The target is a number between 25 and 346. scikit-learn computes in float64.
 
 measured, truth = load_diabetes(return_X_y=True)
 measured = StandardScaler().fit_transform(measured)
@@ -36,9 +33,9 @@ assert (measured.shape, measured.dtype, truth.min(), truth.max()) == (
 )
 
 # %%
-# The same regression in torch
-# ----------------------------
-# One linear layer, in float64 too, trained until nothing moves any more.
+# Train the regression in PyTorch
+# -------------------------------
+# The model is a linear layer in float64. We train it until it no longer changes.
 
 torch.manual_seed(0)
 rows, target = torch.tensor(measured), torch.tensor(truth)[:, None]
@@ -64,7 +61,7 @@ np.testing.assert_allclose(double.weight.detach().numpy()[0], reference.coef_, r
 np.testing.assert_allclose(double.bias.item(), reference.intercept_, rtol=1e-6)
 
 # %%
-# The coefficients are those of scikit-learn. Now export. The number of rows may move, so verify on all rows, on one, and on none:
+# The coefficients match scikit-learn's. Export the model with a dynamic number of rows, and verify it with all rows, one, and none:
 
 free = ({0: "row"},)
 compared = compare(double, [(rows,), (rows[:1],), (rows[:0],)], dynamic_shapes=free)
@@ -72,7 +69,7 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# Multiply and add is one ONNX node, ``Gemm``, from either exporter. They name the input, its axis and the weights alike:
+# Both exporters write one ``Gemm``, with the same names for the input, its dimension and the weights:
 
 file64, own64 = (compared[exporter].artifact for exporter in ("dynamo", "to_onnx"))
 for file in (file64, own64):
@@ -82,9 +79,9 @@ assert file64.got() == own64.got()
 show.summary(own64)
 
 # %%
-# The same in float32
-# -------------------
-# float32 is what most models are deployed in. Only the dtype changes:
+# Export in float32
+# -----------------
+# Most models are deployed in float32. Only the dtype changes:
 
 single, rows32 = copy.deepcopy(double).float(), rows.float()
 file32, own32 = (export(e, single, (rows32,), dynamic_shapes=free) for e in ("dynamo", "to_onnx"))
@@ -92,15 +89,15 @@ for file in (file32, own32):
     verify(file, single, [(rows32,), (rows32[:1],), (rows32[:0],)]).check()
 
 # %%
-# numpy computes in float64 unless told otherwise, and ONNX Runtime converts nothing:
+# numpy uses float64 by default, and ONNX Runtime doesn't convert inputs:
 
 with expect_failure(InvalidArgument, match="Unexpected input data type"):
     file32.session.run(None, {"input": measured})
 
 # %%
-# How far apart?
-# --------------
-# The largest difference over the 442 predictions, by dtype:
+# Measure the differences
+# -----------------------
+# The table shows the largest difference over the 442 predictions, by dtype:
 
 
 def predicted(model, rows):
@@ -114,8 +111,8 @@ assert np.array_equal(onnx64, predicted(own64, rows))
 assert np.array_equal(onnx32, predicted(own32, rows32))
 pairs = {
     "torch and scikit-learn": (torch64 - expected, torch32 - expected),
-    "the file and torch": (onnx64 - torch64, onnx32 - torch32),
-    "the file and scikit-learn": (onnx64 - expected, onnx32 - expected),
+    "ONNX and torch": (onnx64 - torch64, onnx32 - torch32),
+    "ONNX and scikit-learn": (onnx64 - expected, onnx32 - expected),
 }
 worst = {name: [abs(d).max() for d in pair] for name, pair in pairs.items()}
 assert all(in64 < 1e-8 and 1e-6 < in32 < 1e-4 for in64, in32 in worst.values())
@@ -127,27 +124,27 @@ show.table(
 )
 
 # %%
-# The same node gives the same numbers, so one file of each dtype stands for both exporters, to the last bit.
+# Both exporters write the same node and give bit-identical results, so one ONNX model per dtype represents both.
 #
-# In float64, neither the training nor the file leaves more than rounding. In float32, two neighbours near 300 are 3e-5 apart, so the file
-# differs from torch by a step or two of the last digit: ONNX Runtime need not add the ten products in torch's order.
+# In float64, all differences are rounding errors. In float32, neighbouring numbers near 300 are 3e-5 apart, so ONNX and PyTorch differ by
+# at most two steps of the last digit. ONNX Runtime may add the ten products in another order than PyTorch.
 
-assert worst["the file and torch"][0] < 1e-12
-assert worst["the file and torch"][1] <= 2 * np.spacing(np.float32(300))
+assert worst["ONNX and torch"][0] < 1e-12
+assert worst["ONNX and torch"][1] <= 2 * np.spacing(np.float32(300))
 
 # %%
-# Which tolerance is fair?
-# ------------------------
-# One that follows the dtype, as the defaults of ``verify`` do: each report names its own above the table. Ask float32 for what is fair
-# for float64, and a correct file is called wrong:
+# Choose a tolerance by dtype
+# ---------------------------
+# The defaults of ``verify`` depend on the dtype, and each report prints its tolerances above the table. A float64 tolerance is too strict
+# for a correct float32 model:
 
 tight = {"rtol": 1e-9, "atol": 1e-10}
 with expect_failure(AssertionError, match="Tensor-likes are not close"):
     torch.testing.assert_close(file32(rows32), single(rows32), **tight)
 
 # %%
-# ``verify`` asks once more before it does. It computes the model in float64, and a file that is as near to that as eager is differs by
-# rounding alone. The report says so:
+# ``verify`` makes a second check before it reports a difference. It computes the model in float64. If the exported model is as close to
+# that as eager, the difference is rounding, and the report notes it:
 
 strict = verify(file32, single, [(rows32,)], tolerances={torch.float32: tuple(tight.values())})
 first = strict.checks[0]
@@ -156,14 +153,14 @@ assert "rounding" in first.detail
 strict
 
 # %%
-# What matters
-# ------------
-# The same differences, of every fourth row, beside the one that the model was trained to make small:
+# Compare with the error of the model
+# -----------------------------------
+# The plot shows the same differences for every fourth row, together with the prediction error of the model:
 
 apart = {
-    "model against truth": (expected - truth, "#555555"),
-    "float32 file against scikit-learn": (onnx32 - expected, "#D55E00"),
-    "float64 file against scikit-learn": (onnx64 - expected, "#0072B2"),
+    "model vs target": (expected - truth, "#555555"),
+    "float32 ONNX vs scikit-learn": (onnx32 - expected, "#D55E00"),
+    "float64 ONNX vs scikit-learn": (onnx64 - expected, "#0072B2"),
 }
 for name, (difference, color) in apart.items():
     shown = np.maximum(abs(difference), 1e-16)[::4]
@@ -173,9 +170,9 @@ assert np.median(abs(expected - truth)) > 10
 plt.xlabel("prediction of scikit-learn")
 plt.ylabel("difference")
 plt.ylim(1e-13, 1e5)
-plt.title("The model is off by tens, its file by less than 0.0001")
+plt.title("Model error: tens; export error: less than 0.0001")
 plt.show()
 
 # %%
-# Choose the tolerance by the dtype, and look at how large a difference is before you call the file wrong. Next: :doc:`a model with an if
-# <cond>`.
+# Choose the tolerance by dtype, and check the size of a difference before you call the exported model wrong. Next: :doc:`a model with an
+# if <cond>`.

@@ -1,12 +1,10 @@
 """
-Why does my Python loop over the batch break at another batch size?
-===================================================================
+How do I export a Python for loop over the batch dimension?
+===========================================================
 
-The model below adds ``sin`` to its output row by row, in a Python ``for``. You will see what each exporter makes of the loop at a
-batch size it never saw, why one of them writes a wrong file without a word, how ``to_onnx`` keeps the loop, and two ways to write it that
-the others take as well.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a model with a Python ``for`` over its rows and a dynamic batch size. ``torch.export`` refuses it, and the legacy exporter
+(``dynamo=False``) writes a wrong model. This recipe removes the loop, or puts it into the graph with ``scan``, and shows how ``to_onnx``
+exports the original model as a ``Loop``.
 """
 
 import torch
@@ -15,7 +13,7 @@ from torch import nn
 from exportlab import compare, expect_failure, export, show, to_onnx, verify
 
 # %%
-# The model: a linear layer, then a loop whose length is the batch.
+# The model is a linear layer followed by a loop over the batch that adds ``sin`` to each row.
 
 
 class SinByRow(nn.Module):
@@ -36,9 +34,9 @@ samples = [(torch.randn(n, 16),) for n in (4, 7, 1, 0, 100)]
 batch = ({0: "batch"},)
 
 # %%
-# What goes wrong
-# ---------------
-# Export at four rows, ask for a dynamic batch, then verify at others:
+# What goes wrong: the loop is unrolled
+# -------------------------------------
+# Export at four rows with a dynamic batch, and verify at other sizes:
 
 exporters = ("torch.export", "dynamo", "torchscript")
 compared = compare(model, samples, dynamic_shapes=batch, exporters=exporters)
@@ -50,33 +48,33 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# Two exporters refuse. ``torchscript`` writes a file that says *batch* on its input, runs at seven rows, and leaves the last three
-# rows without their ``sin``.
+# ``torch.export`` and ``torch.onnx.export`` ("dynamo") refuse the model. The legacy exporter ("torchscript") declares a dynamic *batch*,
+# and its model runs at seven rows, but the last three rows have no ``sin``.
 #
-# Why
-# ---
-# A Python loop is run while the model is captured, so it leaves four copies of its body. Capture without a dynamic batch shows them:
+# Why the batch size is fixed
+# ---------------------------
+# Capture runs the Python loop, so the graph contains four copies of the body. Export without a dynamic batch to see them:
 
 show.program(torch.export.export(model, samples[0]))
 
 # %%
-# Nothing in this graph can be done a fifth time. ``torch.export`` notices that the loop pinned the batch to 4 and says so; a trace
-# has no way to notice.
+# The graph can't run a fifth iteration. ``torch.export`` detects that the loop fixed the batch size and raises an error. A trace doesn't
+# detect it.
 
 with expect_failure(torch._dynamo.exc.UserError, match="specialized it to be a constant"):
     torch.export.export(model, samples[0], dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
 
 # %%
-# What works: several runs
-# ------------------------
-# One run shows four copies. Runs at other sizes show more of them, one for each row. ``to_onnx`` runs the model at several sizes and sees
-# that every turn makes the same calls, with the number of its row. It writes one of them as the body of a ``Loop``. The model stays as it is:
+# Export the loop with to_onnx
+# ----------------------------
+# ``to_onnx`` runs the model at several sizes, and detects that each iteration makes the same calls with another row number. It writes the
+# iteration as the body of a ``Loop``. You don't have to change the model:
 
 program = to_onnx(model, samples[0], dynamic_shapes=batch)
 verify(program, model, samples).check()
 
 # %%
-# Right at four rows, and at seven, one, none and a hundred. The turn is there once:
+# The model is right at four rows, and at seven, one, none and a hundred. The body occurs once:
 
 loop = next(node for node in program.model.graph if node.op_type == "Loop")
 body = loop.attributes["body"].as_graph()
@@ -85,12 +83,11 @@ print([node.op_type for node in program.model.graph])
 print([node.op_type for node in body])
 
 # %%
-# A file that keeps the loop also keeps its price: ONNX Runtime takes the rows one after the other, and each turn copies the rows into which it
-# writes.
+# The loop is slow: ONNX Runtime processes one row after the other, and each iteration copies the tensor that it writes to.
 #
-# What works: no loop at all
-# --------------------------
-# Rows that do not depend on each other need no loop. This is the first thing to try, and the fastest to run.
+# Remove the loop
+# ---------------
+# Rows that don't depend on each other don't need a loop. Try this first, because it is the fastest version.
 
 
 class SinAtOnce(SinByRow):
@@ -106,10 +103,9 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# What works: a loop that is part of the graph
-# --------------------------------------------
-# Where a row does need the one before it, ``scan`` keeps the loop for every exporter: its body is captured once, and ONNX has a ``Scan`` of its
-# own.
+# Put the loop into the graph with scan
+# -------------------------------------
+# If a row depends on the previous one, use ``scan``. Its body is captured once, and becomes an ONNX ``Scan``.
 
 
 def add_sin(nothing, row):
@@ -131,7 +127,7 @@ files = {
 }
 
 # %%
-# The answers have to be those of the model that you started from, so verify both files against it:
+# Verify both ONNX models against the original module:
 
 for file in files.values():
     verify(file, model, samples[:3]).check()
@@ -141,10 +137,10 @@ show.table(
 )
 
 # %%
-# One body, however many rows, in either file:
+# Both graphs contain one body, for any number of rows:
 
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
-# One run of a loop shows how many turns it took; several runs show what each turn does. Next: :doc:`branches that depend on values
-# <cond>`.
+# Replace a loop over rows with tensor operations if the rows are independent, and use ``scan`` if they aren't. Next: :doc:`branches that
+# depend on values <cond>`.

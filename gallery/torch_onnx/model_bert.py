@@ -1,12 +1,10 @@
 """
-BERT: why does padding change my answers?
-=========================================
+BERT to ONNX: why does padding change my output?
+================================================
 
-Texts of different lengths share a batch by padding, and the attention mask says what is padding. If your file lacks the mask, it reads the
-padding as text, and no check of the export sees it. Here is a BERT whose batch and length move and whose answers do not, the order of
-arguments that you must not rely on, and the row that only one exporter gets right.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Texts of different lengths share a batch by padding, and the attention mask marks the padding. An ONNX model without the mask input reads
+padding as text, and comparing it with eager doesn't reveal that. This recipe exports BERT with a dynamic batch size and sequence length.
+It also covers the order of its arguments, and rows that contain only padding.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +17,7 @@ with muffled():  # it says that it has no progress bar
     from transformers import BertConfig, BertModel
 
 # %%
-# A BERT of two layers with random weights, and a batch of texts: token 0 is padding.
+# The model is a BERT with two layers and random weights. The helper creates a padded batch, where token 0 is padding.
 
 torch.manual_seed(0)
 sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
@@ -31,8 +29,8 @@ model = BertModel(config).eval()
 
 def texts(*lengths, padded_to=None):
     """Texts of these lengths, padded at the end, and their mask."""
-    places = torch.arange(padded_to or max(lengths))
-    mask = (places < torch.tensor(lengths)[:, None]).long()
+    positions = torch.arange(padded_to or max(lengths))
+    mask = (positions < torch.tensor(lengths)[:, None]).long()
     return {"input_ids": torch.randint(1, 64, mask.shape) * mask, "attention_mask": mask}
 
 
@@ -40,9 +38,9 @@ samples = [texts(7, 4), texts(10, 1, 6), texts(5), texts(1), texts(32, 2, 32, 9)
 both = {0: "batch", 1: "sequence"}
 
 # %%
-# What goes wrong
-# ---------------
-# The tokens alone are enough to run a BERT, so they are enough to export one:
+# What goes wrong: exporting without attention_mask
+# -------------------------------------------------
+# BERT runs with ``input_ids`` alone, so it can be exported with them alone:
 
 ids_only = [(sample["input_ids"],) for sample in samples]
 exporters = ("dynamo", "to_onnx")
@@ -51,25 +49,26 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# All is well: the file does what the model does without a mask. Now take one text, alone and with three tokens of padding:
+# The exported model matches eager without a mask. Now run one text twice, alone and with three tokens of padding:
 
 text = texts(5)["input_ids"]
 padded = torch.nn.functional.pad(text, (0, 3))
-careless = compared["dynamo"].artifact
-alone, among = (careless(ids)["pooler_output"] for ids in (text, padded))
+without_mask = compared["dynamo"].artifact
+alone, among = (without_mask(ids)["pooler_output"] for ids in (text, padded))
 assert (alone - among).abs().max() > 0.1
 
 # %%
-# Another answer for the same text, decided by the longest text that happens to be in its batch.
+# The output for the same text depends on the longest text in its batch.
 #
-# Why nothing complained
-# ----------------------
-# Without a mask, the model takes one of all ones. That is right for a single text and for texts of one length, which is what most people
-# test with. Comparing with eager does not help, since eager is wrong in the same way.
+# Why verify reports ok
+# ---------------------
+# Without a mask, BERT uses a mask of ones. That is right for a single text or texts of equal length, the usual test inputs. Comparing
+# with eager doesn't help, because eager makes the same error.
 #
-# The mask is an input, and it moves along
+# Export attention_mask as a dynamic input
 # ----------------------------------------
-# Pass it by name. Both inputs have the same two axes. If you leave out those of the mask, both exporters refuse:
+# Pass the mask by name. Both inputs have the same two dynamic dimensions. If you leave out those of the mask, both exporters refuse the
+# model:
 
 half = {"input_ids": both, "attention_mask": None}
 refused = compare(model, samples[:1], dynamic_shapes=half, exporters=exporters)
@@ -77,7 +76,8 @@ assert set(refused.outcomes().values()) == {"capture"}
 refused
 
 # %%
-# With axes for each, at sizes that the export never saw, one token and a batch of one among them:
+# With dynamic dimensions for both, we verify sizes that the export never saw, including one token and a batch of one. The section on rows
+# that contain only padding explains why ``torch.onnx.export`` ("dynamo") is *wrong* here:
 
 axes = {"input_ids": both, "attention_mask": both}
 compared = compare(model, samples, dynamic_shapes=axes, exporters=exporters)
@@ -87,10 +87,10 @@ assert [check.values for check in failed] == ["integers at their least", "intege
 compared
 
 # %%
-# Not by position
-# ---------------
-# A tokenizer of BERT returns ``input_ids``, ``token_type_ids``, ``attention_mask``. The model takes the mask second. If you pass
-# ``tuple(encoded.values())``, each is taken for the other:
+# Pass the inputs by name
+# -----------------------
+# A BERT tokenizer returns ``input_ids``, ``token_type_ids``, ``attention_mask``, but the model expects the mask as its second argument.
+# If you pass ``tuple(encoded.values())``, the two are swapped:
 
 encoded = {
     "input_ids": padded,
@@ -102,17 +102,17 @@ with torch.inference_mode():
 assert (by_name.pooler_output - by_position.pooler_output).abs().max() > 0.1
 
 # %%
-# No error, since all three have the same shape and dtype. Export with ``kwargs``, and a file fed by name can only be right.
+# All three have the same shape and dtype, so BERT doesn't raise an error. Export with ``kwargs``, and call the ONNX model by name.
 #
-# Where the two exporters differ
+# Rows that contain only padding
 # ------------------------------
-# The official file is right at every size above, and ``verify`` calls it wrong for a mask of zeros, which it tries by itself. That is a row
-# of nothing but padding, as some servers add to fill a batch. For such a row, attention returns zeros in eager, and the mean of all tokens in
-# the official file:
+# The model from ``torch.onnx.export`` is right at every size above. ``verify`` reports *wrong* because of a mask of zeros, which it tries
+# itself. Some servers add such rows to fill a batch. For such a row, attention returns zeros in eager, and the mean of all tokens in the
+# model from ``torch.onnx.export``:
 
-nothing = texts(6, 0)
+padding_only = texts(6, 0)
 reports = {
-    name: verify(compared[name].artifact, model, [samples[0], nothing]) for name in exporters
+    name: verify(compared[name].artifact, model, [samples[0], padding_only]) for name in exporters
 }
 assert {name: report.outcome for name, report in reports.items()} == {
     "dynamo": "wrong",
@@ -122,21 +122,21 @@ assert [check.outcome for check in reports["dynamo"].checks[:2]] == ["ok", "froz
 attended = []
 attention = model.encoder.layer[0].attention.self
 with attention.register_forward_hook(lambda *call: attended.append(call[-1][0])):
-    model(**nothing)
+    model(**padding_only)
 assert attended[0][0].any()
 assert not attended[0][1].any()
 reports["dynamo"]
 
 # %%
-# That row means nothing to anybody, but a mean over the batch will take it in. Drop such rows.
+# The output of such a row is meaningless, but a mean over the batch includes it. Drop such rows.
 #
-# One text, more and more padding
-# -------------------------------
-# How far is the answer from that of the text alone?
+# Measure the effect of padding
+# -----------------------------
+# The plot shows how far the output is from that of the text alone, for different amounts of padding.
 
 
-def strayed(answer):
-    """The difference at each amount of padding; `answer` takes tokens."""
+def padding_error(answer):
+    """Return the difference at each amount of padding; `answer` is a function of the tokens."""
     longer = [torch.nn.functional.pad(text, (0, padding)) for padding in range(28)]
     return [(answer(ids) - answer(text)).abs().max().item() for ids in longer]
 
@@ -145,23 +145,23 @@ def masked(artifact):
     return lambda ids: artifact(input_ids=ids, attention_mask=(ids > 0).long())["pooler_output"]
 
 
-found = {
-    "tokens alone": strayed(lambda ids: careless(ids)["pooler_output"]),
-    "tokens and mask, torch.onnx.export": strayed(masked(compared["dynamo"].artifact)),
-    "tokens and mask, to_onnx": strayed(masked(compared["to_onnx"].artifact)),
+errors = {
+    "tokens alone": padding_error(lambda ids: without_mask(ids)["pooler_output"]),
+    "tokens and mask, torch.onnx.export": padding_error(masked(compared["dynamo"].artifact)),
+    "tokens and mask, to_onnx": padding_error(masked(compared["to_onnx"].artifact)),
 }
-assert min(found["tokens alone"][1:]) > 1e-2
-assert all(max(differences) < 1e-4 for name, differences in found.items() if "mask" in name)
+assert min(errors["tokens alone"][1:]) > 1e-2
+assert all(max(differences) < 1e-4 for name, differences in errors.items() if "mask" in name)
 
 figure, plot = plt.subplots(figsize=(6.4, 3), layout="constrained")
-for (name, differences), style in zip(found.items(), ("o-", "s-", "x--"), strict=True):
+for (name, differences), style in zip(errors.items(), ("o-", "s-", "x--"), strict=True):
     plot.plot(differences, style, ms=4, label=name)
 plot.set(xlabel="tokens of padding", ylabel="largest difference\nfrom the text alone")
-plot.set_title("Without the mask, padding changes the answer")
+plot.set_title("Without the mask, padding changes the output")
 plot.legend(frameon=False)
 plot.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Test your own file with one text, once alone and once padded: both must give the same answer. Next: :doc:`images of another size, in a
-# ViT <model_vit>`, or :doc:`the whole road of a transformer </tutorials/301_transformer_whole_road>`.
+# Test your exported model with one text, once alone and once padded: both must give the same output. Next: :doc:`ViT for other image
+# sizes <model_vit>`, or :doc:`deploy a transformer </tutorials/301_transformer_whole_road>`.

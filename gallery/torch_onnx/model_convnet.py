@@ -1,11 +1,9 @@
 """
-Convnet: which layer fixes the size of my image?
-================================================
+How do I export a CNN with dynamic image height and width?
+==========================================================
 
-Convolutions accept images of any size; the head of a convnet may not. You will export one net with three heads and a height and width that
-move, and see which heads keep them moving in which exporter. Then you export the same net in training mode, and only one exporter objects.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Convolutions accept images of different sizes, but the head of a CNN may not. This recipe exports a net with three heads and a dynamic
+height and width, and shows which ones stay dynamic. It then shows what happens if you export in training mode.
 """
 
 import torch
@@ -16,7 +14,7 @@ from exportlab.messages import heard
 from fx2onnx.errors import MutationError
 
 # %%
-# Two convolutions with batch norm, whose statistics are those of some training, and a head:
+# The net has two convolutions with batch norm, initialised with non-trivial statistics, and a head:
 
 
 def convnet(*head):
@@ -38,10 +36,10 @@ def picture(batch, height, width):
 
 
 # %%
-# What goes wrong
-# ---------------
-# Pooled to one number for each channel, or to 3 × 3. Eager takes both at any size. The pictures are not square, of odd sizes, and one batch is
-# a single picture:
+# What goes wrong: AdaptiveAvgPool2d(3)
+# -------------------------------------
+# One head pools each channel to 1 × 1, and the other to 3 × 3. Eager supports both for all these image sizes. The samples include
+# non-square images, odd sizes, and a batch of one:
 
 exporters = ("dynamo", "to_onnx")
 free = ({0: "batch", 2: "height", 3: "width"},)
@@ -56,26 +54,27 @@ assert compared["pooled to 3 × 3"].outcomes() == {"dynamo": "frozen", "to_onnx"
 compared["pooled to 3 × 3"]
 
 # %%
-# Why
-# ---
-# A mean over everything is one node for any size. Windows of a size that depends on the picture have no node in ONNX. The official exporter
-# wrote the windows of the example, in a file that calls the axes *height* and *width*. ``to_onnx`` computes them:
+# Why: pooling windows that depend on the image size
+# --------------------------------------------------
+# A mean over the whole image is a single node for every size. ONNX has no node for pooling windows whose size depends on the image.
+# ``torch.onnx.export`` ("dynamo") writes the windows of the example, although its model declares *height* and *width* as dynamic.
+# ``to_onnx`` computes the windows:
 
 show.table(
     [
         {
             "head": head,
-            **{e: attempt.artifact.ops().total() for e, attempt in found.attempts.items()},
+            **{e: attempt.artifact.ops().total() for e, attempt in result.attempts.items()},
         }
-        for head, found in compared.items()
+        for head, result in compared.items()
     ]
 )
 
 # %%
-# What works: pool to one, or leave out the windows
-# -------------------------------------------------
-# A convolution of 1 × 1 in place of the linear layer, then a mean over everything, is a head that all exporters keep. If the weights are given
-# with 3 × 3, take the file of ``to_onnx``, or export for one size.
+# What works: global pooling
+# --------------------------
+# Replace the linear layer by a 1 × 1 convolution, followed by a global mean. Both exporters keep this head dynamic. If you have trained
+# weights for 3 × 3, use ``to_onnx``, or export for one size.
 
 convolved = convnet(nn.Conv2d(16, 10, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 for exporter in exporters:
@@ -83,38 +82,38 @@ for exporter in exporters:
     verify(file, convolved, samples).check()
 
 # %%
-# Without eval()
-# --------------
-# A batch norm in training takes the mean of the batch, and changes its own statistics. Somebody forgot to call ``eval()``. ``export`` does,
-# for the file alone, and says so:
+# Export without eval()
+# ---------------------
+# In training mode, batch norm uses the mean of the batch and updates its statistics. If you forget ``eval()``, ``exportlab.export`` calls
+# it for the export and prints a warning:
 
 net = convnet(*pooled_to(1))
 training = convnet(*pooled_to(1)).train()
-with heard() as said:
+with heard() as messages:
     file = export("dynamo", training, samples[0], dynamic_shapes=free)
-print(said[0])
+print(messages[0])
 assert training.training
 verify(file, net, samples).check()
 
 # %%
-# With ``train=True`` the net is exported as it is. ``to_onnx`` refuses that: a file cannot change its own statistics.
+# With ``train=True``, the net is exported in training mode. ``to_onnx`` refuses it, because an ONNX model can't update its own
+# statistics.
 
 with expect_failure(MutationError, match="the model changes 1.running_mean"):
     export("to_onnx", training, samples[0], dynamic_shapes=free, train=True)
 
 # %%
-# The official exporter warns, and writes something else than you gave it. It is wrong for the net in training, and right for the net after
-# ``eval()``:
+# ``torch.onnx.export`` emits a warning and exports the net in evaluation mode. The result is wrong for the net in training mode, and
+# right for the net after ``eval()``:
 
-with heard() as said:
+with heard() as messages:
     file = export("dynamo", training, samples[0], dynamic_shapes=free, train=True)
-assert any("Exporting a model while it is in training mode" in line for line in said)
+assert any("Exporting a model while it is in training mode" in line for line in messages)
 assert verify(file, training, samples).outcome == "wrong"
 verify(file, net, samples).check()
 
 # %%
-# Call ``eval()`` before an export, and there is nothing to guess. In either file, both batch norms have become part of the convolutions before
-# them:
+# Call ``eval()`` before you export, so that the mode is clear. Both exporters fold the batch norms into the preceding convolutions:
 
 pooled = compared["pooled to 1 × 1"]
 files = {"torch.onnx.export": pooled["dynamo"].artifact, "to_onnx": pooled["to_onnx"].artifact}
@@ -122,5 +121,5 @@ assert not any(file.ops()["BatchNormalization"] for file in files.values())
 show.graphs(files)
 
 # %%
-# The head fixes the size of the image, not the convolutions; verify the file with an image that is not square. Next: :doc:`images of any
-# size, in a ViT <model_vit>`, or :doc:`one row and none, in an MLP <model_mlp>`.
+# The head fixes the size of the image, not the convolutions, so verify with an image that is not square. Next: :doc:`ViT for other image
+# sizes <model_vit>`, or :doc:`batch size one and zero, in an MLP <model_mlp>`.

@@ -1,12 +1,10 @@
 """
-ViT: how do I export it for images of any size?
-===============================================
+How do I export ViT for other image sizes (interpolate_pos_encoding)?
+=====================================================================
 
-A vision transformer has one position embedding for each patch of the images it was trained on. On request it stretches them to other sizes,
-but if you export it with an image of the size it knows, that code is not in the file. You will see the refusal, the example that fixes the
-size, the one that does not, and a map of the sizes that each file accepts.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+A vision transformer has one position embedding for each patch of its training images, and can interpolate them for other sizes. If you
+export with an image of the training size, the interpolation is not in the ONNX model. This recipe shows the error, chooses a better
+example, and maps the image sizes that each ONNX model accepts.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +18,8 @@ with muffled():  # it says that it has no progress bar
     from transformers import ViTConfig, ViTModel
 
 # %%
-# A ViT of two layers with random weights, for images of 32 × 32 in patches of 8 × 8. That makes 16 positions, and one for the class.
+# The ViT has two layers and random weights, for images of 32 × 32 with patches of 8 × 8. It has 16 positions, plus one for the class
+# token.
 
 torch.manual_seed(0)
 sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
@@ -36,9 +35,9 @@ def image(height, width, batch=1):
 
 
 # %%
-# What goes wrong
-# ---------------
-# Eager refuses another height or width, and the exporters keep that check by refusing to let these axes move:
+# What goes wrong: a fixed image size
+# -----------------------------------
+# Eager rejects another height or width. Both exporters therefore refuse to make these dimensions dynamic:
 
 exporters = ("dynamo", "to_onnx")
 free = ({0: "batch", 2: "height", 3: "width"},)
@@ -50,10 +49,10 @@ assert set(refused.outcomes().values()) == {"capture"}
 refused
 
 # %%
-# Asked to stretch
-# ----------------
-# With ``interpolate_pos_encoding=True`` the positions are a small picture, 4 × 4, that is resized to the patches of the image. The switch is a
-# Python bool, which is no input of a file. Fix it in a module around the model:
+# Turn on interpolate_pos_encoding
+# --------------------------------
+# With ``interpolate_pos_encoding=True``, the positions are resized like a 4 × 4 image to the number of patches. The option is a Python
+# bool, so it can't be an input of the ONNX model. Set it in a wrapper module:
 
 
 class AnySize(nn.Module):
@@ -66,8 +65,8 @@ class AnySize(nn.Module):
 
 
 # %%
-# Now eager takes any image of at least one patch. Export with the size that the model was trained on, and verify on a square and on a
-# rectangle that the export never saw:
+# Eager now accepts any image with at least one patch. Export with the training size, and verify with a square and a rectangle that the
+# export never saw:
 
 model = AnySize(vit).eval()
 unseen = [image(48, 48, batch=3), image(64, 16)]
@@ -76,21 +75,21 @@ assert fixed.outcomes() == {"dynamo": "narrow", "to_onnx": "ok"}
 fixed
 
 # %%
-# The dimensions of the official file are called *height* and *width*, but it takes 4 × 4 patches only. ``to_onnx`` runs the model at other sizes as
-# well, so its file has both sides of the test of sizes.
+# The model from ``torch.onnx.export`` ("dynamo") declares *height* and *width* as dynamic, but accepts only 4 × 4 patches. ``to_onnx``
+# also runs the model at other sizes, and writes both branches of the size test.
 #
-# Why
-# ---
-# The library asks whether there is anything to do: with as many patches as positions, and a square image, it returns the positions as they are. The
-# example answered yes, so the file has no ``Resize``:
+# Why: transformers skips the interpolation
+# -----------------------------------------
+# If the image is square and has as many patches as positions, transformers returns the positions unchanged. The example has this size, so
+# the ONNX model has no ``Resize``:
 
 assert "Resize" not in fixed["dynamo"].artifact.ops()
 
 # %%
-# What works: an example of another size
-# --------------------------------------
-# Not square, and with another number of patches than the model was trained on. The answer is then no, and the positions are resized, even
-# where 4 × 4 become 4 × 4, which changes nothing:
+# What works: an example with another size
+# ----------------------------------------
+# Export with an image that is not square and has another number of patches than the training images. The positions are then resized for
+# every size. For 4 × 4 patches the resize changes nothing:
 
 example = image(40, 48, batch=2)
 EDGES = (8, 32, 35, 64)
@@ -102,18 +101,18 @@ assert all(attempt.artifact.ops()["Resize"] == 1 for attempt in compared.attempt
 compared
 
 # %%
-# 35 is no multiple of 8. Eager drops what is left over, and so do the files.
+# 35 is not a multiple of 8. Eager ignores the remaining pixels, and so do the ONNX models.
 #
-# ``torch.export`` by itself is stricter. It did note that the example answered no, and its program refuses images of 16 patches, the size
-# of the training among them. An ONNX file has no such guards; here that is for the best, since verifying has shown that both answers come to the
-# same:
+# ``torch.export`` alone is stricter. It adds a guard for the branch of the example, so its program rejects images with 16 patches,
+# including the training size. An ONNX model has no guards. That is an advantage here, because verifying shows that both branches give the
+# same result:
 
 captured = compare(model, [example, known], dynamic_shapes=free, exporters=("torch.export",))
 assert captured.outcomes() == {"torch.export": "narrow"}
 captured
 
 # %%
-# Which sizes the official file takes, by the image that it was exported with:
+# The maps show which sizes the model from ``torch.onnx.export`` accepts, for both examples:
 
 reports = {
     "32 × 32": verify(fixed["dynamo"].artifact, model, [known, *others]),
@@ -122,25 +121,25 @@ reports = {
 
 
 def outcomes(report):
-    """Of the last checks on unseen sizes, which are `others`."""
+    """Return the outcomes of the last checks on unseen sizes, which are `others`."""
     checks = [check for check in report.checks if check.name == "unseen size"]
     return [check.outcome for check in checks[-len(others) :]]
 
 
 maps = {title: outcomes(report) for title, report in reports.items()}
-taken = {title: found.count("ok") for title, found in maps.items()}
-assert taken["40 × 48"] == len(others)
-assert taken["32 × 32"] < len(others) / 2
+accepted = {title: results.count("ok") for title, results in maps.items()}
+assert accepted["40 × 48"] == len(others)
+assert accepted["32 × 32"] < len(others) / 2
 
 figure, plots = plt.subplots(1, 2, figsize=(7.4, 3.8), sharey=True, layout="constrained")
-for plot, (title, found) in zip(plots, maps.items(), strict=True):
-    for place, outcome in enumerate(found):
-        y, x = divmod(place, len(EDGES))
+for plot, (title, results) in zip(plots, maps.items(), strict=True):
+    for index, outcome in enumerate(results):
+        y, x = divmod(index, len(EDGES))
         plot.add_patch(
             plt.Rectangle((x, y), 1, 1, fc=show.OUTCOME_COLORS[outcome], ec="white", lw=2)
         )
         plot.text(x + 0.5, y + 0.5, outcome, ha="center", va="center", fontsize=8)
-    middles = [place + 0.5 for place in range(len(EDGES))]
+    middles = [index + 0.5 for index in range(len(EDGES))]
     plot.set(
         xlim=(0, len(EDGES)), ylim=(len(EDGES), 0), title=f"exported with {title}", xlabel="width"
     )
@@ -148,9 +147,9 @@ for plot, (title, found) in zip(plots, maps.items(), strict=True):
     plot.set_yticks(middles, EDGES)
     plot.tick_params(length=0)
 plots[0].set_ylabel("height")
-figure.suptitle("Exported with 40 × 48, the file takes every size")
+figure.suptitle("Exported with 40 × 48, the model accepts all sizes")
 plt.show()
 
 # %%
-# Whatever the file must be able to do, the example that you export with has to need it. Next: :doc:`a length that cannot move, in Whisper
-# <model_whisper>`, or :doc:`which word for an axis </generated/gallery/torch_export/dynamic_shapes>`.
+# Export with an example that needs everything the ONNX model has to support. Next: :doc:`the fixed length of Whisper <model_whisper>`, or
+# :doc:`Dim, Dim.AUTO or Dim.DYNAMIC </generated/gallery/torch_export/dynamic_shapes>`.

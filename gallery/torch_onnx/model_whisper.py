@@ -1,11 +1,10 @@
 """
-Whisper: why does the encoder insist on 3000 frames?
-====================================================
+Whisper to ONNX: why does the encoder require 3000 frames?
+==========================================================
 
-The encoder of Whisper takes thirty seconds of sound, never less, and so do its exports. You will see where the number comes from, which axis
-does move, and how to get a file for shorter sounds: what that saves, and why it is not the same model.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+The Whisper encoder accepts exactly thirty seconds of audio, and so do its exports. This recipe shows where the number comes from, and
+exports the encoder with a dynamic batch size. It then exports a changed encoder for shorter audio, measures what that saves, and explains
+why its output differs.
 """
 
 import matplotlib.pyplot as plt
@@ -24,14 +23,14 @@ with muffled():  # it says that it has no progress bar
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
 # %%
-# Thirty seconds make 3000 frames. Two convolutions turn them into 1500 places, as many as there are positions:
+# Thirty seconds are 3000 frames. Two convolutions reduce them to 1500 steps, which is the number of position embeddings:
 
 defaults = WhisperConfig()
 assert defaults.max_source_positions == 1500
 assert defaults.num_mel_bins == 80
 
 # %%
-# This one has two layers, random weights, 24 frames and 12 positions:
+# This small encoder has two layers, random weights, 24 frames and 12 positions:
 
 torch.manual_seed(0)
 sizes = {"d_model": 32, "encoder_layers": 2, "encoder_attention_heads": 4, "encoder_ffn_dim": 48}
@@ -44,9 +43,9 @@ def sound(batch, frames):
 
 
 # %%
-# What goes wrong
-# ---------------
-# A shorter sound is refused by eager, and a moving length by both exporters:
+# What goes wrong: a dynamic number of frames
+# -------------------------------------------
+# Eager rejects shorter audio, and both exporters refuse a dynamic length:
 
 with expect_failure(ValueError, match="expects the mel input features to be of length 24"):
     encoder(*sound(1, 18))
@@ -58,42 +57,42 @@ assert set(refused.outcomes().values()) == {"capture"}
 refused
 
 # %%
-# They are right. The encoder asks whether the length is 24, and then adds all 12 positions.
+# The refusal is correct. The encoder checks that the length is 24, and then adds all 12 positions.
 #
-# What works: move the batch alone
+# What works: a dynamic batch size
 # --------------------------------
-# Keep the length, and fill up short sounds before the file, as the library's feature extractor does:
+# Keep the length static, and pad short audio before you call the ONNX model, as the feature extractor of transformers does:
 
 compared = compare(encoder, whole, dynamic_shapes=({0: "batch"},), exporters=exporters)
 assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# There is no mask: the encoder attends to the silence as to any sound. And that costs as much as thirty seconds of speech.
+# The encoder has no mask, so it attends to padding as to any audio. Padded audio costs as much as thirty seconds of speech.
 #
-# What works too: positions as far as the sound goes
-# --------------------------------------------------
-# The same layers and the same weights, without the check, and with the first positions only:
+# Export an encoder for shorter audio
+# -----------------------------------
+# This wrapper uses the same layers and weights, without the length check. It adds only the first positions:
 
 
-class AsLongAsItIs(nn.Module):
+class AnyLength(nn.Module):
     def __init__(self, encoder):
         super().__init__()
         self.encoder = encoder
 
     def forward(self, input_features):
-        places = F.gelu(self.encoder.conv1(input_features))
-        places = F.gelu(self.encoder.conv2(places)).transpose(1, 2)
-        places = places + self.encoder.embed_positions.weight[: places.shape[1]]
+        hidden = F.gelu(self.encoder.conv1(input_features))
+        hidden = F.gelu(self.encoder.conv2(hidden)).transpose(1, 2)
+        hidden = hidden + self.encoder.embed_positions.weight[: hidden.shape[1]]
         for layer in self.encoder.layers:
-            places = layer(places, None)
-        return self.encoder.layer_norm(places)
+            hidden = layer(hidden, None)
+        return self.encoder.layer_norm(hidden)
 
 
 # %%
-# On whole sounds it is the encoder. Now the length moves, down to one frame:
+# For full-length audio it matches the encoder. The length is now dynamic, down to one frame:
 
-shorter = AsLongAsItIs(encoder).eval()
+shorter = AnyLength(encoder).eval()
 torch.testing.assert_close(shorter(*whole[0]), encoder(*whole[0]).last_hidden_state)
 samples = [sound(2, 18), *whole, sound(1, 23), sound(4, 11), sound(1, 10), sound(1, 1)]
 compared = compare(shorter, samples, dynamic_shapes=free, exporters=exporters)
@@ -101,28 +100,28 @@ assert set(compared.outcomes().values()) == {"ok"}
 show.summary(compared["to_onnx"].artifact)
 
 # %%
-# Read the output: the second convolution takes every other frame, so 23 frames and 24 make 12 places. What is more than 24 has no position.
-# The file fails at the addition, and says nothing of frames. Check the length before you call:
+# The second convolution has a stride of two, so 23 frames and 24 frames both give 12 output steps. More than 24 frames have no positions.
+# The ONNX model then fails at the addition, with an error that doesn't mention frames. Check the length before you call it:
 
 for attempt in compared.attempts.values():
     with expect_failure(onnxruntime.capi.onnxruntime_pybind11_state.Fail, match="Add", lines=1):
         attempt.artifact(*sound(1, 26))
 
 # %%
-# Not the same model
-# ------------------
-# With the silence left out, attention sees fewer places, and the answer for the sound itself is another one:
+# The output differs from the padded encoder
+# ------------------------------------------
+# Without padding, attention sees fewer steps, so the output for the same audio changes:
 
 (short,) = sound(1, 10)
-filled = encoder(F.pad(short, (0, 14))).last_hidden_state[:, :5]
-assert (filled - shorter(short)).abs().max() > 0.1
+padded = encoder(F.pad(short, (0, 14))).last_hidden_state[:, :5]
+assert (padded - shorter(short)).abs().max() > 0.1
 
 # %%
-# Whisper was trained on filled sounds. Measure on your own recordings what this does to the text, before you ship it.
+# Whisper was trained on padded audio. Measure the effect on the transcription with your own recordings before you use this model.
 #
-# What it saves
-# -------------
-# Multiplications by the length of the sound, counted in eager, for these tiny sizes:
+# Measure the savings
+# -------------------
+# The plot shows the number of multiplications by audio length, counted in eager for these small sizes:
 
 
 def multiplications(model, frames):
@@ -133,19 +132,19 @@ def multiplications(model, frames):
 
 lengths = range(1, 25)
 costs = [multiplications(shorter, frames) for frames in lengths]
-always = multiplications(encoder, 24)
-assert costs[-1] == always
-assert costs[11] < 0.6 * always
+full_cost = multiplications(encoder, 24)
+assert costs[-1] == full_cost
+assert costs[11] < 0.6 * full_cost
 
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-axes.axhline(always, color="#D55E00", label="filled up to 24 frames")
-axes.step(lengths, costs, where="mid", color="#0072B2", label="as long as it is")
-axes.set(xlabel="frames of sound", ylabel="multiplications", ylim=(0, None))
-axes.set_title("Filled up to 24 frames, one frame costs as much as 24")
+axes.axhline(full_cost, color="#D55E00", label="padded to 24 frames")
+axes.step(lengths, costs, where="mid", color="#0072B2", label="without padding")
+axes.set(xlabel="frames of audio", ylabel="multiplications", ylim=(0, None))
+axes.set_title("With padding, one frame costs as much as 24")
 axes.legend(frameon=False, loc="lower right")
 axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# If a model insists on one length, so does its export; for other lengths, change the model, and say that you did. Next: :doc:`the cache
-# of a Llama <model_llama>`.
+# If a model requires a fixed length, so does its export; to support other lengths, change the model and document the change. Next:
+# :doc:`the cache of a Llama <model_llama>`.

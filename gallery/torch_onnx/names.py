@@ -1,12 +1,9 @@
 """
-What are the inputs, outputs and axes of my file called?
-========================================================
+How do I set input_names, output_names and axis names in torch.onnx.export?
+===========================================================================
 
-You call an exported file by the names of its inputs and outputs, and you can choose them, for nested inputs and for axes as well. You will
-see which names you get when you do not choose, which names collide, and what a collision does: a refusal, a file that does not load, or an
-input that disappears.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Choose the names by which an ONNX model is called, including those of nested inputs and dynamic dimensions. This recipe shows the default
+names and which names collide. A collision can raise an error, write a model that doesn't load, or remove an input.
 """
 
 import torch
@@ -17,7 +14,7 @@ from exportlab.messages import muffled
 from fx2onnx.errors import NameCollision
 
 # %%
-# One step of a model with a state: four tensors go in, three come out.
+# The model computes one step with a state. It has four input tensors and three output tensors.
 
 
 class Step(nn.Module):
@@ -44,21 +41,21 @@ shapes = {"x": batch, "state": {"hidden": batch, "pair": (batch, batch)}}
 exporters = ("dynamo", "to_onnx")
 
 # %%
-# What goes wrong first
-# ---------------------
-# A dictionary in the last place is taken for keyword arguments by the official exporter. Your ``forward`` then lacks an argument:
+# What goes wrong: a dict as the last argument
+# --------------------------------------------
+# ``torch.onnx.export`` treats a dict in the last position as keyword arguments. An argument of ``forward`` is then missing:
 
 four = samples[0]
 with expect_failure(torch.onnx.OnnxExporterError, match="missing a required argument", lines=1):
     torch.onnx.export(model, (*four.args, four.kwargs["state"]), dynamo=True, verbose=False)
 
 # %%
-# Pass it by name, in ``kwargs``, as the samples above do.
+# Pass it by name in ``kwargs``, as the samples above do.
 #
-# What they are called
-# --------------------
-# An input is called after its argument and the way into it. An output is called after the operation that computes it, which changes when
-# the model does:
+# Default names
+# -------------
+# An input is named after its argument and its path in the argument. An output is named after the operation that computes it, which
+# changes if the model changes:
 
 
 def names(exporter, **options):
@@ -67,28 +64,27 @@ def names(exporter, **options):
     return file.got().input_names, file.got().output_names
 
 
-def row(exporter, found):
-    return {"exporter": exporter, "inputs": ", ".join(found[0]), "outputs": ", ".join(found[1])}
+def row(exporter, result):
+    return {"exporter": exporter, "inputs": ", ".join(result[0]), "outputs": ", ".join(result[1])}
 
 
 default = {exporter: names(exporter) for exporter in exporters}
 assert default["dynamo"][0] == ("x", "state_hidden", "state_pair_0", "state_pair_1")
 assert default["dynamo"][0] == default["to_onnx"][0]
-show.table([row(*found) for found in default.items()])
+show.table([row(*result) for result in default.items()])
 
 # %%
-# Even the two exporters differ. So name your outputs, and nobody who calls the file has to know how they are computed.
+# The output names also differ between the exporters. Set them, so that callers don't depend on the implementation.
 #
-# Giving names
-# ------------
-# ``input_names`` and ``output_names`` are lists in the order of the flattened call and the flattened result. Fewer are taken for the
-# first ones:
+# Set input_names and output_names
+# --------------------------------
+# Both are lists in the order of the flattened arguments and results. A shorter list names the first ones:
 
 two = {"input_names": ["tokens"], "output_names": ["out"]}
 show.table([row(exporter, names(exporter, **two)) for exporter in exporters])
 
 # %%
-# Further names are no names of anything. The official exporter drops them without a word, ``to_onnx`` counts for you:
+# ``torch.onnx.export`` ("dynamo") ignores names beyond the number of inputs. ``to_onnx`` raises an error:
 
 five = ["x", "hidden", "first", "second", "third"]
 assert names("dynamo", input_names=five)[0] == tuple(five[:4])
@@ -96,9 +92,9 @@ with expect_failure(NameCollision, match="input_names has 5 names, but the model
     names("to_onnx", input_names=five)
 
 # %%
-# What collides
-# -------------
-# A file has one name for one value, whether input, output, weight or something in between. Some names that one might ask for:
+# Name collisions
+# ---------------
+# Inputs, outputs, weights and intermediate values share one namespace in an ONNX model. We try six collisions:
 
 collisions = {
     "two outputs alike": {"output_names": ["out", "out"]},
@@ -110,45 +106,46 @@ collisions = {
 }
 
 
-def tried(options):
-    given = dict.fromkeys(exporters, options)
+def outcomes_of(options):
+    settings = dict.fromkeys(exporters, options)
     return compare(
-        model, samples, dynamic_shapes=shapes, exporters=exporters, options=given
+        model, samples, dynamic_shapes=shapes, exporters=exporters, options=settings
     ).outcomes()
 
 
-outcomes = {title: tried(options) for title, options in collisions.items()}
-show.table([{"asked for": title, **found} for title, found in outcomes.items()])
+outcomes = {title: outcomes_of(options) for title, options in collisions.items()}
+show.table([{"collision": title, **result} for title, result in outcomes.items()])
 
 # %%
-# ``convert`` is a refusal, by name and before there is a file. The official exporter compares the names that you give with one another,
-# and with nothing else: the rest does not load, or not run. ``to_onnx`` refuses what is ambiguous, and where it chose the other name
-# itself, it chooses another.
+# ``convert`` means that the exporter raised an error. ``torch.onnx.export`` only compares the names that you pass with each other, so the
+# other models don't load or don't run. ``to_onnx`` raises an error if the names are ambiguous. If the conflicting name is one that it
+# chose itself, it chooses another.
 
-assert [found["to_onnx"] for found in outcomes.values()] == ["convert"] * 3 + ["ok"] * 3
+assert [result["to_onnx"] for result in outcomes.values()] == ["convert"] * 3 + ["ok"] * 3
 assert outcomes["two outputs alike"]["dynamo"] == "convert"
-assert "ok" not in [found["dynamo"] for found in outcomes.values()]
+assert "ok" not in [result["dynamo"] for result in outcomes.values()]
 with expect_failure(NameCollision, match="asked for more than once"):
     names("to_onnx", **collisions["an output like an input"])
 
 # %%
-# The last of them can be worse. If the input happens to have the shape of the weight, the file loads. An initializer of that name is the
-# value of the input then, and ONNX Runtime lists one input fewer:
+# The last collision can have a worse effect. If the input has the same shape as the weight, the model loads. The weight is then used as
+# the value of the input, and ONNX Runtime lists one input fewer:
 
 square = call(3)
 with muffled():
-    taken = export(
+    collided = export(
         "dynamo", model, square.args, square.kwargs, **collisions["an input like a weight"]
     )
-taken.load()
-listed = [given.name for given in taken.session.get_inputs()]
+collided.load()
+listed = [value.name for value in collided.session.get_inputs()]
 assert listed == ["state_hidden", "state_pair_0", "state_pair_1"]
 listed
 
 # %%
-# Names of axes
-# -------------
-# Each string in ``dynamic_shapes`` names an axis, in the structure of the arguments. What follows from them has an expression for a name:
+# Names of dynamic dimensions
+# ---------------------------
+# Each string in ``dynamic_shapes`` names a dimension, in the structure of the arguments. A dimension that depends on it is named by an
+# expression:
 
 
 class Pairs(nn.Module):
@@ -168,37 +165,40 @@ def axes(exporter, *chosen):
     return {v.name: show.text.value_annotation(v) for v in (*main.inputs, *main.outputs)}
 
 
-found = {exporter: axes(exporter, "rows", "others") for exporter in exporters}
-assert found["dynamo"] == found["to_onnx"]
-show.table([found["to_onnx"]])
+result = {exporter: axes(exporter, "rows", "others") for exporter in exporters}
+assert result["dynamo"] == result["to_onnx"]
+show.table([result["to_onnx"]])
 
 # %%
-# Stay away from an ``s`` with a number. Those are the names of torch's own symbols, ``s77`` and ``s17`` here, and the official exporter
-# replaces one after the other. With the two exchanged, ``repeat`` is declared as twice the rows of ``y``:
+# Don't use ``s`` followed by a number. PyTorch uses such names for its own symbols (``s77`` and ``s17`` here), and ``torch.onnx.export``
+# replaces them one after the other. If you exchange the two, it declares the output of ``repeat`` as twice the rows of ``y``:
 
 swapped = {exporter: axes(exporter, "s17", "s77") for exporter in exporters}
 assert swapped["to_onnx"]["repeat"] == "f32[2*s17, 3]"
 assert swapped["dynamo"]["repeat"] == "f32[2*s77, 3]"
-show.table([{"exporter": exporter, **found} for exporter, found in swapped.items()])
+show.table([{"exporter": exporter, **result} for exporter, result in swapped.items()])
 
 # %%
-# The file computes the right thing all the same; only what it says of itself is wrong, to whoever plans memory by it.
+# The model still computes the right result. But its declared shape is wrong, which misleads code that allocates memory from it.
 #
-# The file to hand over
-# ---------------------
-# Named, and right at sizes that the export never saw. ``verify`` also holds the names against what was asked:
+# Export with your names and verify
+# ---------------------------------
+# The model has your names and is right at sizes that the export never saw. ``verify`` also compares the names with those that you
+# requested:
 
-asked = {
+chosen_names = {
     "input_names": ["x", "hidden", "first", "second"],
     "output_names": ["out", "next_hidden", "next_pair"],
 }
 for exporter in exporters:
     with muffled():
-        file = export(exporter, model, four.args, four.kwargs, dynamic_shapes=shapes, **asked)
+        file = export(
+            exporter, model, four.args, four.kwargs, dynamic_shapes=shapes, **chosen_names
+        )
     report = verify(file, model, samples).check()
     assert {"input names", "output names"} <= {check.name for check in report.checks}
 show.graph(file, title="Names of your choice")
 
 # %%
-# Name every output and use no name twice: whoever calls your file relies on these names. Next: :doc:`arguments by name, and caches
-# </generated/gallery/torch_export/kwargs_and_caches>`.
+# Name every output and don't use a name twice, because the code that calls your model depends on these names. Next: :doc:`keyword
+# arguments and caches </generated/gallery/torch_export/kwargs_and_caches>`.

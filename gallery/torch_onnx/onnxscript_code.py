@@ -1,9 +1,9 @@
 """
-How do I read a model as onnxscript code, change it, and get the model back?
-============================================================================
+How do I convert an ONNX model to onnxscript code with proto2python?
+====================================================================
 
-``proto2python`` prints an exported file as a Python function. Run that function, and you have a file again. You will see the round trip, a
-model that comes back wrong without an error, the options of the printer that do not work, and an edit that is verified.
+``proto2python`` prints an ONNX model as a Python function, and running that function returns a model. This recipe makes the round trip
+and shows a model that comes back wrong and printer options that fail. It then edits the code and verifies the result.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ from exportlab import export, show, verify
 from exportlab.exporters import OnnxArtifact
 
 # %%
-# A model with a branch. It is exported twice, by the official exporter and by ``to_onnx``:
+# The model has a branch. We export it with ``torch.onnx.export`` and with ``to_onnx``:
 
 
 class Gate(nn.Module):
@@ -47,9 +47,10 @@ files = {
 }
 
 # %%
-# Read
-# ----
-# Nodes are calls, attributes are keywords, and the ``If`` is an ``if``. The weights stand in the code as constants, cut short here:
+# Print the model as code
+# -----------------------
+# Nodes become calls, attributes become keyword arguments, and the ``If`` becomes an ``if``. The weights are constants in the code,
+# truncated here:
 
 
 def print_code(code):
@@ -61,9 +62,9 @@ code = proto2python(ir.to_proto(files["dynamo"].model))
 print_code(code)
 
 # %%
-# Run
-# ---
-# ``@script`` reads the source of what it decorates, so the code has to be a file. ``exec`` alone is refused.
+# Run the code
+# ------------
+# ``@script`` reads the source of the function, so the code must be in a file. It doesn't work with ``exec``.
 
 
 def run(code):
@@ -86,12 +87,12 @@ for file in files.values():
     assert all(torch.equal(back(*sample), file(*sample)) for sample in samples)
 
 # %%
-# The same answers, to the last bit, with both sides of the branch among the samples.
+# The results are bit-identical, and the samples cover both branches.
 #
-# What goes wrong
-# ---------------
-# A name in ONNX may be any text. In Python, ``first.weight`` becomes ``first_weight``. If there is a weight of that name already, the
-# later one takes the place of both:
+# What goes wrong: names that are equal in Python
+# -----------------------------------------------
+# An ONNX name can be any text. In Python, ``first.weight`` becomes ``first_weight``. If another weight has that name, the later one
+# replaces both:
 
 
 class Twice(nn.Module):
@@ -113,10 +114,10 @@ assert report.outcome == "wrong"
 report
 
 # %%
-# Of four options that promise shorter code, three fail on this file, though not in silence:
+# Four options promise shorter code. Three of them raise an error for this model:
 
 
-def came_back(**options):
+def round_trip(**options):
     try:
         run(proto2python(ir.to_proto(two_names.model), **options))
     except Exception as error:  # noqa: BLE001 - what is raised is the content of the table
@@ -125,18 +126,18 @@ def came_back(**options):
 
 
 options = ("use_operators", "rename", "inline_const", "skip_initializers")
-found = {option: came_back(**{option: True}) for option in options}
-assert [option for option, said in found.items() if said == "a model"] == ["use_operators"]
-show.table([{"option": option, "what came back": said} for option, said in found.items()])
+results = {option: round_trip(**{option: True}) for option in options}
+assert [option for option, result in results.items() if result == "a model"] == ["use_operators"]
+show.table([{"option": option, "result": result} for option, result in results.items()])
 
 # %%
-# ``rename`` and ``inline_const`` go by the new name in one place and by the old one in another; any dot in a name is enough.
-# ``skip_initializers`` is the one that sees the collision. ``use_operators`` works: ``y + z`` for ``Add(y, z)``.
+# ``rename`` and ``inline_const`` mix the new name with the old one, for any name with a dot. ``skip_initializers`` detects the collision.
+# ``use_operators`` works: it prints ``y + z`` for ``Add(y, z)``.
 #
-# The way: weights as arguments, names that Python can have
-# ----------------------------------------------------------
-# Before you print, let ``onnx_ir`` turn the weights into inputs and make every name a Python name of its own. Afterwards, put the weights
-# back under the names that they had:
+# What works: weights as inputs and unique names
+# ----------------------------------------------
+# Before you print the model, use ``onnx_ir`` to turn the weights into inputs and give every value a unique Python name. Afterwards,
+# restore the weights and their original names:
 
 
 def in_python(name, taken):
@@ -146,8 +147,9 @@ def in_python(name, taken):
 
 
 def printable(model):
-    """The code of a model without its weights; and, by their new names, the weights with their old ones."""
-    graph, weights, taken = (model := model.clone()).graph, {}, set()
+    """Return the code of a model without its weights, and the weights with their old names, by new name."""
+    model = model.clone()
+    graph, weights, taken = model.graph, {}, set()
     graph.inputs.extend(graph.initializers.values())
     made = (value for node in graph.all_nodes() for value in node.outputs)
     for value in [*graph.inputs, *made]:
@@ -172,8 +174,7 @@ code, weights = printable(files["dynamo"].model)
 print_code(code)
 
 # %%
-# Now the code is short, and what comes back is the model that it was: the same nodes, the same weights, the same answers. The two names
-# stay two.
+# The code is now short. The round trip preserves the nodes, the weights and the results, and the two names stay separate.
 
 
 def content(model):
@@ -188,10 +189,10 @@ for file, module in ((files["dynamo"], model), (files["to_onnx"], model), (two_n
     verify(artifact(back, file), module, samples).check()
 
 # %%
-# Change it
-# ---------
-# Any edit of the text will do, a new line as well. Here the activation is limited to 2. The result is held against a module that has the
-# same weights and that limit, at sizes that no export saw:
+# Edit the code
+# -------------
+# You can change any part of the code. Here we limit the activation to 2. We compare the result with a module that has the same weights
+# and this limit, at sizes that no export saw:
 
 limited = Gate(nn.Hardtanh(0, 2)).eval()
 limited.load_state_dict(model.state_dict())
@@ -204,10 +205,10 @@ for file in files.values():
     verify(changed, limited, samples).check()
 
 # %%
-# There are two new nodes, ``Min`` and the ``CastLike`` that gives your 2.0 the type of its neighbour:
+# The graph has two new nodes: ``Min``, and the ``CastLike`` that converts 2.0 to the type of the other operand.
 
 show.graph(changed, title="Edited as text")
 
 # %%
-# Use printed code for reading and for small edits, and verify what comes back like any other export. Next: :doc:`many edits at once, by a
-# rule <rewriting>`, or the lesson on :doc:`models without torch </tutorials/206_onnx_by_hand>`.
+# Use printed code for reading and for small edits, and verify the result like any other export. Next: :doc:`rewrite rules for many edits
+# <rewriting>`, or the lesson on :doc:`ONNX models without PyTorch </tutorials/206_onnx_by_hand>`.

@@ -1,12 +1,10 @@
 """
-How do I export the distances between all pairs of rows?
-========================================================
+How do I export pairwise distances (torch.cdist) to ONNX?
+=========================================================
 
-A loop over rows survives in one exporter of four, ``torch.cdist`` of few rows stops the official one, and the fastest formula loses precision.
-You get five ways to write it, the nodes that each one becomes, files that are right for any number of rows on either side, and a case where
-the file is right and eager is not.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export the distances between all pairs of rows of two tensors, with dynamic row counts. This recipe compares a Python loop with five ways
+that avoid it: ``scan``, broadcasting, ``vmap``, ``torch.cdist``, and a matrix product. They differ in which exporters support them, in
+memory, and in precision far from the origin.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -17,7 +15,7 @@ from torch import nn
 from exportlab import compare, export, show, verify
 
 # %%
-# What has to come out, as a loop: for each row of ``x``, how far it is from every row of ``y``.
+# The loop computes, for each row of ``x``, its distance to every row of ``y``:
 
 
 def distances(row, others):
@@ -33,15 +31,16 @@ torch.manual_seed(0)
 model = ByLoop().eval()
 sizes = ((5, 4), (9, 2), (1, 1), (6, 6))
 samples = [(torch.randn(rows, 3), torch.randn(others, 3)) for rows, others in sizes]
-moving = ({0: "rows"}, {0: "others"})
+dynamic = ({0: "rows"}, {0: "others"})
 
 # %%
-# What goes wrong
-# ---------------
-# The loop runs while the model is captured, five times, and five it stays. ``to_onnx`` runs the model at other sizes, too, and writes a
-# ``Loop``:
+# What goes wrong: a Python loop over rows
+# ----------------------------------------
+# Capturing the model runs the loop five times, once for each row of the example, so the row count becomes a constant. ``torch.export``
+# and ``torch.onnx.export`` ("dynamo") report an error. The legacy exporter's model ("torchscript") rejects some sizes. ``to_onnx`` also
+# runs the model at other sizes, and writes a ``Loop``:
 
-looped = compare(model, samples, dynamic_shapes=moving)
+looped = compare(model, samples, dynamic_shapes=dynamic)
 assert looped.outcomes() == {
     "torch.export": "capture",
     "to_onnx": "ok",
@@ -52,30 +51,30 @@ assert "Loop" in looped["to_onnx"].artifact.ops()
 looped
 
 # %%
-# What works everywhere: a loop that is part of the graph
-# -------------------------------------------------------
-# :doc:`scan </generated/gallery/torch_export/scan>` walks over the rows of ``x``. Every turn needs the whole of ``y`` as well, which is
-# an *additional input*: the last list of the call, and the last parameter of the body. Nothing is carried from turn to turn, so the first
+# Put the loop into the graph with scan
+# -------------------------------------
+# :doc:`scan </generated/gallery/torch_export/scan>` iterates over the rows of ``x``. Each iteration also needs all of ``y``, which is an
+# *additional input*: the last list of the call, and the last parameter of the body. No state is carried between iterations, so the first
 # list is empty.
 
 
-def turn(row, others):
+def body(row, others):
     return [distances(row, others)]
 
 
 class ByScan(nn.Module):
     def forward(self, x, y):
-        (found,) = torch.ops.higher_order.scan(turn, [], [x], [y])
-        return found
+        (rows,) = torch.ops.higher_order.scan(body, [], [x], [y])
+        return rows
 
 
 exporters = ("torch.export", "dynamo", "to_onnx")
-scanned = compare(ByScan().eval(), samples, dynamic_shapes=moving, exporters=exporters)
+scanned = compare(ByScan().eval(), samples, dynamic_shapes=dynamic, exporters=exporters)
 assert set(scanned.outcomes().values()) == {"ok"}
 scanned
 
 # %%
-# In either file that is one ``Scan``. ONNX has no list for additional inputs and needs none, since its body may read what is outside:
+# Both exporters write one ``Scan``, whose body reads ``y`` from the outer graph:
 
 for exporter in exporters[1:]:
     file = scanned[exporter].artifact
@@ -86,10 +85,10 @@ show.graphs(
 )
 
 # %%
-# No loop at all
-# --------------
-# Every turn does the same and none needs the one before. Then let the tensors do it, all pairs at once: by an axis for each side, by
-# ``vmap``, by ``cdist``, or by multiplying out the square, which is a product of matrices.
+# Replace the loop with tensor operations
+# ---------------------------------------
+# The iterations are independent, so tensor operations can compute all pairs at once. Use broadcasting, ``vmap``, or ``cdist``, or expand
+# the square into a matrix product:
 
 
 class ByAxes(nn.Module):
@@ -116,7 +115,7 @@ class ByProduct(nn.Module):
 ways = {"scan": scanned}
 for way in (ByAxes(), ByVmap(), ByCdist(), ByProduct()):
     name = type(way).__name__.removeprefix("By").lower()
-    ways[name] = compare(way.eval(), samples, dynamic_shapes=moving, exporters=exporters)
+    ways[name] = compare(way.eval(), samples, dynamic_shapes=dynamic, exporters=exporters)
 
 
 def row(name, compared):
@@ -134,39 +133,40 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# The official exporter has no translation of ``cdist`` of up to 25 rows. (Of an example with more it writes the product, for few rows too.) Axes,
-# ``vmap`` and ``cdist`` hold a difference for each pair and column at one time, ``scan`` those of one row, the product none.
+# ``torch.onnx.export`` doesn't translate ``cdist`` if the example has at most 25 rows. It writes the matrix product for a larger example,
+# and the model then uses it for few rows too. Broadcasting, ``vmap`` and ``cdist`` hold a difference per pair and column in memory,
+# ``scan`` those of one row, and the product none.
 #
-# No rows at all
-# --------------
-# Three rows on the one side and none on the other. The answer is empty, and its shape is :math:`3 \times 0`:
+# Test inputs with no rows
+# ------------------------
+# With three rows on one side and none on the other, the result is empty and its shape is :math:`3 \times 0`:
 
-none = (torch.randn(3, 3), torch.randn(0, 3))
+no_rows = (torch.randn(3, 3), torch.randn(0, 3))
 
 
 def without(compared):
     files = {exporter: compared[exporter].artifact for exporter in exporters[1:]}
     return {
-        exporter: verify(file, ByAxes(), [samples[0], none]).outcome if file else ""
+        exporter: verify(file, ByAxes(), [samples[0], no_rows]).outcome if file else ""
         for exporter, file in files.items()
     }
 
 
 empty = {name: without(compared) for name, compared in ways.items()}
-assert {found["to_onnx"] for found in empty.values()} == {"ok"}
+assert {outcomes["to_onnx"] for outcomes in empty.values()} == {"ok"}
 assert empty["scan"]["dynamo"] == "narrow"
 assert empty["axes"]["dynamo"] == "frozen"
 assert {empty[way]["dynamo"] for way in ("vmap", "product")} == {"ok"}
-show.table([{"way": name, **found} for name, found in empty.items()])
+show.table([{"way": name, **outcomes} for name, outcomes in empty.items()])
 
 # %%
-# Where no rows can happen, try it. (The other way round, ``scan`` itself cannot: it has no first turn to learn shapes from.)
+# Test this if your inputs can be empty. (With the sides swapped, ``scan`` itself fails, because it has no first iteration.)
 #
-# Where the digits go
-# -------------------
-# Move both sides far from the origin. Distances stay what they were; squares grow, and the product subtracts large numbers to get a small
-# one. What one does not expect: eager ``cdist`` takes the product too, once there are more than 25 rows. The file of ``to_onnx`` takes
-# differences, and ``verify`` finds it nearer to float64 than eager is:
+# Precision of torch.cdist far from the origin
+# --------------------------------------------
+# Shift both sides far from the origin. The distances don't change, but the squares grow, and the product subtracts large numbers to get a
+# small one. Eager ``cdist`` also uses the product if there are more than 25 rows. The ``to_onnx`` model uses differences, and ``verify``
+# reports that it is closer to float64 than eager:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000
 cdist = ways["cdist"]["to_onnx"].artifact
@@ -176,7 +176,7 @@ assert "the file is nearer than eager" in report.checks[2].detail
 report
 
 # %%
-# Hold both against float64 yourself:
+# Measure both errors against float64:
 
 
 def error(run, x):
@@ -186,7 +186,7 @@ def error(run, x):
 assert error(cdist, many) < 1e-5 < 0.1 < error(torch.cdist, many)
 
 # %%
-# ``compute_mode="donot_use_mm_for_euclid_dist"`` makes eager do the same as the file, at any number of rows:
+# With ``compute_mode="donot_use_mm_for_euclid_dist"``, eager uses differences for any number of rows:
 
 
 class ByDifferences(nn.Module):
@@ -194,7 +194,7 @@ class ByDifferences(nn.Module):
         return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
-exact = export("to_onnx", ByDifferences().eval(), samples[0], dynamic_shapes=moving)
+exact = export("to_onnx", ByDifferences().eval(), samples[0], dynamic_shapes=dynamic)
 verify(exact, ByDifferences(), [samples[0], (few, few), (many, many)]).check()
 
 # %%
@@ -203,9 +203,9 @@ offsets = (1, 3, 10, 30, 100, 300, 1000)
 base = torch.randn(30, 3)
 runs = {
     "cdist, eager": torch.cdist,
-    "cdist, file of to_onnx": cdist,
-    "product, file of to_onnx": ways["product"]["to_onnx"].artifact,
-    "scan, file of dynamo": ways["scan"]["dynamo"].artifact,
+    "cdist, to_onnx": cdist,
+    "product, to_onnx": ways["product"]["to_onnx"].artifact,
+    "scan, torch.onnx.export": ways["scan"]["dynamo"].artifact,
 }
 figure, axes = plt.subplots(figsize=(6.6, 3.6), layout="constrained")
 for (label, run), style in zip(runs.items(), ("o-", "s-", "x--", "+--"), strict=True):
@@ -216,5 +216,5 @@ axes.set_title("Far from the origin, torch.cdist and the product lose digits")
 plt.show()
 
 # %%
-# If no turn of the loop needs another, write it with tensors; subtract before you square; and keep ``scan`` for pairs that do not fit
-# into memory. Next: :doc:`a loop in which each turn needs the last </generated/gallery/torch_export/scan>`.
+# If the iterations are independent, use tensor operations, and subtract before you square; keep ``scan`` for pairs that don't fit into
+# memory. Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.

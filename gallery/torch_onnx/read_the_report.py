@@ -1,9 +1,9 @@
 """
-What does report=True tell me?
-==============================
+What does torch.onnx.export(report=True) tell me?
+=================================================
 
-``torch.onnx.export(..., report=True)`` writes a page about the export, whether it fails or not. You will get the page of four exports,
-find in it what the error does not say, and learn which of its ticks you should not trust.
+``torch.onnx.export(..., report=True)`` writes a Markdown report, whether the export fails or not. This recipe reads the reports of four
+exports, finds information that the error message lacks, and shows which check marks are misleading.
 """
 
 import re
@@ -46,14 +46,14 @@ with expect_failure(torch.onnx.OnnxExporterError, match="_linalg_svd", lines=1):
     export(Spread())
 
 # %%
-# The page
-# --------
-# It is a Markdown file in the folder ``artifacts_dir``, which is the current one unless you say otherwise. What became of the export is
-# the end of its name, after the time:
+# Find the report
+# ---------------
+# The report is a Markdown file in ``artifacts_dir``, by default the current folder. Its name ends with the result of the export, after
+# the time:
 
 
 def reported(model, **options):
-    """The end of the name, the page, and the program or the error."""
+    """Return the end of the name, the report, and the program or the error."""
     with tempfile.TemporaryDirectory() as folder, heard():
         try:
             result = export(model, report=True, artifacts_dir=folder, **options)
@@ -70,9 +70,9 @@ show.table(
 )
 
 # %%
-# What the error does not say
-# ---------------------------
-# *ONNX Conversion Information* goes through the whole graph. Here are both operators, each with its nodes:
+# Find all missing operators
+# --------------------------
+# *ONNX Conversion Information* covers the whole graph. It lists both operators, with their nodes:
 
 missing = re.findall(r"^- `(aten\S+)`:     (.*?)\. Example node", page, re.MULTILINE)
 assert [op for op, _ in missing] == ["aten._linalg_svd.default", "aten._cdist_forward.default"]
@@ -80,8 +80,8 @@ assert "_cdist_forward" not in str(error)
 show.table([{"operator": op, "why": why} for op, why in missing])
 
 # %%
-# These are not the operators that you called. The graph was decomposed before it was translated, and *Decomposition comparison* has the
-# names on both sides:
+# These are not the operators that you called, because the graph was decomposed before the translation. *Decomposition comparison* lists
+# the names before and after:
 
 before, after = re.findall(r"Ops exist only in the ExportedProgram .*?: `\[(.*)\]`", page)
 assert "aten.linalg_svdvals.default" in before
@@ -89,16 +89,16 @@ assert "aten._linalg_svd.default" in after
 show.table([{"only before": before.replace("'", ""), "only after": after.replace("'", "")}])
 
 # %%
-# ``to_onnx`` writes a page for ``report=True`` as well. Its error has the list already, and it knows ``cdist``:
+# ``to_onnx`` also has ``report=True``. Its error already lists all missing operators, and it supports ``cdist``:
 
 with expect_failure(UnsupportedOps, match="linalg_svdvals", lines=2):
     to_onnx(Spread().eval(), (six,))
 
 # %%
-# Ticks that you should not trust
-# -------------------------------
-# At the top of the page is a list of steps. With ``verify=True`` it has three more: the file is checked, run, and compared. Take three
-# other models: one with an ``if`` on a value, one with an ``if`` on a size, and one whose output is asked to have the name of a value.
+# Misleading check marks
+# ----------------------
+# The report starts with a list of steps. ``verify=True`` adds three: check, run and compare the model. We export three more models. One
+# has an ``if`` on a value, one has an ``if`` on a size, and one has an output name that is already used.
 
 
 class ByValue(nn.Module):
@@ -111,82 +111,85 @@ class BySize(nn.Module):
         return x * 2 if x.shape[0] > 4 else x * 3
 
 
-class Turned(nn.Module):
+class Flipped(nn.Module):
     def forward(self, x):
         return x.softmax(-1).flip(0)
 
 
 def steps(page):
-    """Each step, with 'yes', 'no', or nothing where it was not taken."""
+    """Return each step with 'yes', 'no', or an empty string if it did not run."""
     marks = {"✅": "yes", "❌": "no", "⚪": ""}
-    found = re.findall(r"^([✅❌⚪]) (.*)$", page, re.MULTILINE)
-    return {text.replace("Obtain model graph with ", ""): marks[mark] for mark, text in found}
+    marked = re.findall(r"^([✅❌⚪]) (.*)$", page, re.MULTILINE)
+    return {text.replace("Obtain model graph with ", ""): marks[mark] for mark, text in marked}
 
 
 names = {"output_names": ["softmax"]}
 pages = {
-    "an operator is missing": (end, page, error),
+    "missing operator": (end, page, error),
     "if on a value": reported(ByValue(), verify=True),
     "if on a size": reported(BySize(), verify=True),
-    "two of one name": reported(Turned(), verify=True, **names),
+    "duplicate name": reported(Flipped(), verify=True, **names),
 }
-taken = {title: steps(text) for title, (_, text, _) in pages.items()}
+steps_of = {title: steps(text) for title, (_, text, _) in pages.items()}
 assert [p[0] for p in pages.values()] == ["conversion", "pt_export", "success", "runtime"]
 show.table([{"export": title, "end of the name": end} for title, (end, _, _) in pages.items()])
 
 # %%
-# *If on a size* is a success, ticked at every step, and the file is wrong. The page compares one size, that of the example, where the branch is right by
-# definition:
+# *if on a size* has a check mark at every step, but its model is wrong. The report compares the size of the example, for which the branch
+# is right:
 
 program = pages["if on a size"][2]
-assert set(taken["if on a size"].values()) == {"yes", ""}
+assert set(steps_of["if on a size"].values()) == {"yes", ""}
 assert verify(program, BySize(), [(six,), (three,)]).outcome == "frozen"
 
 # %%
-# *Two of one name* says that ``onnx.checker`` had no objection. Ask it yourself:
+# *duplicate name* has a check mark for ``onnx.checker``. If you run the checker yourself, it fails:
 
-program = pages["two of one name"][2]
-assert taken["two of one name"]["Run `onnx.checker` on the ONNX model"] == "yes"
+program = pages["duplicate name"][2]
+assert steps_of["duplicate name"]["Run `onnx.checker` on the ONNX model"] == "yes"
 with expect_failure(onnx.checker.ValidationError, match="softmax", lines=2):
     onnx.checker.check_model(program.model_proto)
 
 # %%
-# The checker is not called any more; in ``onnxscript``, the step has become a function that does nothing. ONNX Runtime did refuse the
-# file, the page says so, and no error was raised: you were handed a program that cannot run. Nothing but the page tells.
+# The exporter doesn't run the checker: in ``onnxscript``, this step is now a function that does nothing. ONNX Runtime rejected the model,
+# but the export returned a program that doesn't run. The report is where you see it.
 
 assert isinstance(program, torch.onnx.ONNXProgram)
-assert taken["two of one name"]["Execute the model with ONNX Runtime"] == "no"
+assert steps_of["duplicate name"]["Execute the model with ONNX Runtime"] == "no"
 
 # %%
-# When it helps
-# -------------
-# - ``pt_export``: the capture failed, strict and not. The page has both errors, of which the exception shows the first.
-# - ``conversion``: read *ONNX Conversion Information*, for all that is missing at once.
-# - ``runtime``, ``accuracy``: only with ``verify=True``, and only there.
-# - ``success``: a translation, at one size. Go on with :doc:`verify </docs/outcomes>`.
+# When the report helps
+# ---------------------
+# - ``pt_export``: the capture failed in both modes. The report contains both errors, and the exception the first.
+# - ``conversion``: read *ONNX Conversion Information* for all missing operators.
+# - ``runtime``, ``accuracy``: they are reported only with ``verify=True``, and only in the report.
+# - ``success``: the model was converted and works at one size. Check other sizes with :doc:`verify </docs/outcomes>`.
 #
-# It is what to attach to a bug report. Read it first: it has your lines of code with their paths, and the numbers of small weights.
+# Attach the report to a bug report. Read it first, because it contains your source lines with their paths, and the values of small
+# weights.
 
 assert "in forward, code: y = self.linear(x).unflatten(1, (2, 2))" in page
 
 # %%
-# The four pages at a glance; what is grey was not done:
+# The figure summarises the four reports. Grey steps did not run:
 
 colors = {"yes": show.OUTCOME_COLORS["ok"], "no": show.OUTCOME_COLORS["wrong"], "": "#DDDDDD"}
-labels = [re.sub(r"`torch.export.export\(..., |\)?`", "", step) for step in taken["if on a size"]]
+labels = [
+    re.sub(r"`torch.export.export\(..., |\)?`", "", step) for step in steps_of["if on a size"]
+]
 figure, axes = plt.subplots(figsize=(7.6, 3.4), layout="constrained")
-for x, found in enumerate(taken.values()):
-    for y, mark in enumerate(found.values()):
+for x, marked in enumerate(steps_of.values()):
+    for y, mark in enumerate(marked.values()):
         axes.add_patch(plt.Rectangle((x, y), 1, 1, fc=colors[mark], ec="white", lw=2))
         axes.text(x + 0.5, y + 0.5, mark, ha="center", va="center", fontsize=8)
-axes.set(xlim=(0, len(taken)), ylim=(len(labels), 0))
-figure.suptitle('Three stop. "If on a size" passes every step, and its file is wrong')
-axes.set_xticks([x + 0.5 for x in range(len(taken))], taken, fontsize=8)
+axes.set(xlim=(0, len(steps_of)), ylim=(len(labels), 0))
+figure.suptitle('"if on a size" passes every step, but its model is wrong')
+axes.set_xticks([x + 0.5 for x in range(len(steps_of))], steps_of, fontsize=8)
 axes.set_yticks([y + 0.5 for y in range(len(labels))], labels, fontsize=8)
 axes.tick_params(length=0)
 axes.spines[:].set_visible(False)
 plt.show()
 
 # %%
-# The report says how far the export got, not whether the file is right. Next: :doc:`an operator that nobody translated
+# The report shows how far the export got, not whether the exported model is right. Next: :doc:`an operator without a translation
 # <untranslated_op>`.

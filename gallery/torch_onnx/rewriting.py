@@ -1,12 +1,10 @@
 """
-How do I rewrite a pattern in an ONNX graph?
-============================================
+How do I rewrite a pattern in an ONNX graph with onnxscript.rewriter?
+=====================================================================
 
-A layer norm written by hand becomes ten ONNX nodes, and the exporter leaves it at that. Here you write a rule that makes them one: the
-pattern, the condition under which it may be replaced, and the node that takes its place. You will see what the condition saves you from,
-what the rule does to the running time, and that it works on the file of ``to_onnx`` too.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+A layer norm written by hand becomes ten ONNX nodes. This recipe writes an ``onnxscript.rewriter`` rule that replaces them with one
+``LayerNormalization``: the pattern, the condition and the replacement. It shows why the condition matters and measures the speed-up, for
+models from ``torch.onnx.export`` and ``to_onnx``.
 """
 
 from functools import partial
@@ -30,7 +28,7 @@ from exportlab.exporters import OnnxArtifact
 from exportlab.measure.timing import interleaved
 
 # %%
-# The model has three norms. Two are layer norms. The first one is not: its mean is over *time*, axis 1.
+# The model has three norms. Two are layer norms. The first is not, because its mean is over *time*, axis 1.
 
 
 class Norm(nn.Module):
@@ -57,12 +55,12 @@ program = export("dynamo", model, samples[0], dynamic_shapes=({0: "batch", 1: "t
 show.summary(program)
 
 # %%
-# Ten nodes for each norm, and two for the linear layer.
+# Each norm has ten nodes, and the linear layer has two.
 #
-# A rule has three parts
-# ----------------------
-# ``pattern`` reads like the computation. Its arguments match any value; a name used twice has to be the same value twice.
-# ``check`` looks at what was matched and may refuse, with a reason. ``rewrite`` builds the replacement.
+# Write a rule: pattern, check and rewrite
+# ----------------------------------------
+# ``pattern`` describes the computation. Its arguments match any value, and a name used twice must match the same value. ``check``
+# inspects the match and can reject it with a reason. ``rewrite`` builds the replacement.
 
 
 class FuseLayerNorm(RewriteRuleClassBase):
@@ -75,7 +73,8 @@ class FuseLayerNorm(RewriteRuleClassBase):
         if axis.const_value is None or epsilon.const_value is None:
             return MatchResult().fail("axis and epsilon have to be constants")
         last = len(x.shape) - 1
-        if (axes := axis.const_value.numpy().tolist()) not in ([-1], [last]):
+        axes = axis.const_value.numpy().tolist()
+        if axes not in ([-1], [last]):
             return MatchResult().fail(f"the mean is over axes {axes}, a layer norm needs the last")
         if not x.shape[-1:] == weight.shape == bias.shape:
             return MatchResult().fail("weight and bias have to be as long as the last axis")
@@ -88,7 +87,7 @@ class FuseLayerNorm(RewriteRuleClassBase):
 
 
 # %%
-# ``rewrite`` changes the model that it is given, so hand it a copy. The result is called as the export was:
+# ``rewrite`` changes its argument, so pass a copy. The result is called like the original:
 
 
 def rewritten(rule, file=program):
@@ -103,8 +102,8 @@ report = verify(fused, model, samples)
 report.check()
 
 # %%
-# From 32 nodes to 14, and the answers are right at sizes that the export never saw. The norm over time has the same ten ops and was
-# left alone. A ``MatchingTracer`` tells why: it changes nothing, and keeps the match that came furthest.
+# The model has 14 nodes instead of 32, and is right at sizes that the export never saw. The norm over time has the same ten operators,
+# but was not replaced. A ``MatchingTracer`` reports the reason: it records the best match without changing the model.
 
 tracer = MatchingTracer()
 rule.apply_to_model(fused.model, tracer=tracer)
@@ -113,10 +112,10 @@ print(nearest.status.name, len(nearest.match_result.nodes), "nodes:", nearest.ma
 assert (nearest.status.name, len(nearest.match_result.nodes)) == ("CONDITION_FAILED", 10)
 
 # %%
-# The file of the other exporter
-# ------------------------------
-# ``to_onnx`` makes the same ten nodes of a norm over the last axis, and counts that axis from the front. So the same rule serves its file;
-# that is why ``check`` takes ``last`` as well as -1:
+# Apply the rule to the model from to_onnx
+# ----------------------------------------
+# ``to_onnx`` writes the same ten nodes for a norm over the last axis, but counts that axis from the front. The same rule works, because
+# ``check`` accepts both ``last`` and -1:
 
 own = export("to_onnx", model, samples[0], dynamic_shapes=({0: "batch", 1: "time"},))
 own_fused = rewritten(rule, own)
@@ -125,8 +124,7 @@ assert own.stats().nodes - own_fused.stats().nodes == before.nodes - after.nodes
 verify(own_fused, model, samples).check()
 
 # %%
-# Some patterns need no rule. Before you write one, look what the exporters do by themselves. Both fold a batch norm into the convolution
-# before it:
+# Check what the exporters already do before you write a rule. Both fold a batch norm into the preceding convolution:
 
 norms = {
     "after a convolution": (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), torch.rand(2, 3, 8, 8)),
@@ -143,25 +141,25 @@ assert set(folds[0].values()) == {"after a convolution", "Conv"}
 show.table(folds)
 
 # %%
-# Without the condition
-# ---------------------
-# Back to the norm over time. Only ``check`` stood in the way. A rule of the same pattern and replacement with no condition makes the graph
-# smaller still:
+# What goes wrong: a rule without a condition
+# -------------------------------------------
+# ``check`` is what protects the norm over time. A rule with the same pattern and replacement but without the condition makes the graph
+# smaller:
 
-careless = rewritten(RewriteRule(FuseLayerNorm().pattern, FuseLayerNorm().rewrite))
-assert careless.stats().nodes == 5
-report = verify(careless, model, samples[:1])
+unconditional = rewritten(RewriteRule(FuseLayerNorm().pattern, FuseLayerNorm().rewrite))
+assert unconditional.stats().nodes == 5
+report = verify(unconditional, model, samples[:1])
 assert report.outcome == "wrong"
 report
 
 # %%
-# The file is valid, it runs, its shapes are right. Only the comparison with eager sees that a mean is over the wrong axis.
+# The model is valid, it runs, and its shapes are right. The comparison with eager shows that the mean is over the wrong axis.
 #
-# What it is worth
-# ----------------
-# Three sessions on one thread: the export, the same file once more, and the rewritten one. ``interleaved`` calls each once a round and
-# lets another begin each time; the first fifty rounds are thrown away. Of five rounds the fastest counts. A ratio is between
-# neighbours, so what else the machine does meets both. The same file once more shows how far such a ratio strays by itself.
+# Measure the speed-up
+# --------------------
+# We compare three sessions on one thread: the export, the same file again, and the rewritten model. ``interleaved`` calls each once per
+# round in changing order, and discards the first fifty rounds. We keep the fastest of every five rounds. Each ratio compares neighbouring
+# calls, so the load of the machine affects both. The ratio of the same file shows the noise.
 
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
@@ -185,8 +183,8 @@ same_file, fused_file = (
 
 def verdict(name, ratios):
     low, middle, high = np.quantile(ratios, (0.05, 0.5, 0.95))
-    seen = "no difference seen" if low <= 1 <= high else f"{middle:.2f} of the time"
-    return f"{name}:\n{seen}\n({low:.2f} to {high:.2f})"
+    result = "no difference seen" if low <= 1 <= high else f"{middle:.2f}× the time"
+    return f"{name}:\n{result}\n({low:.2f} to {high:.2f})"
 
 
 labels = [verdict("same file", same_file), verdict("rewritten", fused_file)]
@@ -203,12 +201,12 @@ axes.axvline(1, color="#999999", lw=1, zorder=0)
 axes.set(
     xlim=(0, None),
     xlabel="time ÷ time of the export (whiskers hold 90 % of 200 ratios)",
-    title="Two norms fused: one node for ten",
+    title="Two norms fused: one node instead of ten",
 )
 plt.show()
 
 # %%
-# "No difference seen" stands there when the whiskers include 1. Measure again at your own sizes.
+# "No difference seen" means that the whiskers include 1. Measure again with your own sizes.
 #
-# A rule is only as good as its condition: try it on a graph that it must leave alone, and verify what comes out. Next: :doc:`which
-# submodule does a node come from? <submodules>`
+# A rule needs the right condition: test it on a graph that it must not change, and verify the result. Next: :doc:`which submodule a node
+# comes from <submodules>`.

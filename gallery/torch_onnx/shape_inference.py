@@ -1,10 +1,9 @@
 """
-What shape will the output have?
-================================
+How do I get the output shapes of an ONNX model with shape inference?
+=====================================================================
 
-If a file says what shapes its outputs have, you can plan for them: memory, batches, the next model. If it does not, you can infer the
-shapes, or run the file and look. Here are five ways to find out, tried on one model whose sizes are sums, halves and counts, and compared
-with what really comes out. One of the five is wrong, and says nothing.
+Output shapes tell you how much memory to allocate and how to connect the next model. If an ONNX model doesn't contain them, you can infer
+them or measure them. This recipe compares five ways on a model whose sizes are sums, halves and counts. One of them gives a wrong shape.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +18,7 @@ from torch import nn
 from exportlab import export, show, verify
 
 # %%
-# Two inputs of *n* and *m* rows. They are joined, halved, pooled, and the positive rows are picked out:
+# The inputs have *n* and *m* rows. The model joins them, halves and pools the result, and selects its positive rows:
 
 
 class Sizes(nn.Module):
@@ -52,23 +51,23 @@ for file in files.values():
     verify(file, model, samples).check()
 
 # %%
-# What the exporters know
-# -----------------------
-# ``torch.export`` computes with sizes as symbols, so it has an expression for each. Both exporters write it into the file, in the names of
-# your axes. ``u0`` is a size that depends on values:
+# Shapes that the exporters write
+# -------------------------------
+# ``torch.export`` computes with symbolic sizes. Both exporters write the resulting expressions into the ONNX model, with your names.
+# ``u0`` is a size that depends on the data:
 
 
-def row(who, model):
+def row(source, model):
     dims = {value.name: ", ".join(map(str, value.shape)) for value in model.graph.outputs}
-    return {"who": who, **dims}
+    return {"source": source, **dims}
 
 
 show.table([row(exporter, file.model) for exporter, file in files.items()])
 
 # %%
-# What goes wrong
-# ---------------
-# Files of other tools, and files that were edited, often have no such notes. Take them out, and have them inferred:
+# Infer missing shapes
+# --------------------
+# Models from other tools, and edited models, often lack these shapes. Remove them, and infer them again:
 
 
 def bare(model):
@@ -95,32 +94,32 @@ inferred = {
     exporter: {tool: infer(bare(file.model)) for tool, infer in TOOLS.items()}
     for exporter, file in files.items()
 }
-found = {tool: row(tool, model) for tool, model in inferred["dynamo"].items()}
-show.table(list(found.values()))
+results = {tool: row(tool, model) for tool, model in inferred["dynamo"].items()}
+show.table(list(results.values()))
 
 # %%
-# What each does, and where it gives up:
+# The tools support different sizes:
 #
-# - ``onnx.shape_inference`` has numbers and names, and no sums. What is neither becomes a new name, ``unk__`` and a number. It lost the 6 of
-#   the half as well, since the end of a slice is computed.
-# - ``data_prop=True`` follows sizes that are computed with ``Shape`` and ``Concat``, hence *n* in the third result. Sums stay unknown.
-# - The pass of ``onnx_ir`` calls the same, with ``data_prop``.
-# - ONNX Runtime's symbolic inference computes with expressions, and gives up at counts, which it names by the node.
+# - ``onnx.shape_inference`` supports numbers and names, but not sums. It gives any other size a new name, ``unk__`` with a number. It
+#   also loses the size 6 of the halved output, because the end of the slice is computed.
+# - ``data_prop=True`` follows sizes computed with ``Shape`` and ``Concat``, so it finds *n* in the third result. Sums remain unknown.
+# - The pass of ``onnx_ir`` calls the same function with ``data_prop``.
+# - ONNX Runtime's symbolic inference computes expressions. It doesn't support counts, which it names after the node.
 
-assert [found[tool]["filled"] for tool in TOOLS] == ["unk__5, 2", "n, 2", "n, 2", "n, 2"]
-assert [found[tool]["joined"] for tool in TOOLS][1:] == ["unk__4, 3, 2"] * 2 + ["m + n, 3, 2"]
+assert [results[tool]["filled"] for tool in TOOLS] == ["unk__5, 2", "n, 2", "n, 2", "n, 2"]
+assert [results[tool]["joined"] for tool in TOOLS][1:] == ["unk__4, 3, 2"] * 2 + ["m + n, 3, 2"]
 
 # %%
-# By running
-# ----------
-# Run the file at three sizes and compare. One row more in *x*: what grows? One more in *y*? A straight line through what was seen:
+# Measure shapes by running the model
+# -----------------------------------
+# Run the model at three sizes: a base size, one more row in *x*, and one more in *y*. Fit a linear expression to each output size:
 
 
 def sizes_of(file, n, m):
     return [list(result.shape) for result in file(*call(n, m))]
 
 
-def by_running(file):
+def from_runs(file):
     base, more_n, more_m = (sizes_of(file, *sizes) for sizes in ((5, 7), (6, 7), (5, 8)))
     return [
         [line(*dims) for dims in zip(*shapes, strict=True)]
@@ -133,63 +132,61 @@ def line(base, more_n, more_m):
     return str(sympy.sympify(f"{n}*n + {m}*m + {base - 5 * n - 7 * m}"))
 
 
-observed = dict(zip(RESULTS, by_running(files["dynamo"]), strict=True))
+observed = dict(zip(RESULTS, from_runs(files["dynamo"]), strict=True))
 show.table([{name: ", ".join(dims) for name, dims in observed.items()}])
 
 # %%
-# It has an answer for every axis, the counts among them, and cannot know better. A half grows with every second row, so it looks like a
-# constant here. Which axes move at all, this finds out if you take larger steps; how they move, it does not.
+# This gives an expression for every dimension, including counts, but it can be wrong. A half grows with every second row, so it looks
+# constant here. Larger steps show which dimensions are dynamic, but not how they change.
 
 assert observed["first_half"] == ["6", "6"]
 
 # %%
-# Who is right?
-# -------------
-# Put sizes that nobody has seen into each expression, and hold it against what the file returns there. An axis is *unknown* when its
-# expression has other names than *n* and *m*:
+# Compare the results
+# -------------------
+# Insert sizes that no run used into each expression, and compare them with the actual shapes. A dimension is *unknown* if its expression
+# contains names other than *n* and *m*:
 
 UNSEEN = ((8, 8), (3, 9), (1, 2), (20, 11))
 n, m = sympy.symbols("n m")
 
 
 def verdict(dim, actual):
-    """Of one axis: `dim` is what was said, `actual` the sizes at `UNSEEN`."""
-    said = sympy.sympify(dim)
-    if said.free_symbols - {n, m}:
+    """Compare the expression `dim` of an axis with its `actual` sizes at `UNSEEN`."""
+    declared = sympy.sympify(dim)
+    if declared.free_symbols - {n, m}:
         return "unknown"
-    promised = [said.subs({n: rows, m: others}) for rows, others in UNSEEN]
-    return "right" if promised == actual else "wrong"
+    expected = [declared.subs({n: rows, m: others}) for rows, others in UNSEEN]
+    return "right" if expected == actual else "wrong"
 
 
 def verdicts(exporter):
     actual = [sizes_of(files[exporter], *sizes) for sizes in UNSEEN]
-    said = {"written by the exporter": files[exporter].model, **inferred[exporter]}
-    said = {who: [value.shape for value in model.graph.outputs] for who, model in said.items()}
-    said["by running"] = by_running(files[exporter])
-    places = [
+    declared = {"from the exporter": files[exporter].model, **inferred[exporter]}
+    declared = {
+        source: [value.shape for value in model.graph.outputs] for source, model in declared.items()
+    }
+    declared["from runs"] = from_runs(files[exporter])
+    positions = [
         (result, axis) for result, shape in enumerate(actual[0]) for axis in range(len(shape))
     ]
     return {
-        who: [
+        source: [
             verdict(str(dims[r][axis]), [shapes[r][axis] for shapes in actual])
-            for r, axis in places
+            for r, axis in positions
         ]
-        for who, dims in said.items()
+        for source, dims in declared.items()
     }
 
 
 counted = {exporter: verdicts(exporter) for exporter in files}
-for found in counted.values():
-    assert [who for who, axes in found.items() if "wrong" in axes] == ["by running"]
-    assert found["written by the exporter"].count("unknown") == 1
-    assert found["onnx"].count("right") < found["onnx, data_prop"].count("right")
+for results in counted.values():
+    assert [source for source, axes in results.items() if "wrong" in axes] == ["from runs"]
+    assert results["from the exporter"].count("unknown") == 1
+    assert results["onnx"].count("right") < results["onnx, data_prop"].count("right")
 
-right = {exporter: found["onnxruntime"].count("right") for exporter, found in counted.items()}
-assert (
-    right["to_onnx"]
-    < right["dynamo"]
-    == counted["dynamo"]["written by the exporter"].count("right")
-)
+right = {exporter: results["onnxruntime"].count("right") for exporter, results in counted.items()}
+assert right["to_onnx"] < right["dynamo"] == counted["dynamo"]["from the exporter"].count("right")
 
 COLORS = {
     "right": show.OUTCOME_COLORS["ok"],
@@ -197,15 +194,15 @@ COLORS = {
     "wrong": show.OUTCOME_COLORS["wrong"],
 }
 figure, plots = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
-for plot, (exporter, found) in zip(plots, counted.items(), strict=True):
-    start = [0] * len(found)
+for plot, (exporter, results) in zip(plots, counted.items(), strict=True):
+    start = [0] * len(results)
     for kind, color in COLORS.items():
-        lengths = [axes.count(kind) for axes in found.values()]
-        plot.barh(list(found), lengths, left=start, color=color, label=kind)
+        lengths = [axes.count(kind) for axes in results.values()]
+        plot.barh(list(results), lengths, left=start, color=color, label=kind)
         start = [a + b for a, b in zip(start, lengths, strict=True)]
-    plot.set(xlabel="axes of the results", title=f"file of {exporter}")
+    plot.set(xlabel="axes of the outputs", title=f"model from {exporter}")
     plot.spines[["top", "right"]].set_visible(False)
-figure.suptitle("Only running the file gets an axis wrong; the tools leave it unknown")
+figure.suptitle("Shapes from runs contain errors; the tools report unknown instead")
 plots[0].invert_yaxis()
 figure.legend(
     *plots[0].get_legend_handles_labels(), ncols=3, loc="outside lower center", frameon=False
@@ -213,7 +210,8 @@ figure.legend(
 plt.show()
 
 # %%
-# ONNX Runtime knows as much of the one file as the exporter does. In the other, the half is computed with ``Mod``, which it does not follow.
+# For the model from ``torch.onnx.export`` ("dynamo"), ONNX Runtime finds as many shapes as the exporter wrote. In the model from
+# ``to_onnx``, the half uses ``Mod``, which ONNX Runtime doesn't follow.
 #
-# Trust a tool that says *unknown* when it does not know. The exporter computes with expressions and knows most, so keep the shapes that
-# it wrote. Next: :doc:`names for axes <names>`, or the lesson on :doc:`shapes that move </tutorials/103_shapes_that_move>`.
+# Keep the shapes that the exporter wrote, and prefer a tool that reports *unknown* to one that guesses. Next: :doc:`names of dimensions
+# <names>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

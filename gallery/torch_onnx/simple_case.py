@@ -1,11 +1,9 @@
 """
-How do I export a model to ONNX?
-================================
+How do I export a PyTorch model to ONNX with torch.onnx.export?
+===============================================================
 
-One convolution goes through both flavours of ``torch.onnx.export``, and through ``to_onnx``, the exporter of this site. You will see what
-each one writes, how to run the file, what happens at another size, and how to allow other sizes.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Export a convolution with ``torch.onnx.export``, with its legacy mode ``dynamo=False``, and with ``to_onnx``. This recipe compares what
+they write, runs the models in ONNX Runtime, and exports with a dynamic batch, height and width.
 """
 
 import tempfile
@@ -22,7 +20,7 @@ from torch import nn
 from exportlab import compare, expect_failure, show, to_onnx, verify
 
 # %%
-# The model: a convolution and a relu.
+# The model is a convolution followed by a relu.
 
 
 class ConvRelu(nn.Module):
@@ -39,17 +37,18 @@ model = ConvRelu().eval()
 picture = torch.rand(1, 1, 128, 128)
 
 # %%
-# Two flavours, one function, and a second function
-# -------------------------------------------------
-# ``dynamo=True`` captures the model with ``torch.export`` first. It is the default. ``dynamo=False`` records one run of the model; it
-# is deprecated, and you will still meet it. ``to_onnx`` runs the model as well, at several sizes where sizes move, and captures with
-# ``torch.export`` where runs do not show enough; it takes the same arguments. All want an example of the input.
+# Export with the three exporters
+# -------------------------------
+# ``torch.onnx.export`` with ``dynamo=True``, the default, captures the model with ``torch.export``. ``dynamo=False`` is the legacy
+# exporter: it records one run of the model, and is deprecated. ``to_onnx`` also runs the model, at several sizes if some are dynamic, and
+# uses ``torch.export`` if the runs are not enough. We maintain ``to_onnx``; it accepts the arguments of ``torch.onnx.export``. All three
+# need an example input.
 
 folder = tempfile.TemporaryDirectory()
-newer, single, older, own = (
-    Path(folder.name) / f"{name}.onnx" for name in ("newer", "single", "older", "own")
+default, single, legacy, own = (
+    Path(folder.name) / f"{name}.onnx" for name in ("default", "single", "legacy", "to_onnx")
 )
-torch.onnx.export(model, (picture,), newer, input_names=["input"], dynamo=True, verbose=False)
+torch.onnx.export(model, (picture,), default, input_names=["input"], dynamo=True, verbose=False)
 torch.onnx.export(
     model,
     (picture,),
@@ -59,11 +58,11 @@ torch.onnx.export(
     verbose=False,
     external_data=False,
 )
-torch.onnx.export(model, (picture,), older, input_names=["input"], dynamo=False)
+torch.onnx.export(model, (picture,), legacy, input_names=["input"], dynamo=False)
 to_onnx(model, (picture,), input_names=["input"]).save(own)
 
 # %%
-# Side by side:
+# Compare the results:
 
 
 def row(path):
@@ -81,40 +80,41 @@ def row(path):
     }
 
 
-rows = [row(path) for path in (newer, single, older, own)]
+rows = [row(path) for path in (default, single, legacy, own)]
 assert [(r["opset"], r["nodes"], r["input"]) for r in rows] == [(20, "Conv, Relu", "input")] * 4
-assert not list(own.parent.glob("own.onnx.*"))
+assert not list(own.parent.glob("to_onnx.onnx.*"))
 assert [r["output"] for r in rows] == ["relu", "relu", "4", "relu"]
 show.table(rows)
 
 # %%
-# The same two nodes, the same opset, the input named as asked. By default the newer flavour puts the weights into a second file,
-# ``newer.onnx.data``, which has to travel with the first; ``external_data=False`` keeps everything in one. ``save`` of
-# ``to_onnx`` keeps it in one until the weights are too large for that. An output that you do not name is called after the op that computes it;
-# ``dynamo=False`` numbers it.
+# All models have the same two nodes, the same opset, and the requested input name. By default, ``torch.onnx.export`` writes the weights
+# into a second file, ``default.onnx.data``, which has to stay with the first. ``external_data=False`` writes a single file. ``to_onnx``
+# writes a single file unless the weights are too large. An output without a name is named after its operator, or numbered by
+# ``dynamo=False``.
 #
-# Run it
-# ------
-# ONNX Runtime takes and gives numpy arrays, by the name of the input:
+# Run the model in ONNX Runtime
+# -----------------------------
+# ONNX Runtime uses numpy arrays, identified by the name of the input:
 
-sessions = [onnxruntime.InferenceSession(path) for path in (newer, older, own)]
+sessions = [onnxruntime.InferenceSession(path) for path in (default, legacy, own)]
 for session in sessions:
     (answer,) = session.run(None, {"input": picture.numpy()})
     torch.testing.assert_close(torch.from_numpy(answer), model(picture).detach())
 
 # %%
-# Another size is refused
-# -----------------------
-# No call said that anything may move, so all files hold the sizes of the example. Two smaller pictures do not pass, and all say the same:
+# Sizes are static by default
+# ---------------------------
+# We didn't request dynamic dimensions, so the models accept only the size of the example. Two smaller images raise the same error for all
+# three:
 
 for session in sessions:
     with expect_failure(InvalidArgument, match="Got invalid dimensions for input", lines=4):
         session.run(None, {"input": torch.rand(2, 1, 64, 96).numpy()})
 
 # %%
-# Name the axes that move
-# -----------------------
-# ``dynamic_shapes`` has one entry for each argument of ``forward``: which axes move, and what to call them.
+# Export with dynamic_shapes
+# --------------------------
+# ``dynamic_shapes`` has one entry for each argument of ``forward``, which lists the dynamic dimensions with their names.
 
 axes = {0: "batch", 2: "height", 3: "width"}
 two = torch.rand(2, 1, 128, 128)
@@ -123,7 +123,7 @@ program = torch.onnx.export(
 )
 
 # %%
-# Hold it against the model, at sizes that the export never saw, an empty batch among them; then every exporter in the same way:
+# Verify the model at sizes that the export never saw, including an empty batch. Then compare all exporters:
 
 samples = [(two,)] + [
     (torch.rand(size),) for size in ((1, 1, 64, 96), (3, 1, 9, 200), (0, 1, 9, 9))
@@ -134,8 +134,8 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# Why two pictures? ``torch.export`` by itself takes a size of 1 in the example for a constant, and refuses to move it. ``to_onnx`` tells it
-# not to:
+# The example has two images for a reason. ``torch.export`` alone treats a size of 1 in the example as static, and refuses to make it
+# dynamic. ``to_onnx`` accepts it:
 
 one = compare(
     model, [(picture,), (two,)], dynamic_shapes=(axes,), exporters=("torch.export", "to_onnx")
@@ -144,43 +144,43 @@ assert one.outcomes() == {"torch.export": "capture", "to_onnx": "ok"}
 one
 
 # %%
-# ``dynamic_axes`` or ``dynamic_shapes``?
-# ---------------------------------------
-# ``dynamic_axes`` goes by the names of the file's inputs and belongs to ``dynamo=False``; ``dynamic_shapes`` goes by the arguments of
-# ``forward`` and belongs to ``dynamo=True``. The older flavour refuses the newer spelling:
+# dynamic_axes or dynamic_shapes
+# ------------------------------
+# ``dynamic_axes`` uses input names and belongs to ``dynamo=False``. ``dynamic_shapes`` uses the arguments of ``forward`` and belongs to
+# ``dynamo=True``. The legacy exporter rejects ``dynamic_shapes``:
 
 with expect_failure(
     ValueError, match="only supports dynamic shapes through parameter dynamic_axes"
 ):
     torch.onnx.export(
-        model, (two,), older, input_names=["input"], dynamic_shapes=(axes,), dynamo=False
+        model, (two,), legacy, input_names=["input"], dynamic_shapes=(axes,), dynamo=False
     )
 
 # %%
-# The newer flavour translates the older spelling, and warns:
+# ``dynamo=True`` converts ``dynamic_axes``, with a warning:
 
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", UserWarning)
     torch.onnx.export(
         model,
         (two,),
-        newer,
+        default,
         input_names=["input"],
         dynamic_axes={"input": axes},
         dynamo=True,
         verbose=False,
     )
 (warning,) = [
-    str(w.message) for w in said if "dynamic_axes" in str(w.message) and w.category is UserWarning
+    str(w.message) for w in caught if "dynamic_axes" in str(w.message) and w.category is UserWarning
 ]
 print(textwrap.fill(warning, 96))
 folder.cleanup()
 
 # %%
-# Here is the file with its named axes. The output knows how its size follows from the input's:
+# The graph shows the model with its named dimensions. The output size is an expression of the input size:
 
 show.graph(program, title="A convolution in ONNX")
 
 # %%
-# A file takes the sizes of its example until you name the axes that move; then verify it at other sizes. Next: :doc:`does a trained model
-# give the same answers? <linear_regression>`
+# An ONNX model accepts only the sizes of its example unless you set ``dynamic_shapes``; verify it at other sizes. Next: :doc:`differences
+# between PyTorch and ONNX Runtime <linear_regression>`.

@@ -1,12 +1,10 @@
 """
-Can the file compute the spectrogram, too?
-==========================================
+How do I export torch.stft (a spectrogram) to ONNX?
+===================================================
 
-A speech model takes log-mel features: frames of 400 samples, their Fourier transform, a filter bank. Usually a library outside the model
-computes them. You will see which exporters put them into the file, how exact and how fast each file is, why a Fourier transform can be slow
-and inaccurate in ONNX Runtime, and one way to write it that suits every exporter.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+Include the spectrogram of a speech model in the ONNX model, instead of computing it in a separate library. This recipe compares the
+accuracy and speed of the exporters for ``torch.stft``. It explains why the ONNX operator ``STFT`` can be slow and inaccurate in ONNX
+Runtime, and replaces it with a convolution.
 """
 
 import math
@@ -18,7 +16,7 @@ from torch import nn
 from exportlab import compare, export, show, verify
 
 # %%
-# The model: the magnitudes of ``torch.stft``, as Whisper takes them of sound with 16,000 samples a second.
+# The model computes the magnitudes of ``torch.stft`` as Whisper uses them, for audio with 16,000 samples per second.
 
 FRAME, STEP = 400, 160
 
@@ -39,9 +37,10 @@ samples = [(torch.randn(n, 16_000) / 10,) for n in (2, 3, 1)]
 batch = ({0: "batch"},)
 
 # %%
-# What goes wrong
-# ---------------
-# ``torchscript`` refuses complex numbers. ``torch.onnx.export`` writes a file, which ``verify`` does not call right:
+# What goes wrong: inaccurate results from torch.onnx.export
+# ----------------------------------------------------------
+# The legacy exporter ("torchscript") doesn't support complex numbers. ``torch.onnx.export`` ("dynamo") writes a model whose results are
+# outside the tolerance of ``verify``:
 
 exporters = ("torch.export", "dynamo", "torchscript", "openvino", "to_onnx")
 compared = compare(model, samples, dynamic_shapes=batch, exporters=exporters)
@@ -55,13 +54,13 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# How far off is it? Hold each file against the model in float64, and time a call:
+# Measure the error of each model against float64, and the time of a call:
 
 exact = Spectrogram().double()(samples[0][0].double())
 
 
-def off(found):
-    return float((found - exact).abs().max() / exact.max())
+def relative_error(output):
+    return float((output - exact).abs().max() / exact.max())
 
 
 def milliseconds(call):
@@ -70,8 +69,8 @@ def milliseconds(call):
 
 
 def row(name, call):
-    print(f"{name:16} {off(call()):8.1e} {milliseconds(call):7.1f} ms")
-    return off(call())
+    print(f"{name:16} {relative_error(call()):8.1e} {milliseconds(call):7.1f} ms")
+    return relative_error(call())
 
 
 x = samples[0][0]
@@ -85,17 +84,17 @@ openvino_off = row("OpenVINO", lambda: openvino(x))
 assert official_off > 5e-6 > 1e-6 > max(eager_off, own_off, openvino_off)
 
 # %%
-# Why
-# ---
-# ``torch.onnx.export`` writes what ONNX has for it: an operator ``STFT``.
+# Why: the STFT operator
+# ----------------------
+# ``torch.onnx.export`` writes the ONNX operator for this computation, ``STFT``.
 
 ops = [node.op_type for node in official.model.graph]
 assert "STFT" in ops
 print(ops)
 
 # %%
-# ONNX Runtime computes that fast and exactly where a frame has a power of two of samples, as 512. With 400, it goes another way, which takes
-# longer and rounds more. And the length of your frames is that of the training.
+# ONNX Runtime computes it fast and accurately if the frame length is a power of two, such as 512. For 400 it uses another algorithm,
+# which is slower and less accurate. You can't change the frame length of a trained model.
 
 two = Spectrogram(512).eval()
 exact_of_512 = Spectrogram(512).double()(x.double())
@@ -105,23 +104,25 @@ print(f"{off_512:.1e}", f"{milliseconds(lambda: of_512(x)):.1f} ms")
 assert off_512 < official_off / 2
 
 # %%
-# What works: products
-# --------------------
-# A Fourier transform of one frame is a product with a matrix of cosines and sines. For a few hundred samples that costs little. ``to_onnx``
-# writes it so: the waves times the window are the kernels of one convolution, which goes over the signal in steps.
+# How to_onnx exports torch.stft
+# ------------------------------
+# The Fourier transform of a frame is a product with a matrix of cosines and sines, which is cheap for a few hundred samples. ``to_onnx``
+# writes it as a convolution, whose kernels are the waves multiplied by the window.
 
 assert "Conv" in [node.op_type for node in own.model.graph]
 show.graphs({"torch.onnx.export": official, "to_onnx": own})
 
 # %%
-# You can write the same in your model. Then there is no complex number in it, and every exporter gets it right:
+# What works: a convolution in the model
+# --------------------------------------
+# Write the same convolution in your model. It has no complex numbers, and all three exporters below are accurate:
 
 
 class ByConvolution(nn.Module):
     def __init__(self):
         super().__init__()
-        turns = torch.outer(torch.arange(FRAME // 2 + 1), torch.arange(FRAME))
-        angles = turns.remainder(FRAME).double() * (2 * math.pi / FRAME)
+        cycles = torch.outer(torch.arange(FRAME // 2 + 1), torch.arange(FRAME))
+        angles = cycles.remainder(FRAME).double() * (2 * math.pi / FRAME)
         waves = torch.cat([angles.cos(), -angles.sin()]) * torch.hann_window(FRAME)
         self.register_buffer("waves", waves.float()[:, None])  # (402, 1, 400)
 
@@ -140,5 +141,5 @@ for exporter, name in names.items():
     assert row(name, lambda file=file: file(x)) < 1e-6
 
 # %%
-# So yes: write the spectrogram as a convolution, and any exporter will do. With ``torch.stft``, take OpenVINO or ``to_onnx``, or verify the
-# file. :doc:`/tutorials/205_where_numbers_part` finds where a file is off.
+# Write the spectrogram as a convolution, or use OpenVINO or ``to_onnx`` for ``torch.stft`` and verify the result. Next: :doc:`debugging
+# numerical differences </tutorials/205_where_numbers_part>`.

@@ -1,9 +1,10 @@
 """
-Where did my submodules go?
-===========================
+Which submodule does an ONNX node come from (nn_module_stack)?
+==============================================================
 
-A model is a tree of modules; its ONNX file is one flat list of nodes. Here you find what is left of the tree: the submodule that
-each node came from, the names of the weights, a way to get modules back from a captured graph, and one to keep them in the file.
+A PyTorch model is a tree of modules, but its ONNX graph is a flat list of nodes. This recipe reads the submodule of each node from its
+metadata, and finds the original names of the weights. It also restores modules with ``torch.export.unflatten``, and keeps them as ONNX
+functions.
 """
 
 import ast
@@ -19,7 +20,7 @@ from torch import nn
 from exportlab import expect_failure, show, to_onnx, verify
 
 # %%
-# Two equal blocks and a head. The weights are drawn at random, so that no two are equal, as after training.
+# The model has two equal blocks and a head. All weights are random, so no two are equal.
 
 
 class Block(nn.Module):
@@ -40,15 +41,15 @@ model = nn.Sequential(OrderedDict(first=Block(), second=Block(), head=nn.Linear(
 for weight in model.parameters():
     nn.init.normal_(weight, std=0.3)
 samples = [(torch.randn(batch, time, 8),) for batch, time in ((4, 5), (7, 3), (1, 1), (0, 5))]
-moving = ({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC},)
+dynamic = ({0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC},)
 
 # %%
-# In the captured graph
-# ---------------------
-# Capture calls ``forward`` and records ops, not modules. But each op remembers the modules it was called in, outermost first, in
-# ``nn_module_stack``. Here is what became of the first block:
+# Read nn_module_stack in the captured graph
+# ------------------------------------------
+# ``torch.export`` records operations, not modules. But each operation has an ``nn_module_stack``, which lists the modules that called it,
+# outermost first. The table shows the first block:
 
-captured = torch.export.export(model, samples[0], dynamic_shapes=moving)
+captured = torch.export.export(model, samples[0], dynamic_shapes=dynamic)
 
 
 def innermost(node):
@@ -63,11 +64,11 @@ assert visits[0]["module"] not in dict(model.named_modules())
 show.table(visits[1:8])
 
 # %%
-# (``visits[0]`` belongs to no module: capture asks for the sizes of the input before it calls the model.)
+# (``visits[0]`` doesn't belong to a module: it reads the sizes of the input before the model is called.)
 #
-# In the ONNX file
-# ----------------
-# The exporter writes the stack into the metadata of each ONNX node, and whoever has the file can read it there:
+# Read name_scopes in the ONNX model
+# ----------------------------------
+# ``torch.onnx.export`` writes the stack into the metadata of each ONNX node, where you can read it from the file:
 
 program = torch.onnx.export(captured, dynamo=True, verbose=False)
 verify(program, model, samples).check()
@@ -83,7 +84,7 @@ def scopes(node):
 scopes(next(node for node in file.graph if node.op_type == "Gelu"))
 
 # %%
-# The last entry is the captured op, the one before it the submodule. Now count the nodes of the two attentions:
+# The last entry is the captured operation, and the entry before it is the submodule. Count the nodes of both attention modules:
 
 first, second = (
     [node for node in file.graph if f"{name}.attention" in scopes(node)]
@@ -92,7 +93,7 @@ first, second = (
 assert (len(first), len(second)) == (44, 38)
 
 # %%
-# Equal modules, unequal counts. What both need is computed once, and the node stays with the one that came first:
+# The modules are equal but have different node counts. Nodes that both need are computed once, and belong to the first module:
 
 shared = [
     node.op_type
@@ -103,11 +104,13 @@ assert shared == ["Concat"] * 4
 shared
 
 # %%
-# These put shapes together. So the nodes of one submodule are not a file of their own: they may use what another one computed.
+# These nodes assemble shapes. You can't cut out the nodes of a submodule as a separate model, because they may use results of another
+# submodule.
 #
-# The names of the weights
-# ------------------------
-# A weight keeps its name, unless the optimiser folded an op into it. Then it is called ``val_…``, and its metadata has the name:
+# Names of the weights
+# --------------------
+# A weight keeps its name, unless the optimiser folded an operation into it. It is then called ``val_…``, and its metadata contains the
+# original name:
 
 ORIGIN = "pkg.onnxscript.optimizer.folded_from"
 weights = model.state_dict()
@@ -127,13 +130,13 @@ show.table(
 )
 
 # %%
-# Each is the weight of a linear op, transposed once and for all.
+# Each is the weight of a linear operation, transposed during the export.
 #
-# A module that stands in the tree under two names leaves nodes under both, and one copy of its weights, under the last name. (The
-# option ``export_modules_as_functions``, which once kept modules apart, is taken and does nothing.)
+# A module that is in the tree under two names has nodes under both names. Its weights are stored once, under the last name. (The option
+# ``export_modules_as_functions`` is accepted but has no effect.)
 
 layer = nn.Linear(8, 8)
-options = {"dynamic_shapes": moving, "export_modules_as_functions": True}
+options = {"dynamic_shapes": dynamic, "export_modules_as_functions": True}
 twice = torch.onnx.export(
     nn.Sequential(layer, nn.ReLU(), layer).eval(), samples[0], dynamo=True, verbose=False, **options
 )
@@ -145,39 +148,40 @@ assert [v.metadata_props.get(ORIGIN, v.name) for v in twice.model.graph.initiali
 ]
 
 # %%
-# Modules again
-# -------------
-# ``unflatten`` builds the tree anew from the captured graph, weights included. The whole runs at seven rows, and so does a part that
-# takes and gives one tensor:
+# Restore modules with torch.export.unflatten
+# -------------------------------------------
+# ``unflatten`` rebuilds the tree from the captured graph, with the weights. You can run the whole model at seven rows, and also a
+# submodule with one input and one output tensor:
 
 restored, (seven,) = torch.export.unflatten(captured), samples[1]
 assert torch.equal(restored(seven), model(seven))
 assert torch.equal(restored.second.mlp(seven), model.second.mlp(seven))
 
 # %%
-# A block does not. Whatever crosses its border is an argument now, and the attention in it uses sizes that were taken outside:
+# A block doesn't run alone. All values that it uses from outside are now arguments, and its attention uses sizes that were computed
+# outside:
 
 with expect_failure(RuntimeError, match="Expected positional argument", lines=1):
     restored.first(seven)
 
 # %%
-# Borders in the file
-# -------------------
-# ``to_onnx`` writes the same metadata. It can also keep the borders: each class in ``functions`` becomes an ONNX function, each of its
-# modules one call, with the weights as arguments.
+# Keep modules as ONNX functions with to_onnx
+# -------------------------------------------
+# ``to_onnx`` writes the same metadata. Each class in ``functions`` becomes an ONNX function, and each of its modules becomes a call with
+# the weights as arguments.
 
-blocks = to_onnx(model, samples[0], dynamic_shapes=moving, functions=(Block,))
+blocks = to_onnx(model, samples[0], dynamic_shapes=dynamic, functions=(Block,))
 verify(blocks, model, samples).check()
-bordered = [node for node in blocks.model.graph if node.op_type.startswith("Block")]
-assert [scopes(node)[-1] for node in bordered] == ["first", "second"]
-show.table([{"module": scopes(n)[-1], "function": n.op_type} for n in bordered])
+function_calls = [node for node in blocks.model.graph if node.op_type.startswith("Block")]
+assert [scopes(node)[-1] for node in function_calls] == ["first", "second"]
+show.table([{"module": scopes(n)[-1], "function": n.op_type} for n in function_calls])
 
 # %%
-# :doc:`submodules_to_onnx` goes on from there: equal blocks, captured once.
+# :doc:`submodules_to_onnx` shows how equal blocks are captured once.
 #
-# Who has the nodes?
-# ------------------
-# Back to the flat file. Many of its nodes handle shapes or move data. The metadata says for whom.
+# Count the nodes of each submodule
+# ---------------------------------
+# Many nodes of the flat model handle shapes or the layout of data. The metadata shows which submodule they belong to.
 
 MOVES = {"Concat", "Gather", "Reshape", "Shape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 
@@ -202,5 +206,5 @@ axes.legend()
 plt.show()
 
 # %%
-# The file keeps the names of your modules but not their boundaries, unless you ask for functions. Next: :doc:`rewriting a pattern in the
-# graph <rewriting>`.
+# An ONNX model contains the names of your modules but not their boundaries, unless you export them as functions. Next: :doc:`rewrite a
+# pattern in the graph <rewriting>`.

@@ -1,9 +1,9 @@
 """
-Can repeated blocks be captured once, and be one function in the file?
-======================================================================
+How do I export repeated blocks as ONNX functions with to_onnx?
+===============================================================
 
-A transformer repeats one block many times, and its file spells out every copy. After this page you can export a class of submodules as one
-ONNX function that is captured once. You can also tell from the report which blocks were left out and why, and undo it.
+Export each repeated block of a transformer as a call of one ONNX function that is captured once. This recipe uses the ``functions``
+argument of ``to_onnx``, reads in the report which blocks were not shared and why, and inlines the functions again.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -21,7 +21,7 @@ from exportlab import show, to_onnx, verify
 from exportlab.measure.timing import interleaved
 
 # %%
-# The model: blocks of attention and an MLP, between two linear layers. All weights are drawn at random, so no two blocks hold equal ones.
+# The model has blocks of attention and an MLP, between two linear layers. All weights are random, so no two blocks have equal ones.
 
 
 class Block(nn.Module):
@@ -52,20 +52,20 @@ class Stack(nn.Module):
 torch.manual_seed(0)
 model = Stack(4).eval()
 samples = [(torch.randn(batch, time, 16),) for batch, time in ((4, 5), (7, 3), (1, 1), (0, 5))]
-moving = ({0: "batch", 1: "time"},)
+dynamic = ({0: "batch", 1: "time"},)
 
 # %%
-# The flat way
-# ------------
-# The official exporter writes one list of nodes; so does ``to_onnx`` unless it is told otherwise. Then tell it: ``functions`` takes
-# classes, or ``True`` for every submodule that does not come with torch.
+# Export with functions=(Block,)
+# ------------------------------
+# ``torch.onnx.export`` writes a flat list of nodes, and so does ``to_onnx`` by default. Pass classes in ``functions``, or ``True`` for
+# all submodules whose class is not part of PyTorch.
 
-official = torch.onnx.export(model, samples[0], dynamic_shapes=moving, dynamo=True, verbose=False)
-flat = to_onnx(model, samples[0], dynamic_shapes=moving)
-program = to_onnx(model, samples[0], dynamic_shapes=moving, functions=(Block,))
+official = torch.onnx.export(model, samples[0], dynamic_shapes=dynamic, dynamo=True, verbose=False)
+flat = to_onnx(model, samples[0], dynamic_shapes=dynamic)
+program = to_onnx(model, samples[0], dynamic_shapes=dynamic, functions=(Block,))
 
 # %%
-# How long are the main graphs, and how long the functions?
+# Compare the number of nodes in the main graphs and in the functions:
 
 
 def row(name, exported):
@@ -74,7 +74,11 @@ def row(name, exported):
     return {"export": name, "nodes in the graph": len(exported.model.graph), "functions": defined}
 
 
-rows = [row("official", official), row("to_onnx", flat), row("to_onnx, functions", program)]
+rows = [
+    row("torch.onnx.export", official),
+    row("to_onnx", flat),
+    row("to_onnx, functions", program),
+]
 assert [bool(r["functions"]) for r in rows] == [False, False, True]
 show.table(rows)
 
@@ -85,16 +89,16 @@ assert program.report.functions == {"Block": 4}
 show.graph(program, title="Four calls of one function")
 
 # %%
-# Right at sizes that the export never saw, and its numbers are those of the flat file:
+# The model is right at sizes that the export never saw, and matches the flat model:
 
 verify(program, model, samples).check()
 torch.testing.assert_close(program(*samples[1]), flat(*samples[1]))
 
 # %%
-# Captured once
-# -------------
-# The weights are arguments of the function. So a block whose weights alone differ need not be looked at again, and was not: the report
-# says on whose capture it stands.
+# Blocks that differ only in weights are captured once
+# ----------------------------------------------------
+# The weights are arguments of the function, so ``to_onnx`` doesn't capture a block again if only its weights differ. The report lists the
+# block whose capture was used:
 
 report = program.report
 assert report.shared == {f"blocks.{i}": "blocks.0" for i in (1, 2, 3)}
@@ -102,32 +106,33 @@ assert report.not_shared == {}
 report.shared
 
 # %%
-# A block that differs
-# --------------------
-# Sharing needs a proof: the same class and code, weights of the same shapes, arguments of the same kind, no hook, and equal values of
-# the attributes that ``forward`` was seen to read. Here one block is stronger, one has a hook, and two have only another note.
+# Blocks that can't share a capture
+# ---------------------------------
+# To share a capture, two blocks need the same class and code, weights of the same shapes, and arguments of the same kind. They must not
+# have hooks, and the attributes that ``forward`` reads must be equal. Here one block has another strength, one has a hook, and all have a
+# different note.
 
 altered = copy.deepcopy(model)
 for number, block in enumerate(altered.blocks):
     block.note = f"I am number {number}"
 altered.blocks[1].strength = 3.0
 altered.blocks[2].register_forward_hook(lambda module, args, result: result + 1)
-mixed = to_onnx(altered, samples[0], dynamic_shapes=moving, functions=(Block,))
+mixed = to_onnx(altered, samples[0], dynamic_shapes=dynamic, functions=(Block,))
 verify(mixed, altered, samples).check()
 assert mixed.report.shared == {"blocks.3": "blocks.0"}
 show.table([{"block": path, "why alone": why} for path, why in mixed.report.not_shared.items()])
 
 # %%
-# Both were exported right, each from a capture of its own; the hook's ``+ 1`` is in the file. The note does not count, since no
-# ``forward`` reads it. The block with the hook is no call at all, and the stronger one calls a second function:
+# ``to_onnx`` captured both separately, and both are right, including the ``+ 1`` of the hook. The note doesn't matter, because
+# ``forward`` doesn't read it. The block with the hook is inlined, and the block with another strength calls a second function:
 
 assert mixed.report.functions == {"Block": 2, "Block_2": 1}
 mixed.report.functions
 
 # %%
-# Back to a flat file
-# -------------------
-# Some tools do not look into functions. The inliner that comes with ``onnx`` puts each body in the place of its calls:
+# Inline the functions
+# --------------------
+# Some tools don't support functions. The inliner of ``onnx`` replaces each call with the function's body:
 
 inlined = ir.from_proto(inliner.inline_local_functions(program.model_proto))
 expanded, plain = (Counter(node.op_type for node in m.graph) for m in (inlined, flat.model))
@@ -136,11 +141,12 @@ assert plain <= expanded
 verify(torch.onnx.ONNXProgram(inlined, program.exported_program), model, samples).check()
 
 # %%
-# Every op of the flat export is there again, at least as often, and the answers are right.
+# The inlined model has all operators of the flat export, at least as often, and the results are right.
 #
-# How the time grows with depth
-# -----------------------------
-# Three rounds, each with every depth and both ways. A time is divided by the time of the same way at one block, in the same round:
+# Export time by depth
+# --------------------
+# We measure three rounds, each with every depth and both ways. Each time is relative to the time of the same way for one block, in the
+# same round:
 
 depths = (1, 3, 6)
 ways = {"flat": (), "functions=(Block,)": (Block,)}
@@ -149,7 +155,7 @@ ways = {"flat": (), "functions=(Block,)": (Block,)}
 def maker(depth, functions):
     def make():
         stack = Stack(depth).eval()
-        return lambda: to_onnx(stack, samples[0], dynamic_shapes=moving, functions=functions)
+        return lambda: to_onnx(stack, samples[0], dynamic_shapes=dynamic, functions=functions)
 
     return make
 
@@ -170,8 +176,8 @@ axes.legend()
 plt.show()
 
 # %%
-# The points are medians; a bar goes from the lowest of the three to the highest. The flat export captures each block. The other one
-# captures the first, whatever the depth.
+# The points are medians, and each bar spans the three measurements. The flat export captures each block. The export with functions
+# captures the first block, whatever the depth.
 #
-# Name the class of your blocks, read ``report.not_shared``, and a deep model costs little more than one block. Next:
-# :doc:`rewriting a pattern in the graph <rewriting>`.
+# Pass the class of your blocks in ``functions`` and read ``report.not_shared``: a deep model then costs little more than one block. Next:
+# :doc:`rewrite a pattern in the graph <rewriting>`.

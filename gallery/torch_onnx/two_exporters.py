@@ -1,12 +1,10 @@
 """
-Two exporters, one model: what differs?
-=======================================
+torch.onnx.export or to_onnx: how do they differ?
+=================================================
 
-The same transformer layer goes through ``torch.onnx.export`` and through ``to_onnx``, with a dynamic batch and a dynamic sequence. You see
-what each writes, how far apart the answers are, and how the times compare, measured while this page was made. At the end you can decide
-which one to take, and compare them on a model of your own.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+We export the same transformer layer with ``torch.onnx.export`` and with ``to_onnx``, with a dynamic batch size and sequence length. This
+recipe compares the results, the ONNX graphs, the export time and the latency, and lists when to use which. We maintain ``to_onnx``, so
+repeat the comparison with your own model.
 """
 
 from functools import partial
@@ -23,7 +21,7 @@ from exportlab import compare, export, show, to_onnx, verify
 from exportlab.measure.timing import Ratio, interleaved
 
 # %%
-# The layer is written out, so that all see the same few operations.
+# The layer is written out, so that both exporters see the same operations.
 
 
 class EncoderLayer(nn.Module):
@@ -44,24 +42,23 @@ torch.manual_seed(0)
 model = EncoderLayer().eval()
 sizes = ((4, 5), (7, 3), (2, 40), (1, 1), (0, 5), (3, 0))
 samples = [(torch.randn(batch, time, 32),) for batch, time in sizes]
-moving = ({0: "batch", 1: "time"},)
+dynamic = ({0: "batch", 1: "time"},)
 
 # %%
-# Are both right?
-# ---------------
-# First of all: exported at four rows of five, run at the other sizes, an empty batch and an empty sequence among them. ``dynamo`` is the
-# official exporter, which captures with ``torch.export``. ``to_onnx`` runs this model at a few sizes instead, and calls ``torch.export`` only
-# when that does not show enough.
+# Verify both models
+# ------------------
+# Export at four rows of five, and run the other sizes, including an empty batch and an empty sequence. ``torch.onnx.export`` ("dynamo")
+# captures the model with ``torch.export``. ``to_onnx`` runs this model at a few sizes instead, and uses ``torch.export`` if the runs are
+# not enough.
 
 exporters = ("torch.export", "dynamo", "to_onnx")
-compared = compare(model, samples, dynamic_shapes=moving, exporters=exporters)
-assert to_onnx(model, samples[0], dynamic_shapes=moving).report.capture == "run"
+compared = compare(model, samples, dynamic_shapes=dynamic, exporters=exporters)
+assert to_onnx(model, samples[0], dynamic_shapes=dynamic).report.capture == "run"
 assert compared.outcomes() == {"torch.export": "ok", "dynamo": "narrow", "to_onnx": "ok"}
 compared
 
 # %%
-# The official file has one size that it cannot do, the empty sequence. It fails there, it does not give other numbers. Without that size
-# both are right:
+# The model from ``torch.onnx.export`` raises an error for one size, the empty sequence. Both models are right at the other sizes:
 
 failed = [check.inputs for check in compared["dynamo"].report.failed]
 assert failed == ["f32[3, 0, 32]"]
@@ -70,11 +67,11 @@ for name in ("dynamo", "to_onnx"):
     verify(compared[name].artifact, model, samples).check()
 
 # %%
-# Another model may have it the other way round. So verify yours, at the sizes that you will meet.
+# The result can be the other way round for another model, so verify yours at the sizes that you need.
 #
-# How far apart are they?
-# -----------------------
-# Both are held against eager above. Here they are held against each other, over all samples:
+# Compare the results
+# -------------------
+# Both were compared with eager above. Now compare them with each other, for all samples:
 
 names = ("dynamo", "to_onnx")
 files = {name: compared[name].artifact for name in names}
@@ -85,9 +82,10 @@ assert apart < 1e-5
 print(f"largest difference between their outputs: {apart:.1e}")
 
 # %%
-# What is in the files?
-# ---------------------
-# A weight keeps its name when the file has it as ``model.state_dict()`` does; ``to_onnx`` adds ``/T`` to one that it stores transposed.
+# Compare the contents
+# --------------------
+# A weight counts as named if it has the name that it has in ``model.state_dict()``. ``to_onnx`` adds ``/T`` to the name of a weight that
+# it stores transposed.
 
 weights = set(model.state_dict())
 
@@ -103,7 +101,7 @@ def row(name):
         "kinds of op": len(file.ops()),
         "weights with their names": f"{len(kept)} of {len(weights)}",
         "bytes": f"{file.stats().bytes:,}",
-        "of them numbers": f"{sum(value.const_value.nbytes for value in stored.values()):,}",
+        "bytes of weights": f"{sum(value.const_value.nbytes for value in stored.values()):,}",
     }
 
 
@@ -113,39 +111,39 @@ assert rows[0]["opset"] == rows[1]["opset"]
 show.table(rows)
 
 # %%
-# What a file holds beside numbers is nodes and their metadata. The official exporter notes more of it: with each node goes the line of
-# your code that it came from.
+# The remaining bytes are nodes and their metadata. ``torch.onnx.export`` writes more metadata, including the source line of each node.
 
 assert "pkg.torch.onnx.stack_trace" in files["dynamo"].model.graph[0].metadata_props
 assert "pkg.torch.onnx.stack_trace" not in files["to_onnx"].model.graph[0].metadata_props
 
 # %%
-# Look at both: one layer, the same sizes, each exporter as it comes. Point at a box to see what its file says of it.
+# The graphs show the same layer, exported with default options. Point at a node to see its metadata.
 
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
-# How long does the export take?
-# ------------------------------
-# Three rounds, both exporters in each. Every time is divided by one of its own round, so that what else the machine does meets both:
+# Compare the export time
+# -----------------------
+# Each of three rounds runs both exporters. Each ratio compares times from the same round, so the load of the machine affects both:
 
 
 def exporting(name):
-    return lambda: partial(export, name, model, samples[0], dynamic_shapes=moving)
+    return lambda: partial(export, name, model, samples[0], dynamic_shapes=dynamic)
 
 
 times = interleaved({"export": {name: exporting(name) for name in names}}, rounds=3)["export"]
 slower = times.ratio("dynamo", "to_onnx")
-print(f"torch.onnx.export against to_onnx: {slower}")
+print(f"export time, torch.onnx.export ÷ to_onnx: {slower}")
 assert slower.differs
 
 # %%
-# The median, with the lowest and the highest. A single layer says little about a deep model; the :doc:`benchmark of export time
-# </generated/benchmarks/export_time>` does.
+# The output is the median with the lowest and the highest ratio. One layer is not representative of a deep model: see the :doc:`benchmark
+# of export time </generated/benchmarks/export_time>`.
 #
-# How long does ONNX Runtime take?
-# --------------------------------
-# Two sessions on one thread, a few hundred rounds, of five rounds the fastest. Of the ratios we keep the middle 90 %.
+# Compare the latency in ONNX Runtime
+# -----------------------------------
+# We run two sessions on one thread for a few hundred rounds, keep the fastest of every five rounds, and report the middle 90 % of the
+# ratios.
 
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
@@ -162,40 +160,43 @@ def running(name):
 timed = interleaved({"run": {name: running(name) for name in names}}, rounds=400, discard=50)["run"]
 fastest = {name: np.array(timed.of(name)).reshape(80, 5).min(axis=1) for name in names}
 latency = Ratio(tuple(np.quantile(fastest["dynamo"] / fastest["to_onnx"], (0.05, 0.5, 0.95))))
-print(f"the official file against that of to_onnx: {latency}")
+print(f"latency, torch.onnx.export ÷ to_onnx: {latency}")
 
 # %%
-# "No difference seen" stands there when the middle 90 % include 1. The matrix products are as many in both files, so what you see comes
-# from the nodes around them. The layer is small; measure again at your own sizes.
+# "No difference seen" means that the middle 90 % include 1. Both models have the same number of matrix products, so a difference comes
+# from the other nodes. The layer is small, so measure again with your own sizes.
 
 products = [sum(file.ops()[op] for op in ("MatMul", "Gemm")) for file in files.values()]
 assert products[0] == products[1]
 
 # %%
-# When to take which
-# ------------------
-# Take the **official exporter** when your tools or your team expect it, when you need what ``to_onnx`` refuses (:doc:`its limits
-# </docs/converter>`), or when a node should know its line of code.
+# When to use which
+# -----------------
+# Use ``torch.onnx.export``. It is part of PyTorch, other tools expect it, its nodes have source lines, and it supports models that
+# :doc:`to_onnx refuses </docs/converter>`.
 #
-# Take ``to_onnx`` when the export itself takes too long, when the file should name the weights as the model does, when a refusal should
-# name the axis and the line, when blocks should be functions (:doc:`submodules_to_onnx`), or when the model keeps state
+# Use ``to_onnx`` when export time matters, when you need the weight names of the model, or when an error should name the dimension and
+# the line. It can also keep blocks as functions (:doc:`submodules_to_onnx`) and export models with state
 # (:doc:`custom_op_inplace_to_onnx`).
 #
-# Where both are right, the graphs differ in what surrounds the work: reshaping, and the shapes for it.
+# Where both are right, the graphs differ in how they compute shapes and reshape tensors.
 
 counts = {name: file.ops() for name, file in files.items()}
 ops = sorted(set().union(*counts.values()), key=lambda op: max(c[op] for c in counts.values()))
-places = np.arange(len(ops))
+positions = np.arange(len(ops))
 figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 for name, shift, color in zip(names, (0.2, -0.2), ("#D55E00", "#0072B2"), strict=True):
     label = f"{name}: {counts[name].total()} nodes"
-    axes.barh(places + shift, [counts[name][op] for op in ops], 0.4, color=color, label=label)
+    axes.barh(positions + shift, [counts[name][op] for op in ops], 0.4, color=color, label=label)
 axes.set(
-    yticks=places, yticklabels=ops, xlabel="nodes", title="What differs is how shapes are handled"
+    yticks=positions,
+    yticklabels=ops,
+    xlabel="nodes",
+    title="The graphs differ in how they handle shapes",
 )
 axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# When both files are right at every size, take either; choose by what each exporter does when its file would be wrong. Next: :doc:`how
-# to_onnx is built </docs/converter>`.
+# Use ``torch.onnx.export`` by default, use ``to_onnx`` when you need one of its features, and verify the model at your sizes. Next:
+# :doc:`how to_onnx works </docs/converter>`.

@@ -1,11 +1,10 @@
 """
-My model has an operator that nobody translated: what now?
-==========================================================
+How do I export an unsupported operator with custom_translation_table?
+======================================================================
 
-The exporter says *no translation* and stops. After this page you can read that error, add the translation yourself in a few lines, for
-``to_onnx`` alone or in ``onnxscript`` for both exporters, and tell from a report where every other translation came from.
-
-``to_onnx`` is this site's own exporter, so check what is said of it here on a model of your own.
+If the exporter stops with *no translation* for an operator, add the translation yourself in a few lines. This recipe writes it for
+``to_onnx`` alone, and in ``onnxscript`` for both ``to_onnx`` and ``torch.onnx.export``. It also shows how to find the source of every
+other translation in the report.
 """
 
 import torch
@@ -16,8 +15,8 @@ from exportlab import compare, expect_failure, show, to_onnx, verify
 from fx2onnx.errors import UnsupportedOps
 
 # %%
-# The model takes frames of eight samples. It limits their norm, fades both ends, reads each as two matrices of two by two, takes the
-# singular values of those and the eigenvalues of their lower halves, and weighs what comes out.
+# The model processes frames of eight samples. It limits their norm, applies a window, and treats each frame as two 2 × 2 matrices. It
+# computes the singular values of the matrices and the eigenvalues of their lower triangles, and applies a linear layer.
 
 
 class Frames(nn.Module):
@@ -38,35 +37,35 @@ samples = [(torch.randn(n, 8),) for n in (4, 7, 1, 0)]
 batch = ({0: "batch"},)
 
 # %%
-# What goes wrong
-# ---------------
-# No exporter knows what to write:
+# What goes wrong: an operator without a translation
+# --------------------------------------------------
+# ``torch.export`` captures the model, but the ONNX exporters don't support two of its operators:
 
-untold = compare(model, samples, dynamic_shapes=batch)
-assert untold.outcomes() == {
+without_table = compare(model, samples, dynamic_shapes=batch)
+assert without_table.outcomes() == {
     "torch.export": "ok",
     "to_onnx": "convert",
     "dynamo": "convert",
     "torchscript": "convert",
 }
-untold
+without_table
 
 # %%
-# The official exporter names the operator at which it stopped. ``to_onnx`` does not stop at the first one. It lists those it found, each
-# with your line:
+# ``torch.onnx.export`` reports the operator at which it stopped. ``to_onnx`` lists all unsupported operators that it found, with your
+# source lines:
 
-message = str(untold["to_onnx"].error)
+message = str(without_table["to_onnx"].error)
 assert "linalg_svdvals" in message
 assert "linalg_eigvalsh" in message
-assert "eig" not in str(untold["dynamo"].error)
+assert "eig" not in str(without_table["dynamo"].error)
 print(message)
 
 # %%
-# What works: say it in ONNX
-# --------------------------
-# Two by two, both have a formula: half the sum and half the difference of two lengths, and half the trace plus and minus half a length.
-# A translation takes the graph under construction and what the operator takes. It appends nodes by their ONNX names and returns the
-# result.
+# Write a translation for to_onnx
+# -------------------------------
+# Both operators have a closed form for 2 × 2 matrices: half the sum and half the difference of two lengths, and half the trace plus and
+# minus half a length. A translation accepts the graph under construction and the operator's arguments. It appends nodes by their ONNX
+# names and returns the result.
 
 
 def entries(g, x):
@@ -94,8 +93,8 @@ def eigenvalues(g, x):
 
 
 # %%
-# ``x`` is a value of the graph. The formulas are right for two by two and for nothing else: that is yours to know. The keys of the table
-# are overloads, as the error spells them:
+# ``x`` is a value of the graph. The formulas are only valid for 2 × 2 matrices, and the exporter doesn't check that. The keys of the
+# table are overloads, as in the error message:
 
 svdvals = torch.ops.aten.linalg_svdvals.default
 eigvalsh = torch.ops.aten.linalg_eigvalsh.default
@@ -104,7 +103,8 @@ program = to_onnx(model, samples[0], dynamic_shapes=batch, custom_translation_ta
 verify(program, model, samples).check()
 
 # %%
-# Right at 7, 1 and 0 frames, which the export never saw. Would a mistake be found? Take the one for the other:
+# The model is right at 7, 1 and 0 frames, which the export never saw. ``verify`` also detects a wrong translation, for example the wrong
+# function for an operator:
 
 mistaken = table | {eigvalsh: singular_values}
 wrong = to_onnx(model, samples[0], dynamic_shapes=batch, custom_translation_table=mistaken)
@@ -113,10 +113,11 @@ assert report.outcome == "wrong"
 report
 
 # %%
-# The same in onnxscript
-# ----------------------
-# There is no ``g``; values have Python operators instead, and ``opset18.Clip(…)`` and the like append the other nodes. The first
-# parameter tells ``to_onnx`` which kind it got. The official exporter takes this kind alone, so write it when you need both:
+# Write the translation in onnxscript
+# -----------------------------------
+# This version has no ``g``. Values support Python operators, and functions such as ``opset18.Clip(…)`` append the other nodes.
+# ``torch.onnx.export`` accepts only this kind of function. ``to_onnx`` recognises the kind by the first parameter, so you can use the
+# same table for both:
 
 
 def length_in_onnxscript(p, q):
@@ -140,22 +141,21 @@ def eigen_in_onnxscript(x):
 both = {
     "custom_translation_table": {svdvals: singular_in_onnxscript, eigvalsh: eigen_in_onnxscript}
 }
-told = compare(
+with_table = compare(
     model,
     samples,
     dynamic_shapes=batch,
     exporters=("to_onnx", "dynamo"),
     options={"to_onnx": both, "dynamo": both},
 )
-assert set(told.outcomes().values()) == {"ok"}
-told
+assert set(with_table.outcomes().values()) == {"ok"}
+with_table
 
 # %%
-# Who translated the rest?
-# ------------------------
-# ``report.sources`` counts the operators by who translated them: you, ``to_onnx`` itself, ``torchlib`` (the translations of the official
-# exporter, which has none for these), or nobody, so that the operator was decomposed into others. ``report.fallbacks`` names the operators of
-# the last two:
+# Find the source of each translation
+# -----------------------------------
+# ``report.sources`` counts the operators by source: ``custom``, ``own`` (the translations of ``to_onnx``), ``torchlib`` (those of
+# ``torch.onnx.export``), or ``decomposed`` into other operators. ``report.fallbacks`` lists the operators of the last two:
 
 assert program.report.sources["custom"] == 2
 assert {"decomposed"} == set(program.report.fallbacks.values())
@@ -165,19 +165,17 @@ show.table(
 
 # %%
 
-show.table(
-    [{"operator": op, "taken from": source} for op, source in program.report.fallbacks.items()]
-)
+show.table([{"operator": op, "source": source} for op, source in program.report.fallbacks.items()])
 
 # %%
-# Those are what to look at first when a file is slow or long. With ``fallback=False`` nothing is taken from there, and they become errors
-# like the first two. Ask for it where you want to know, or to have said yourself, what each operator becomes:
+# Look at these first if a model is slow or large. With ``fallback=False``, ``to_onnx`` doesn't use these sources, and such operators
+# raise errors like the first two:
 
 with expect_failure(UnsupportedOps, match="fallback=False", lines=5):
     to_onnx(model, samples[0], dynamic_shapes=batch, custom_translation_table=table, fallback=False)
 
 # %%
-# It changes nothing where nothing was borrowed. The two operators alone, without frames and windows:
+# ``fallback=False`` has no effect if no operator needs these sources. This model uses only the two operators:
 
 
 class Values(nn.Module):
@@ -195,8 +193,8 @@ strict = to_onnx(
 )
 assert set(strict.report.sources) == {"custom"}
 verify(strict, Values(), matrices).check()
-show.graph(strict, title="Two operators, as you said them")
+show.graph(strict, title="Two custom translations")
 
 # %%
-# An operator without a translation is a function of a few lines that you have not written yet. :doc:`How a translation reads
-# </docs/converter>` is part of the converter's own page. Next: :doc:`an operator that changes its input in place <custom_op_inplace>`.
+# Add the translation of a missing operator to ``custom_translation_table``, as a function of a few lines. Next: :doc:`how translations
+# work </docs/converter>`, or :doc:`an operator that changes its input in place <custom_op_inplace>`.
