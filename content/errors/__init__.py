@@ -1,4 +1,4 @@
-"""The known errors, one module each: its first line is the title, the rest of its docstring says why."""
+"""Known errors, one module each. The first line of its docstring is the title, the rest is the cause."""
 
 from __future__ import annotations
 

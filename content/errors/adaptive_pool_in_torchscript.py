@@ -1,7 +1,7 @@
-"""SymbolicValueError: Unsupported: ONNX export of operator adaptive_avg_pool2d, input size not accessible (the older exporter)
+"""SymbolicValueError: Unsupported: ONNX export of operator adaptive_avg_pool2d, input size not accessible (`dynamo=False`)
 
-ONNX has no adaptive pooling. The older exporter makes a plain pooling of it, whose window it computes from the size of the input, at the
-time of the export. Where that axis moves, there is no size to compute from. `Tensor.unfold` needs it too.
+ONNX doesn't have an adaptive pooling operator. The legacy exporter (`dynamo=False`) writes an ordinary pooling and computes its window from
+the input size at export time. It doesn't know this size if the height or width is dynamic. `Tensor.unfold` fails for the same reason.
 """
 
 import torch
@@ -44,12 +44,14 @@ class ByMeans(nn.Module):
 
 
 def by_means() -> Claim:
-    """Take the mean of each part: the i-th of n begins at `i * size // n`. For `AdaptiveAvgPool2d(1)` this is `x.mean((2, 3))`."""
+    """Write each output as the mean of its part. Part i of n starts at `i * size // n`. For `AdaptiveAvgPool2d(1)` this is `x.mean((2,
+    3))`.
+    """
     return export("torchscript", ByMeans(), SAMPLES[0], dynamic_shapes=MOVING), Pooled(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` computes the parts in the graph."""
+    """Use `to_onnx`. It computes the parts in the graph."""
     return export("to_onnx", Pooled(), SAMPLES[0], dynamic_shapes=MOVING), Pooled(), SAMPLES
 
 

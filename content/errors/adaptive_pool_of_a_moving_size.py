@@ -1,8 +1,9 @@
-"""Wrong shape or values at another size: `adaptive_avg_pool1d` and `adaptive_avg_pool2d` over an axis that moves
+"""Wrong shape or values at another size: `adaptive_avg_pool1d` and `adaptive_avg_pool2d` over a dynamic dimension
 
-The exporter takes the pool apart before it translates it, and looks at the size to do so. A size that the output size divides becomes a
-pool with a fixed window: 6 columns in 3 parts are windows of two, and 9 columns then give four. A size that it does not divide becomes a
-table of positions. The exported program, before that, still moves. `adaptive_avg_pool2d(x, 1)` is a mean, and is right.
+`torch.onnx.export` decomposes the pool before it translates it, and the decomposition specialises the size. If the size is a multiple of
+the output size, the result is a pool with a fixed window. For example, 6 columns in 3 parts become windows of 2, so 9 columns give 4
+outputs instead of 3. Other sizes become a table of constant positions. Before this step, the program from `torch.export` is still dynamic.
+`adaptive_avg_pool2d(x, 1)` is exported as a mean, which is right.
 """
 
 import torch
@@ -38,12 +39,12 @@ class ByWeights(nn.Module):
 
 
 def by_weights() -> Claim:
-    """Write the mean of each part as a product with weights that are computed from the size."""
+    """Multiply by weights that are computed from the size. The product gives the mean of each part."""
     return export("dynamo", ByWeights(), SAMPLES[0], dynamic_shapes=BOTH), ThreeByThree(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` computes where each part begins and ends from the size."""
+    """Use `to_onnx`. It computes the start and end of each part from the size."""
     return export("to_onnx", ThreeByThree(), SAMPLES[0], dynamic_shapes=BOTH), ThreeByThree(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""The result has the dtype int64 where PyTorch returns float32: `torch.angle` of integers
+"""The output is int64 where PyTorch returns float32: `torch.angle` of integers
 
-PyTorch promotes integers to float32 where a function answers with a fraction. ONNX promotes nothing, so each translation has to cast by
-itself. That of `angle` for real numbers does not: 3.14 for a negative number becomes 3, in an integer.
+PyTorch promotes integers to float32 when a function returns fractions. ONNX doesn't promote types, so each translation has to insert a
+cast. The translation of `angle` for real numbers doesn't: for a negative number the result is 3, an integer, instead of 3.14.
 """
 
 import torch
@@ -30,12 +30,12 @@ class OfFloats(nn.Module):
 
 
 def cast() -> Claim:
-    """Cast before the function: what PyTorch does by itself, written out."""
+    """Cast to float before `torch.angle`. PyTorch does the same implicitly."""
     return export("dynamo", OfFloats(), SAMPLES[0], dynamic_shapes=ROWS), Angle(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` casts wherever the captured graph says that the type changes."""
+    """Use `to_onnx`. It inserts a cast wherever the dtype changes in the captured graph."""
     return export("to_onnx", Angle(), SAMPLES[0], dynamic_shapes=ROWS), Angle(), SAMPLES
 
 

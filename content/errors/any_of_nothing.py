@@ -1,7 +1,7 @@
-"""`any()` is True for an empty tensor: wrong at size 0 only
+"""`any()` of an empty tensor returns True instead of False: wrong at size 0 only
 
-Without an element there is none that is true. The exporter writes `any` as the largest of the elements, turned into integers, and ONNX
-Runtime gives the largest of nothing as the smallest integer. That is not zero, so it is true.
+`torch.onnx.export` converts the elements to integers and takes their maximum. ONNX Runtime returns the smallest integer as the maximum of
+an empty tensor. This integer isn't zero, so the result is True.
 """
 
 import torch
@@ -30,7 +30,7 @@ class CountPositive(nn.Module):
 
 
 def counted() -> Claim:
-    """Count and compare: the sum of nothing is zero everywhere."""
+    """Count the matches: `(x > 0).sum() > 0`. The sum of an empty tensor is 0."""
     return export("dynamo", CountPositive(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
 
@@ -40,12 +40,12 @@ class NotAllOthers(nn.Module):
 
 
 def not_all() -> Claim:
-    """Or ask whether all are false: `all` of nothing is right."""
+    """Use `all` with the negated condition. `all` of an empty tensor is exported correctly."""
     return export("dynamo", NotAllOthers(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes it so that it is right at every size."""
+    """Use `to_onnx`. Its translation is right for empty tensors too."""
     return export("to_onnx", AnyPositive(), SAMPLES[0], dynamic_shapes=ROWS), AnyPositive(), SAMPLES
 
 

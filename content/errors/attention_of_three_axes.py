@@ -1,7 +1,7 @@
-"""AssertionError: only 4D query, key, and value are supported: `scaled_dot_product_attention` without an axis for heads
+"""AssertionError: only 4D query, key, and value are supported: `scaled_dot_product_attention` with 3D tensors
 
-PyTorch takes tensors of two axes or more. Models with one head, and models that fold heads into the batch, hand over three. The exporter
-translates four: batch, heads, length, features.
+PyTorch accepts tensors with two or more dimensions. Models with one head, and models that fold the heads into the batch, pass 3D tensors.
+`torch.onnx.export` translates only 4D tensors: batch, heads, length, features.
 """
 
 import torch
@@ -32,12 +32,12 @@ class WithAnAxis(nn.Module):
 
 
 def with_axis() -> Claim:
-    """Give it an axis of one head, and take it away again."""
+    """Add a heads dimension of size 1 and remove it afterwards."""
     return export("dynamo", WithAnAxis(), SAMPLES[0], dynamic_shapes=ROWS), OneHead(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` takes three axes."""
+    """Use `to_onnx`. It accepts 3D tensors."""
     return export("to_onnx", OneHead(), SAMPLES[0], dynamic_shapes=ROWS), OneHead(), SAMPLES
 
 

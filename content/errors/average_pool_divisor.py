@@ -1,7 +1,7 @@
-"""`F.avg_pool2d(divisor_override=…)` is exported as a plain average: the divisor is dropped
+"""`F.avg_pool2d(divisor_override=…)`: the exported model ignores the divisor
 
-ONNX's `AveragePool` divides by the number of elements in the window and has no attribute for another divisor. Both exporters of torch
-write it all the same, where they could divide afterwards or refuse: shapes are right, every element is off by one factor.
+ONNX's `AveragePool` divides by the number of elements in the window and doesn't have an attribute for another divisor. Both exporters of
+PyTorch write it anyway and drop the divisor. Shapes are right, but every value is wrong by a constant factor.
 """
 
 import torch
@@ -31,12 +31,14 @@ class Scaled(nn.Module):
 
 
 def scaled() -> Claim:
-    """Average as usual, and scale by the number of elements over the divisor. With padding, `count_include_pad` has to stay true."""
+    """Multiply the ordinary average by a constant factor. The factor is the number of elements in the window over the divisor. With
+    padding, keep `count_include_pad=True`.
+    """
     return export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=ROWS), Pooled(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes that factor itself."""
+    """Use `to_onnx`. It writes this factor."""
     return export("to_onnx", Pooled(), SAMPLES[0], dynamic_shapes=ROWS), Pooled(), SAMPLES
 
 

@@ -1,8 +1,9 @@
-"""Failed to convert 'dynamic_axes' to 'dynamic_shapes': treespec.unflatten(leaves): `leaves` has length 2 but the spec … holds 3 items
+"""Failed to convert 'dynamic_axes' to 'dynamic_shapes': a number or `None` among the arguments of `torch.onnx.export`
 
-`dynamic_axes` belongs to the older exporter, and names inputs of the file. `dynamo=True` translates it by counting: the names stand
-for all arguments in turn. A number or a `None` among the arguments is no input of the file, so it has no name, and the count is off
-by one. A name that is in neither `input_names` nor `output_names` does it too.
+`dynamic_axes` belongs to the legacy exporter and refers to inputs of the ONNX model by name. With `dynamo=True`, `torch.onnx.export`
+converts it to `dynamic_shapes` by matching the names with the arguments in order. A number or `None` among the arguments isn't an input of
+the ONNX model, so it doesn't have a name and the count is off by one. A name that is in neither `input_names` nor `output_names` causes the
+same error.
 """
 
 import torch
@@ -27,12 +28,14 @@ def breaks() -> Claim:
 
 
 def dynamic_shapes() -> Claim:
-    """Write `dynamic_shapes`, one entry for each argument, `None` for what is no tensor. The number is a constant of the file."""
+    """Use `dynamic_shapes` instead of `dynamic_axes`. It has one entry for each argument, and `None` for an argument that isn't a tensor.
+    The number becomes a constant in the ONNX model.
+    """
     return export("dynamo", Mixed(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None, {0: "rows"})), Mixed(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter, `dynamo=False`, is what `dynamic_axes` was made for. It makes an input of the number, too."""
+    """Use the legacy exporter (`dynamo=False`), for which `dynamic_axes` was made. It also makes the number an input."""
     return export("torchscript", Mixed(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None, {0: "rows"})), Mixed(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""`F.batch_norm(training=True)` is exported as inference: normalised by the running statistics
+"""`F.batch_norm(training=True)` is exported in inference mode, with the running statistics
 
-You ask for the statistics of the batch, and the capture notes it: `training` is true in its graph. The translation writes ONNX's
-`BatchNormalization` without `training_mode`, which reads the running mean and variance. Shapes are right, every value is off. A
-`nn.BatchNorm` in training mode meets the same.
+With `training=True`, batch norm uses the mean and variance of the batch, and the captured graph records this flag. The translation writes
+ONNX's `BatchNormalization` without `training_mode`, which uses the running mean and variance. Shapes are right, but the values are wrong.
+`nn.BatchNorm` modules in training mode have the same problem.
 """
 
 import torch
@@ -36,12 +36,12 @@ class Written(nn.Module):
 
 
 def written() -> Claim:
-    """Write the statistics of the batch out: two means and a division."""
+    """Compute the batch statistics with tensor operations. You need two means and a division."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), ByBatch(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes the means itself."""
+    """Use `to_onnx`. It writes the means of the batch."""
     return export("to_onnx", ByBatch(), SAMPLES[0], dynamic_shapes=ROWS), ByBatch(), SAMPLES
 
 

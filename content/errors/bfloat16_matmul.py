@@ -1,7 +1,7 @@
-"""NOT_IMPLEMENTED: Could not find an implementation for MatMul, because ONNX Runtime has no bfloat16 kernel on the processor
+"""NOT_IMPLEMENTED: Could not find an implementation for MatMul: ONNX Runtime has no bfloat16 kernel on the CPU
 
-The file is right: ONNX knows bfloat16 since opset 13. ONNX Runtime has kernels for it on some accelerators, and for few operators on the
-processor. It looks for one when it loads the file, and refuses the node that has none.
+The exported model is valid, because ONNX supports bfloat16 since opset 13. ONNX Runtime has bfloat16 kernels on some accelerators, but for
+few operators on the CPU. It selects a kernel for each node when it loads the model, and fails if there isn't one.
 """
 
 import torch
@@ -31,12 +31,12 @@ def breaks() -> Claim:
 
 
 def widened() -> Claim:
-    """Run in float32 what the processor has no kernel for: `module.float()` before the export. The file doubles in size."""
+    """Convert the model to float32 before the export: `module.float()`. The file doubles in size."""
     return export("dynamo", Product(torch.float32), FULL[0], dynamic_shapes=ROWS), Product(torch.float32), FULL
 
 
 def to_onnx() -> Claim:
-    """On a CPU, use `to_onnx`: it writes a cast to float32 where ONNX Runtime has no CPU kernel. The weights stay bfloat16."""
+    """Use `to_onnx` for the CPU. It inserts casts to float32 where ONNX Runtime has no CPU kernel. The weights stay bfloat16."""
     return export("to_onnx", Product(torch.bfloat16), HALF[0], dynamic_shapes=ROWS), Product(torch.bfloat16), HALF
 
 
@@ -47,5 +47,5 @@ ERROR = KnownError(
     fixes=(Fix("change the model", widened), Fix("another exporter", to_onnx)),
     threads=("onnx/onnx#7393", "pytorch/pytorch#143643"),
     kin=r"Could not find an implementation",
-    advice="ONNX Runtime has no kernel for this operator in this dtype on the processor: module.float()",
+    advice="ONNX Runtime has no CPU kernel for this operator in this dtype: use module.float()",
 )

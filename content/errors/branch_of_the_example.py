@@ -1,7 +1,11 @@
-"""The answer is wrong at another batch size, without any error: an `if` on a size was decided by the example
+"""Wrong results at another batch size after `torch.onnx.export`: an `if` on `x.shape[0]` was decided by the example
 
-The capture knows the size of the example, and follows the branch that this size takes. torch.export notes down that it did so and refuses
-other sizes when it runs. The ONNX exporter drops these notes: the file has one branch, and takes every size.
+The capture knows the size of the example and follows only the branch that this size takes. torch.export records a guard for this, and the
+exported program rejects other sizes when it runs. `torch.onnx.export` drops the guards, so the ONNX model has one branch and accepts every
+size.
+
+To get an error at export instead, capture the model with `torch.export.export` and a `Dim`, then pass the program to `torch.onnx.export`.
+{doc}`/generated/gallery/torch_export/dynamic_shapes` shows this.
 """
 
 import torch
@@ -33,7 +37,7 @@ class ByCount(nn.Module):
 
 
 def counted() -> Claim:
-    """Count the rows in a tensor, and pick with `torch.where`: what is computed from a tensor stays in the graph. Both are computed."""
+    """Count the rows in a tensor and use `torch.where`. Values computed from a tensor stay in the graph. Both branches are computed."""
     return export("dynamo", ByCount(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
@@ -44,12 +48,12 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """The same with `torch.cond`, which runs one branch. Best where a branch is expensive."""
+    """Count the rows in a tensor and use `torch.cond`. It runs one of the branches, which helps if a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model at other sizes as well, and writes the `if` as an `If`."""
+    """Use `to_onnx`. It also runs the model at other sizes and writes the `if` as an ONNX `If`."""
     return export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 

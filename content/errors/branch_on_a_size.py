@@ -1,9 +1,11 @@
-"""FrozenDimension: "rows" was asked to be dynamic but only rows > 4 is exported: a test of a size chose one branch
+"""FrozenDimension: "rows" was asked to be dynamic but only rows > 4 is exported: an `if` on `x.shape[0]`
 
-An `if` on `x.shape[0]` is no error to the capture: the example has a size, so the test is decided, and one branch is recorded. What was
-decided is kept as a guard. A `.pt2` checks its guards when it runs, an ONNX file has none, and `torch.onnx.export` writes the one branch
-for all sizes. `to_onnx` reads the guards, and refuses, where it captures by torch.export: because you asked for that, or because runs of
-the model do not show enough.
+An `if` on `x.shape[0]` doesn't stop the capture: the example has a size, so the condition is evaluated and one branch is recorded.
+torch.export stores the condition as a guard, which a `.pt2` file checks at run time. An ONNX model doesn't have guards, and
+`torch.onnx.export` writes this one branch for all sizes.
+
+`to_onnx` raises this error when it captures with torch.export. It does so if you request it, or if runs of the model at other sizes aren't
+conclusive.
 """
 
 import torch
@@ -35,18 +37,20 @@ class BySizeAtRunTime(nn.Module):
 
 
 def cond() -> Claim:
-    """Make a tensor of the size, and a `torch.cond` of the `if`: then both branches are in the file, and the size is asked at run time."""
+    """Convert the size to a tensor and use `torch.cond`. Both branches are then in the exported model, and the condition is evaluated at
+    run time.
+    """
     return export("to_onnx", BySizeAtRunTime(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 
 def accepted() -> Claim:
-    """If the other sizes never come, say so with `accept_ranges`: the file is written, and right for those of the message."""
+    """Accept the range with `accept_ranges` if you don't need other sizes. The exported model is right for the sizes in the message."""
     program = export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS, accept_ranges=("rows",), capture="torch.export")
     return program, BySize(), [sample for sample in SAMPLES if len(sample[0]) > 4]
 
 
 def by_running() -> Claim:
-    """Leave `capture` as it is: `to_onnx` runs the model at other sizes, and writes both branches."""
+    """Leave `capture` at its default. `to_onnx` then runs the model at other sizes and writes both branches."""
     return export("to_onnx", BySize(), SAMPLES[0], dynamic_shapes=ROWS), BySize(), SAMPLES
 
 

@@ -1,8 +1,9 @@
-"""Could not guard on data-dependent expression zuf0 > 0.0: an `if` on a float taken from a tensor by `item()`
+"""Could not guard on data-dependent expression zuf0 > 0.0: an `if` on a float from `tensor.item()`
 
-`x.max().item()` has no value during the capture. It stands in the graph as `zuf0`, some float, and no Python `if` can be decided by it.
-`float(x.max())` asks for the number even without an `if`.
-Often `item()` is not needed at all: a tensor without axes does everything that the number does.
+`x.max().item()` doesn't have a value during the capture. The graph represents it by the symbol `zuf0`, an unknown float, so a Python `if`
+can't be decided. `float(x.max())` needs the value even without an `if`.
+
+Often you don't need `item()`: a 0-dimensional tensor supports the same arithmetic.
 """
 
 import torch
@@ -32,7 +33,7 @@ class ScaledByClamp(nn.Module):
 
 
 def clamp() -> Claim:
-    """Say it without a branch, on the tensor: `clamp`, `minimum`, `maximum`, `relu`."""
+    """Use a tensor operation without a branch: `clamp`, `minimum`, `maximum` or `relu`."""
     return export("dynamo", ScaledByClamp(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
 
@@ -43,12 +44,12 @@ class ScaledByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """`torch.where` computes both branches and picks. It fits any test."""
+    """Use `torch.where`. It computes both branches and selects one, and it works for any condition."""
     return export("dynamo", ScaledByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model once for each side, and writes the `if` as an `If`."""
+    """Use `to_onnx`. It runs the model once for each branch and writes the `if` as an ONNX `If`."""
     return export("to_onnx", ScaledDown(), SAMPLES[0], dynamic_shapes=ROWS), ScaledDown(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""GuardOnDataDependentSymNode: an `if` on a value of a tensor
+"""GuardOnDataDependentSymNode: an `if` on the values of a tensor
 
-The capture runs your model once, with tensors that have a shape and no values. An `if` asks for a value, and there is none: so the
-capture can follow neither branch. Nothing in the graph could stand for both, unless you say how.
+torch.export runs your model with tensors that have shapes but no values. It can't evaluate an `if` on a value, so it doesn't know which
+branch to record. You have to write the condition with an operator that the graph can contain.
 """
 
 import torch
@@ -32,7 +32,7 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """`torch.where` computes both and picks. Best where both are cheap and neither can fail."""
+    """Use `torch.where`. It computes both branches and selects one. Prefer it if both branches are cheap and neither can fail."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -42,12 +42,12 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """`torch.cond` keeps both branches in the graph, as an `If`, and runs one. Best where a branch is expensive."""
+    """Use `torch.cond`. It exports both branches as an ONNX `If` and runs one of them. Prefer it if a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model once for each side, and writes the `if` as an `If`."""
+    """Use `to_onnx`. It runs the model once for each branch and writes the `if` as an ONNX `If`."""
     return export("to_onnx", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 

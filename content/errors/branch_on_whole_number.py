@@ -1,8 +1,8 @@
-"""Could not guard on data-dependent expression u0 > 0: an `if` on an integer taken from a tensor, or on how many rows a mask keeps
+"""Could not guard on data-dependent expression u0 > 0: an `if` on an integer from `item()`, or on the number of rows a mask keeps
 
-`n.item()` has no value during the capture: it stands in the graph as a symbol, `u0`, that may be any whole number. So has the number of
-rows that `x[mask]` or `nonzero` gives. Using the symbol as a size is fine. A Python `if` on it is not, for the graph has one path and
-the answer would choose it. The line of yours that asked stands in the message after `Caused by`.
+`n.item()` doesn't have a value during the capture. The graph represents it by a symbol, `u0`, which can be any integer. The number of rows
+in `x[mask]` or `nonzero` is such a symbol too. You can use it as a size, but not in a Python `if`: the graph records one path, and the
+value would have to choose it. The message quotes the line of your code after `Caused by`.
 """
 
 import torch
@@ -35,7 +35,7 @@ class PaddedAlways(nn.Module):
 
 
 def without_the_test() -> Claim:
-    """Drop a test that only saves work: padding by nothing changes nothing. What you know of the number, say with `torch._check`."""
+    """Drop the condition if it only saves work. Padding by 0 changes nothing. State what you know about the number with `torch._check`."""
     return export("dynamo", PaddedAlways(), SAMPLES[0], dynamic_shapes=ROWS), PaddedIfNeeded(), SAMPLES
 
 
@@ -50,7 +50,7 @@ class PaddedByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """`torch.cond` takes the test as it is and keeps both paths in the graph. They may give different sizes."""
+    """Use `torch.cond`. It keeps both branches in the graph, and their outputs can have different sizes."""
     return export("dynamo", PaddedByCond(), SAMPLES[0], dynamic_shapes=ROWS), PaddedIfNeeded(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""ValueError: Initializer 'val_0' is already registered, but it is not the same object: a buffer or weight is called `val_3`
+"""ValueError: Initializer 'val_0' is already registered, but it is not the same object: a weight or buffer is named `val_0`
 
-The official exporter numbers the values between your operators: `val_0`, `val_1` and so on. A weight keeps the name it has in your model.
-If that is one of these, the graph has two values of one name. Nobody looks until the optimiser makes a weight of a constant and enters it
-under its name.
+`torch.onnx.export` names intermediate values `val_0`, `val_1` and so on. Weights and buffers keep their names from the model. If one of
+them has such a name, two values in the graph have the same name. The error appears when the optimiser turns a constant into a weight and
+registers it under its name.
 """
 
 import torch
@@ -34,7 +34,7 @@ def breaks() -> Claim:
 
 
 def renamed() -> Claim:
-    """Call them something else. Weights that were saved under the old names need their keys renamed."""
+    """Rename the weights and buffers. If you load a checkpoint saved under the old names, rename its keys too."""
     other = Shifted(*(f"shift_{i}" for i in range(5)))
     return export("dynamo", other, SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 
@@ -49,12 +49,12 @@ class Held(nn.Module):
 
 
 def held() -> Claim:
-    """Export a module that holds yours: every name then has the path before it, `model.val_3`."""
+    """Export a wrapper module that contains the model. Every name then has the path as a prefix: `model.val_3`."""
     return export("dynamo", Held(Shifted(*NAMES)), SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` gives no name twice."""
+    """Use `to_onnx`. It gives every value a different name."""
     return export("to_onnx", Shifted(*NAMES), SAMPLES[0], dynamic_shapes=ROWS), Shifted(*NAMES), SAMPLES
 
 

@@ -1,7 +1,8 @@
-"""Every call returns what the first call returned: a buffer that the model updates stays as it was
+"""A buffer that `forward` updates stays constant in the ONNX model: every call returns what the first call returned
 
-An ONNX model has no memory: a call cannot change what the next one reads. torch.export knows that the buffer is written, and returns its
-new value as a further output. The ONNX exporter drops this output and keeps the buffer as a constant, with the value it had at export.
+An ONNX model is stateless: a call can't change what the next one reads. torch.export records that the model writes to the buffer, and
+returns its new value as an additional output. `torch.onnx.export` drops this output. The buffer becomes a constant with its value at
+export.
 """
 
 import torch
@@ -40,13 +41,17 @@ class InAndOut(nn.Module):
 
 
 def in_and_out() -> Claim:
-    """Make the state an argument and a result: wrapped like this, the model is left as it is. The caller keeps the state."""
+    """Make the state an input and an output. The model itself doesn't change if you do this in a wrapper. The caller keeps the state
+    between calls.
+    """
     samples = [(x, torch.full((), float(calls))) for calls, (x,) in enumerate(SAMPLES)]
     return export("dynamo", InAndOut(), samples[0], dynamic_shapes=({0: "rows"}, {})), InAndOut(), samples
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` makes it an input, `calls`, and an output, `calls_new`: feed what one call returned to the next."""
+    """Use `to_onnx` with `mutations="outputs"`. It adds an input `calls` and an output `calls_new`: pass the output of one call to the
+    next.
+    """
     return export("to_onnx", Counter(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Counter(), SAMPLES
 
 

@@ -1,9 +1,10 @@
-"""Unsupported input type <class 'transformers.cache_utils.DynamicCache'>: a language model is given a cache of past keys and values
+"""Unsupported input type <class 'transformers.cache_utils.DynamicCache'>: a language model is called with a cache of keys and values
 
-torch takes lists and dicts apart, and classes that it was told about. transformers tells it of none of its caches, so torch.export refuses
-the argument, or the `dynamic_shapes` for it (`associate shape … to non-tensor type`). A cache is no dataclass: `register_dataclass`
-refuses it. `patches.for_model` registers it as long as its block runs, and `verify` knows caches without it. More on it in
-{doc}`lesson 309 </tutorials/309_patch_a_real_model>`.
+torch.export accepts lists, dicts and registered classes as arguments. transformers doesn't register its caches, so torch.export rejects the
+cache, or its `dynamic_shapes` (`associate shape … to non-tensor type`). A cache isn't a dataclass, so `register_dataclass` rejects it too.
+
+`patches.for_model` registers the caches inside its `with` block. `verify` supports them without it. {doc}`Lesson 309
+</tutorials/309_patch_a_real_model>` explains how.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ MOVING = ({0: "batch"}, [[{0: "batch", 2: "past"}], [{0: "batch", 2: "past"}]])
 
 
 class Attended(nn.Module):
-    """One step of an attention with one head, which reads all that came before."""
+    """One decoding step of attention with one head over all cached keys and values."""
 
     def forward(self, x: torch.Tensor, cache: Any) -> torch.Tensor:
         keys, values = cache.update(x, x, 0)
@@ -44,7 +45,9 @@ def breaks() -> Claim:
 
 
 def patched() -> Claim:
-    """Export within `patches.for_model`. In `dynamic_shapes` a cache is a list of the keys of all layers, and one of their values."""
+    """Export within `patches.for_model`. In `dynamic_shapes`, a cache is a list of two lists: the keys of all layers and the values of all
+    layers.
+    """
     model, samples = Attended(), [call(*sizes) for sizes in SIZES]
     with for_model(model, samples[0]):
         exported = export("dynamo", model, samples[0], dynamic_shapes=MOVING)
@@ -52,7 +55,7 @@ def patched() -> Claim:
 
 
 def ours() -> Claim:
-    """`to_onnx` knows the caches of transformers, and takes the same `dynamic_shapes`. No block is needed."""
+    """Use `to_onnx`. It supports the caches of transformers with these `dynamic_shapes`, without a `with` block."""
     samples = [call(*sizes) for sizes in SIZES]
     return export("to_onnx", Attended(), samples[0], dynamic_shapes=MOVING), Attended(), samples
 

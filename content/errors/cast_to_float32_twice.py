@@ -1,9 +1,11 @@
-"""two nodes with same node name (…_cast_to_fp32_node): a file in float16, converted with a list of nodes or operators to leave out
+"""two nodes with same node name (…_cast_to_fp32_node): `convert_float_to_float16` with a list of nodes or operators to block
 
-`convert_float_to_float16` of ONNX Runtime puts a `Cast` before each input of what stays in float32, and names it after the value. A product
-of a value with itself reads it twice, and gets two casts of one name: `h * h`, or `square()` in a file of `to_onnx`. ONNX wants each name
-once. The method of the same name on `OnnxModel` has the same fault. Where several nodes in a row stay in float32, take that method all the
-same: the function goes back to float16 between them, and a number that is too large there is lost without a word. {doc}`Lesson 210
+ONNX Runtime's `convert_float_to_float16` inserts a `Cast` before each input of a node that stays in float32, and names it after the input
+value. A product of a value with itself reads this value twice, so two casts have the same name. Examples are `h * h`, and `square()` in a
+model from `to_onnx`. ONNX requires unique names.
+
+The method of the same name on `OnnxModel` has the same bug. Still use the method if several nodes in a row stay in float32. The function
+converts back to float16 between them, where numbers that are too large for float16 are lost. {doc}`Lesson 210
 </tutorials/210_half_precision>` shows both.
 """
 
@@ -67,12 +69,12 @@ def breaks() -> Claim:
 
 
 def power() -> Claim:
-    """Write `pow(2)`, which reads the value once."""
+    """Use `pow(2)` instead of `h * h`. It reads the value once."""
     return run(converted(ByPower()))
 
 
 def once() -> Claim:
-    """Drop the second cast of each name after the conversion. Both give the same value, and what reads it finds it by its name."""
+    """Remove the second cast of each name after the conversion. Both compute the same value, and other nodes refer to it by name."""
     model = converted(Energy())
     first = {node.name: node for node in reversed(model.graph.node)}
     kept = [node for node in model.graph.node if first[node.name] is node]

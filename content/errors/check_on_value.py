@@ -1,7 +1,7 @@
-"""GuardOnDataDependentSymNode at an `assert`: the capture has no values to check
+"""GuardOnDataDependentSymNode: an `assert` or `raise` in `forward` that depends on the values of a tensor
 
-Your model checks its input: `assert (x < 100).all()`, or `if not torch.isfinite(x).all(): raise …`. The capture has no values to check,
-so it cannot know whether the check passes. Nothing of it could stay in the file: ONNX has no operator that raises.
+The model checks its input, for example with `assert (x < 100).all()` or `if not torch.isfinite(x).all(): raise …`. Tensors have no values
+during the capture, so the check can't be evaluated. It can't be exported either: ONNX doesn't have an operator that raises an error.
 """
 
 import torch
@@ -35,18 +35,22 @@ class CheckedInPython(nn.Module):
 
 
 def only_in_python() -> Claim:
-    """Check only when no export is going on. Python still checks; the file does not, so check before you call it."""
+    """Skip the check during export with `torch.compiler.is_exporting()`. Python still checks, but the exported model doesn't, so check the
+    inputs before you call it.
+    """
     return export("dynamo", CheckedInPython(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES
 
 
 def patched() -> Claim:
-    """For a model that is not yours: `checks_passed` takes every line that only checks as passed, and says which it met."""
+    """Export within `checks_passed` if you can't change the model. It treats each line that only checks something as passed, and reports
+    these lines.
+    """
     with checks_passed():
         return export("dynamo", Checked(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes the file without the check, and names it in `report.limits`."""
+    """Use `to_onnx`. It omits the check and lists it in `report.limits`."""
     return export("to_onnx", Checked(), SAMPLES[0], dynamic_shapes=ROWS), Checked(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Error during constant folding for node 'node_split' (::SplitToSequence): `chunk` or `split` along an axis that moves
+"""Error during constant folding for node 'node_split' (::SplitToSequence): `chunk` or `split` along a dynamic dimension
 
-`chunk(2)` of an axis that moves becomes `SplitToSequence` with a length that is computed when the model runs. The optimiser wants to make
-a plain `Split` of it, for which it has to know that length. It goes on where it knows the length or its shape, and here it knows the shape
-only. Then it asks the length that is not there for its rank: `'NoneType' object has no attribute 'ndim'`.
+`chunk(2)` along a dynamic dimension becomes `SplitToSequence` with a length that is computed at run time. The optimiser tries to replace it
+by `Split`, for which it needs to know the length. It tests whether the length or its shape is known. Here only the shape is known, so it
+reads the rank of a missing value: `'NoneType' object has no attribute 'ndim'`.
 """
 
 import torch
@@ -32,17 +32,17 @@ class Sliced(nn.Module):
 
 
 def sliced() -> Claim:
-    """Write the parts as slices. A single row has one chunk and two slices: say what you want of it."""
+    """Write the parts as slices. A single row has one chunk but two slices, so decide which you need."""
     return export("dynamo", Sliced(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
 def unoptimised() -> Claim:
-    """Leave the optimiser out. The file is larger; ONNX Runtime has an optimiser of its own, which it runs when it loads a file."""
+    """Pass `optimize=False`. The file is larger, but ONNX Runtime optimises the model when it loads it."""
     return export("dynamo", Centred(), SAMPLES[0], dynamic_shapes=ROWS, optimize=False), Centred(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` computes the ends of the parts, and slices."""
+    """Use `to_onnx`. It computes the end of each part and writes slices."""
     return export("to_onnx", Centred(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 

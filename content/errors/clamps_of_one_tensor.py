@@ -1,8 +1,8 @@
-"""Invalid model. Node input 'mul_min_1' is not a graph input, initializer, or output of a previous node
+"""Invalid model. Node input 'mul_min_1' is not a graph input, initializer, or output of a previous node: two clamps of a tensor
 
-The exporter writes a `clamp` between two tensors as a minimum and a maximum, and its optimiser makes one `Clip` of both. The bounds are
-named after the tensor that is clamped. Where two clamps take the same one, the second pair of bounds replaces the first, and nodes are
-left that read what is no longer there. The queries, keys and values of Gemma 4, which clamp their common input, are such a case.
+`torch.onnx.export` writes a `clamp` with tensors as bounds as a minimum and a maximum. Its optimiser fuses them into one `Clip` and names
+the bounds after the clamped tensor. If two clamps have the same input, the second pair of bounds replaces the first, and some nodes read
+values that no longer exist. An example is Gemma 4, where the queries, keys and values clamp their common input.
 """
 
 import torch
@@ -38,17 +38,17 @@ def breaks() -> Claim:
 
 
 def not_optimised() -> Claim:
-    """Pass `optimize=False`: the file keeps a minimum and a maximum."""
+    """Pass `optimize=False`. The model keeps the minimum and the maximum."""
     return export("dynamo", Clamped(), SAMPLES[0], dynamic_shapes=MOVING, optimize=False), Clamped(), SAMPLES
 
 
 def by_numbers() -> Claim:
-    """Clamp by Python's numbers, where the bounds are constants."""
+    """Clamp with Python numbers if the bounds are constants."""
     return export("dynamo", ClampedByNumbers(), SAMPLES[0], dynamic_shapes=MOVING), Clamped(), SAMPLES
 
 
 def ours() -> Claim:
-    """`to_onnx` reads the bounds where they are."""
+    """Use `to_onnx`. It isn't affected."""
     return export("to_onnx", Clamped(), SAMPLES[0], dynamic_shapes=MOVING), Clamped(), SAMPLES
 
 

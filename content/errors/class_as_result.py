@@ -1,7 +1,7 @@
 """Found <class '…'> in output, which is not a known type: `forward` returns an object of your own class
 
-The outputs of a graph are tensors. A tuple, a list or a dict is taken apart and put together again; a class of yours is not, unless torch
-has been told how. This is the same question as for an argument of such a class, asked at the other end and in other words.
+The outputs of a graph are tensors. torch.export flattens tuples, lists and dicts, but not your own classes unless you register them. An
+argument of such a class fails for the same reason, with a different message.
 """
 
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ class AsDict(nn.Module):
 
 
 def as_dict() -> Claim:
-    """Export a module around yours that returns a dict or a tuple. Whoever runs the file gets tensors in any case."""
+    """Export a wrapper module that returns a dict or a tuple. The ONNX model returns tensors in any case."""
     return export("dynamo", AsDict(Measured()), SAMPLES[0], dynamic_shapes=ROWS), AsDict(Measured()), SAMPLES
 
 
 def registered() -> Claim:
-    """Register the class: then what stands for the file in Python gives back the object."""
+    """Register the class with `torch.export.register_dataclass`. In Python, the exported model then returns an object of this class."""
 
     @dataclass
     class KnownMoments(Moments):

@@ -1,8 +1,8 @@
-"""Only tuples, lists and Variables are supported as JIT inputs/outputs: the older exporter is given a cache or another object
+"""Only tuples, lists and Variables are supported as JIT inputs/outputs: a cache or another object as input, with `dynamo=False`
 
-`dynamo=False` is the tracer of TorchScript. It looks into tuples, lists and dicts, and into nothing else: neither into a `DynamicCache`,
-nor into a dataclass, whether torch knows them as containers or not. The newer exporter does, once it knows the class. What the message
-calls Variables are tensors.
+The legacy exporter (`dynamo=False`) traces with TorchScript, which flattens only tuples, lists and dicts. It doesn't accept a
+`DynamicCache` or a dataclass, even if the class is registered. With `dynamo=True`, `torch.onnx.export` accepts registered classes.
+"Variables" in the message means tensors.
 """
 
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ MOVING = ({0: "rows"}, {0: "past"})
 
 
 def by_tensors() -> Claim:
-    """Export a module around yours that takes the tensors and makes the object of them. So past keys and values get names, too."""
+    """Export a wrapper module that accepts tensors and creates the object from them. Past keys and values then have input names."""
     return export("torchscript", ByTensors(Attended()), SAMPLES[0], dynamic_shapes=MOVING), ByTensors(Attended()), SAMPLES
 
 
 def dynamo() -> Claim:
-    """The newer exporter takes the object itself as soon as the class is a container that torch knows."""
+    """Use `dynamo=True` and register the class, here with `torch.export.register_dataclass`. You can then pass the object itself."""
 
     @dataclass
     class KnownCache(Cache):

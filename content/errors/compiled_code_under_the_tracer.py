@@ -1,7 +1,8 @@
-"""Detected that you are using FX to torch.jit.trace a dynamo-optimized function: `cond`, `while_loop` or a compiled model, dynamo=False
+"""Detected that you are using FX to torch.jit.trace a dynamo-optimized function: `torch.cond` or a compiled model, with `dynamo=False`
 
-The older exporter runs the model and writes down what it sees. `torch.cond`, `while_loop` and `scan` compile their branches before they
-run them, and so does a module that went through `torch.compile`. Compiled code cannot be watched in this way, and says so.
+The legacy exporter (`dynamo=False`) runs the model and records the operators that it calls. `torch.cond`, `while_loop` and `scan` compile
+their branches and bodies before they run them. A module from `torch.compile` is compiled too. The tracer can't record compiled code, so it
+raises this error.
 """
 
 import torch
@@ -30,12 +31,14 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """For the older exporter: compute both branches and pick. It has no way to record a choice or a loop of Python."""
+    """Replace `torch.cond` by `torch.where` if you need `dynamo=False`. The legacy exporter can't record a Python branch or loop."""
     return export("torchscript", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByCond(), SAMPLES
 
 
 def dynamo() -> Claim:
-    """`torch.cond` is made for `dynamo=True`: there it becomes an `If`. Of a compiled model, export what is inside, its `_orig_mod`."""
+    """Use `dynamo=True`. `torch.cond` then becomes an ONNX `If`. If the model is compiled, export the original module, which is its
+    `_orig_mod`.
+    """
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByCond(), SAMPLES
 
 

@@ -1,8 +1,8 @@
 """`inputs[0]` is a <class 'tuple'>, but `dynamic_shapes[0]` is a <class 'dict'>: the model is compiled, or wrapped in `DataParallel`
 
-`torch.compile(model)` and `DataParallel(model)` are modules around yours, whose `forward` takes `*args`. For the export that is one
-argument, a tuple of all inputs, and your `dynamic_shapes` have no level for it. The wrapper is of no use in a file anyway. A model that
-takes a tuple of tensors itself says the same: it wants a tuple of entries.
+`torch.compile(model)` and `DataParallel(model)` wrap your model in a module whose `forward` accepts `*args`. torch.export treats `*args` as
+one argument, a tuple of all inputs. Your `dynamic_shapes` don't have this additional level. The exported model doesn't need the wrapper. A
+model with a tuple of tensors as an argument raises the same error: its entry in `dynamic_shapes` has to be a tuple.
 """
 
 import torch
@@ -26,13 +26,13 @@ def breaks() -> Claim:
 
 
 def unwrapped() -> Claim:
-    """Export what is inside: `_orig_mod` of a compiled module, `module` of a `DataParallel`. Or export first, and compile then."""
+    """Export the original module: `_orig_mod` of a compiled module, `module` of a `DataParallel`. Or compile after the export."""
     compiled = torch.compile(Doubled())
     return export("dynamo", compiled._orig_mod, SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
 def one_level_more() -> Claim:
-    """Where the wrapper has to stay: add the level, a tuple of the entries in a tuple of one."""
+    """Nest `dynamic_shapes` in another tuple if you have to keep the wrapper. The outer tuple has one entry, the tuple of all entries."""
     return export("dynamo", torch.compile(Doubled()), SAMPLES[0], dynamic_shapes=(ROWS,)), Doubled(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""DispatchError: No ONNX function found ... for the complex-valued input: the operator is translated for real numbers only
+"""DispatchError: No ONNX function found ... for the complex-valued input: an operator is translated for real numbers only
 
-ONNX Runtime computes with no complex type, so the official exporter keeps a complex tensor as pairs of floats. Every operator then needs a
-second translation, for pairs: sums, products, `abs`, slices and the transforms have one, `where`, `exp`, `full_like`, `slice_scatter` and
-many others have none.
+ONNX Runtime doesn't compute with complex dtypes, so `torch.onnx.export` represents a complex tensor by pairs of floats. Each operator needs
+a second translation for pairs. Sums, products, `abs`, slices and the Fourier transforms have such a translation. `where`, `exp`,
+`full_like`, `slice_scatter` and many other operators don't.
 """
 
 import torch
@@ -33,7 +33,7 @@ class ByProduct(nn.Module):
 
 
 def by_product() -> Claim:
-    """Write it with the operators that have a translation for pairs, here a product with a mask."""
+    """Use operators that are translated for complex numbers. Here a product with a mask replaces `where`."""
     return export("dynamo", ByProduct(), SAMPLES[0], dynamic_shapes=ROWS), Denoised(), SAMPLES
 
 
@@ -45,7 +45,7 @@ class OnPairs(nn.Module):
 
 
 def on_pairs() -> Claim:
-    """Leave complex numbers right after the transform: `view_as_real` costs nothing, and every operator takes floats."""
+    """Convert to real numbers with `view_as_real` right after the transform. It costs nothing, and all operators accept floats."""
     return export("dynamo", OnPairs(), SAMPLES[0], dynamic_shapes=ROWS), Denoised(), SAMPLES
 
 

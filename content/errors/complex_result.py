@@ -1,7 +1,8 @@
-"""A complex result comes back as floats with one more axis: the model returns torch.complex64, the file returns float32 of shape [..., 2]
+"""A complex output becomes float32 with an additional dimension: torch.complex64 in PyTorch, float32 of shape [..., 2] in ONNX Runtime
 
-ONNX Runtime gives and takes no complex numbers. The official exporter keeps them as pairs, real part first, also where they leave the
-graph, and does not say so. `abs`, indexing from the right or a product after the call then mean something else, often without an error.
+ONNX Runtime doesn't support complex inputs and outputs. `torch.onnx.export` represents complex numbers by pairs of real and imaginary part.
+An output stays in this form, and the export doesn't report it. If you apply `abs`, a product or an index from the right to the output
+afterwards, the result is wrong, often without an exception.
 """
 
 import torch
@@ -34,12 +35,12 @@ class Pairs(nn.Module):
 
 
 def pairs() -> Claim:
-    """Return pairs on purpose, so that model and file agree. `torch.view_as_complex(torch.from_numpy(...))` turns them back afterwards."""
+    """Return `torch.view_as_real(…)`, so that both models agree. `torch.view_as_complex(torch.from_numpy(...))` converts the output back."""
     return export("dynamo", Pairs(Spectrum()), SAMPLES[0], dynamic_shapes=ROWS), Pairs(Spectrum()), SAMPLES
 
 
 def torch_export() -> Claim:
-    """Where it need not be ONNX, an exported program returns complex numbers."""
+    """Use `torch.export` if you don't need ONNX. The exported program returns complex numbers."""
     return export("torch.export", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 

@@ -1,7 +1,8 @@
 """UncapturedHigherOrderOpError: Encountered input mutation during higher order op tracing: a branch of `torch.cond` writes in place
 
-`x.add_(1)`, `x[0] = 0`, `x += 1` on what the branch was given, or on a buffer of the model: a write that happens in one branch only cannot
-be lifted out of it, and a graph without writes is what all exporters want. A tensor made inside of the branch may be written to.
+A branch changes one of its inputs or a buffer of the model, for example with `x.add_(1)`, `x[0] = 0` or `x += 1`. Exporters need a graph
+without in-place writes. A write that depends on the condition can't be moved out of the branch. A branch may write to tensors that it
+created.
 """
 
 import torch
@@ -34,7 +35,7 @@ class RaisedInACopy(Raised):
 
 
 def copied() -> Claim:
-    """Copy it first, inside of the branch: the write then is to a tensor of its own, and no copy is left in the file."""
+    """Copy the input at the start of the branch. The branch then writes to its copy. The exported model doesn't contain the copy."""
     return export("dynamo", RaisedInACopy(), SAMPLES[0], dynamic_shapes=ROWS), Raised(), SAMPLES
 
 
@@ -44,7 +45,7 @@ class RaisedAnew(Raised):
 
 
 def without_writing() -> Claim:
-    """Say it without a write: `x = x + 1` for `x += 1`, and `where`, `cat`, `index_put` for what is set at a place."""
+    """Replace in-place writes: `x = x + 1` instead of `x += 1`. To set single positions, use `where`, `cat` or `index_put`."""
     return export("dynamo", RaisedAnew(), SAMPLES[0], dynamic_shapes=ROWS), Raised(), SAMPLES
 
 

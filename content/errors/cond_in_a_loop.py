@@ -1,8 +1,8 @@
-"""ValueError: Opset mismatch when inlining function 'pkg.torch.__subgraph__::while_loop_body_graph_0': a `cond` inside a `while_loop`
+"""ValueError: Opset mismatch when inlining function 'pkg.torch.__subgraph__::while_loop_body_graph_0': `cond` inside `while_loop`
 
-The exporter writes the body of a loop and the branches of a `cond` as functions of their own, in the domain `pkg.torch.__subgraph__`, and
-copies them to the place of the call at the end. A function that calls another names the version of that domain. Body and model name
-different ones, and the copying refuses.
+`torch.onnx.export` writes loop bodies and the branches of `cond` as functions in the domain `pkg.torch.__subgraph__`, and inlines them at
+the end. A function that calls another one has to import a version of that domain. The loop body and the model import different versions, so
+the inliner raises this error.
 """
 
 import torch
@@ -37,12 +37,12 @@ class ByWhere(Turned):
 
 
 def where() -> Claim:
-    """Inside the loop, compute both and pick. Each turn then pays for both branches."""
+    """Use `torch.where` inside the loop. Each iteration then computes both branches."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Turned(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes body and branches as subgraphs where they belong, and needs no functions."""
+    """Use `to_onnx`. It writes loop bodies and branches as subgraphs of `Loop` and `If`, without functions."""
     return export("to_onnx", Turned(), SAMPLES[0], dynamic_shapes=ROWS), Turned(), SAMPLES
 
 

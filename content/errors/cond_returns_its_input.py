@@ -1,8 +1,8 @@
 """UncapturedHigherOrderOpError: Encountered aliasing during higher order op tracing: a branch of `torch.cond` returns its input
 
-"Else leave it as it is" is the most natural branch there is, and `torch.cond` refuses it: what a branch returns must not be the very
-tensor that it was given, nor a view of it, nor may it return one tensor twice. In training, the two could be written to behind each
-other's back. A file for inference has no such worry, but the capture runs in the mode of training.
+`torch.cond` doesn't allow a branch to return one of its inputs, a view of an input, or the same tensor twice. A typical case is a branch
+that leaves its input unchanged. Such aliases can cause wrong results in training, if one of the two tensors is modified. A model for
+inference doesn't have this problem, but the capture applies the rule unless gradients are disabled.
 """
 
 import torch
@@ -31,7 +31,7 @@ class TripledOrCloned(nn.Module):
 
 
 def clone() -> Claim:
-    """Return `x.clone()`. The copy does not outlive the export: in the file it is an `Identity`, or nothing."""
+    """Return `x.clone()`. In the exported model the copy is an `Identity` or disappears."""
     return export("dynamo", TripledOrCloned(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 
@@ -41,12 +41,12 @@ class TripledByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """Where the other branch is cheap, too, `torch.where` is all it takes."""
+    """Use `torch.where` if the other branch is cheap too."""
     return export("dynamo", TripledByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """Under `torch.no_grad()` the capture lets it pass, and `to_onnx` translates it. `torch.onnx.export` then fails one step later."""
+    """Capture under `torch.no_grad()` and use `to_onnx`. The capture then accepts the branch. `torch.onnx.export` fails in a later step."""
     with torch.no_grad():
         return export("to_onnx", Tripled(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 

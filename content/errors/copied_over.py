@@ -1,7 +1,7 @@
-"""The result is too narrow: `copy_` of a smaller tensor is not broadcast to the size of its target
+"""The output has the wrong shape: `copy_` doesn't broadcast the smaller tensor to the size of its target
 
-`a.copy_(b)` repeats b along axes of size 1, as every operator does. The exporter translates it as b alone, cast to the type of a: correct
-only where both have one shape already. `a[:] = b` is another operator, which is translated with the repetition.
+`a.copy_(b)` broadcasts b along dimensions of size 1, like other operators. `torch.onnx.export` translates it as b cast to the dtype of a,
+which is right only if both have the same shape. `a[:] = b` is a different operator, and its translation broadcasts.
 """
 
 import torch
@@ -32,12 +32,12 @@ class Expanded(nn.Module):
 
 
 def expanded() -> Claim:
-    """Expand what is copied first."""
+    """Expand the source before you copy it."""
     return export("dynamo", Expanded(), SAMPLES[0], dynamic_shapes=ROWS), Copied(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` expands it itself."""
+    """Use `to_onnx`. It expands the source."""
     return export("to_onnx", Copied(), SAMPLES[0], dynamic_shapes=ROWS), Copied(), SAMPLES
 
 

@@ -1,7 +1,8 @@
-"""ONNX export failed on an operator with unrecognized namespace: a custom operator and the older exporter
+"""ONNX export failed on an operator with unrecognized namespace: a custom operator, with `dynamo=False`
 
-`torch.onnx.export(dynamo=False)` knows the operators in `aten` and a few other namespaces. One of another library, such as `torch_scatter`,
-`flash_attn` or your own, has no symbolic function. The message asks for the right domain and version, of which neither is the matter.
+The legacy exporter (`dynamo=False`) translates operators of `aten` and a few other namespaces. Operators of other libraries, such as
+`torch_scatter`, `flash_attn` or your own, don't have a symbolic function. The message suggests checking the domain and the version, but
+neither is the cause.
 """
 
 from collections.abc import Callable
@@ -44,7 +45,7 @@ def symbolic(g: Any, x: Any) -> Any:
 
 
 def told() -> Claim:
-    """Register a symbolic function, which says it in ONNX. It is registered for the whole process, until it is taken back."""
+    """Register a symbolic function, which writes the operator in ONNX. It applies to the whole process until you unregister it."""
     torch.onnx.register_custom_op_symbolic("known_errors::squeezed", symbolic, 20)
     try:
         return export("torchscript", Squeezed(), SAMPLES[0], dynamic_shapes=ROWS), Squeezed(), SAMPLES
@@ -57,7 +58,9 @@ def in_onnx(g: Any, x: Any) -> Any:
 
 
 def to_onnx() -> Claim:
-    """Say the same to an exporter that takes it as an argument of the call: `to_onnx`, or `dynamo=True` with onnxscript."""
+    """Pass `custom_translation_table` to `torch.onnx.export(dynamo=True)` or to `to_onnx`. With `torch.onnx.export` the entries are
+    onnxscript functions. This example uses `to_onnx`.
+    """
     registered()
     table = {torch.ops.known_errors.squeezed.default: in_onnx}
     made = export("to_onnx", Squeezed(), SAMPLES[0], dynamic_shapes=ROWS, custom_translation_table=table)

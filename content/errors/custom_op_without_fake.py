@@ -1,8 +1,8 @@
-"""There was no fake impl registered for <CustomOpDef(…)>: your own operator does not say what shape its result has
+"""There was no fake impl registered for <CustomOpDef(…)>: a custom operator without `register_fake`
 
-The capture does not run an operator made by `torch.library.custom_op`: its tensors hold no values to run it on. What it needs is the
-shape and the type of the result, from those of the arguments. That function is called the fake, or meta, implementation, and only the
-author of the operator can write it.
+torch.export doesn't run an operator made by `torch.library.custom_op`, because tensors don't have values during the capture. It needs a
+function that computes the shape and dtype of the output from the inputs. This function is the fake (or meta) implementation, and the author
+of the operator has to write it.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,9 @@ class CentredWithFake(Centred):
 
 
 def register_fake() -> Claim:
-    """Register one: make an empty tensor of the right shape, from the sizes of this call. ONNX needs a translation as well."""
+    """Register a fake implementation with `register_fake`. It returns an empty tensor whose shape is computed from the sizes of this call.
+    ONNX needs a translation as well.
+    """
     return export("torch.export", CentredWithFake(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
@@ -63,7 +65,7 @@ class CentredInTorch(Centred):
 
 
 def in_torch() -> Claim:
-    """While exporting, compute the same with operators of torch. Then neither a fake nor a translation is needed."""
+    """Use PyTorch operators during export with `torch.compiler.is_exporting()`. You then need neither a fake nor a translation."""
     return export("dynamo", CentredInTorch(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""DispatchError: No ONNX function found for your own custom_op, because no exporter to ONNX can look into it
+"""DispatchError: No ONNX function found for a custom operator made by `torch.library.custom_op`
 
-`torch.export` writes one node for an operator made by `torch.library.custom_op`, and takes its shapes from `register_fake`. What the
-operator computes is Python (or C++, or Triton) that nobody traces. A file of ONNX nodes cannot call it, so somebody has to say it in ONNX.
-Or the file names it, and whoever runs it brings {doc}`a kernel </generated/gallery/torch_onnx/custom_op_kernel>`.
+`torch.export` records a custom operator as one node and gets its output shape from `register_fake`. It doesn't trace the Python, C++ or
+Triton code of the operator, so an exporter to ONNX needs a translation. Instead of a translation, the ONNX model can contain a node of your
+own domain, for which the runtime loads {doc}`a kernel </generated/gallery/torch_onnx/custom_op_kernel>`.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,9 @@ class SpeltOut(nn.Module):
 
 
 def spelt_out() -> Claim:
-    """Where the operator can be written with those of torch, call that function during the export, and the operator otherwise."""
+    """Use PyTorch operators during export with `torch.compiler.is_exporting()`. Outside the export, the model still calls the custom
+    operator.
+    """
     return export("dynamo", SpeltOut(), SAMPLES[0], dynamic_shapes=ROWS), Signed(), SAMPLES
 
 
@@ -58,7 +60,7 @@ def in_onnx(x: Any, scale: float) -> Any:
 
 
 def translated() -> Claim:
-    """Say it in ONNX, and hand that over. `to_onnx` takes the same table."""
+    """Write the operator in ONNX and pass it as `custom_translation_table`. `to_onnx` accepts such a table too."""
     registered()
     table = {torch.ops.known_errors.softly_signed.default: in_onnx}
     made = export("dynamo", Signed(), SAMPLES[0], dynamic_shapes=ROWS, custom_translation_table=table)
@@ -66,7 +68,7 @@ def translated() -> Claim:
 
 
 def torch_export() -> Claim:
-    """Where it need not be ONNX: an exported program calls the operator itself, and needs it installed."""
+    """Use `torch.export` if you don't need ONNX. The exported program calls the operator, which has to be installed."""
     return export("torch.export", Signed(), SAMPLES[0], dynamic_shapes=ROWS), Signed(), SAMPLES
 
 

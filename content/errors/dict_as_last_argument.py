@@ -1,8 +1,8 @@
-"""TypeError: missing a required argument, though it was given: a dict as the last argument of `torch.onnx.export`
+"""TypeError: missing a required argument: `torch.onnx.export` with a dict as the last positional argument
 
-`torch.onnx.export` has an old rule: a dict that stands last among `args` holds keyword arguments. So it unpacks yours, passes what it finds
-by name, and `forward` misses the argument that the dict was. Where the keys happen to be names of parameters, nothing is raised, and
-the model is exported for another call than yours.
+`torch.onnx.export` interprets a dict at the end of `args` as keyword arguments. It unpacks your dict and passes its entries by name, so the
+argument of `forward` that should be the dict is missing. If the keys happen to be parameter names, the export succeeds, but for a different
+call.
 """
 
 import torch
@@ -31,18 +31,18 @@ def breaks() -> Claim:
 
 
 def by_name() -> Claim:
-    """Pass the dict by name, in `kwargs`."""
+    """Pass the dict by name in `kwargs`."""
     x, by = inputs(4)
     return export("dynamo", Moved(), (), {"x": x, "by": by}, dynamic_shapes=SHAPES), Moved(), [{"x": x, "by": by} for x, by in SAMPLES]
 
 
 def empty_dict_behind() -> Claim:
-    """Put an empty dict behind it: then that one holds the keyword arguments, none."""
+    """Add an empty dict at the end of `args`. `torch.onnx.export` then reads the keyword arguments from this one."""
     return torch.onnx.export(Moved(), (*inputs(4), {}), dynamic_shapes=SHAPES, dynamo=True, verbose=False), Moved(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` leaves a dict what it is. So does `torch.export`."""
+    """Use `torch.export` or `to_onnx`. Both pass the dict as it is."""
     return export("to_onnx", Moved(), SAMPLES[0], dynamic_shapes=SHAPES), Moved(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Not all values of rows = L['x'].size()[0] in the specified range satisfy the generated guard: a `Dim` without its limits
+"""Not all values of rows = L['x'].size()[0] in the specified range satisfy the generated guard: the model doesn't support every size
 
-`Dim("rows")` is a promise: any size at all. The model keeps it only for some, here for even ones, for it lays rows out in pairs. Other
-models have a longest sequence, or test a size. The capture will not export a promise that the model cannot keep, and lists what it
-would have to add. Under `Suggested fixes` it often says the right thing.
+`Dim("rows")` declares that the model works for every size. This model works only for even sizes, because it groups the rows in pairs. Other
+models have a maximum length, or an `if` on a size. torch.export raises this error if the model needs a constraint that you didn't declare.
+`Suggested fixes` in the message often contains the right declaration.
 """
 
 import torch
@@ -26,17 +26,19 @@ def breaks() -> Claim:
 
 
 def what_it_can_keep() -> Claim:
-    """Promise what is true: `2 * Dim("pairs")`, `Dim("rows", max=64)`. The program then refuses other sizes; an ONNX file does not."""
+    """Declare the constraint: `2 * Dim("pairs")` or `Dim("rows", max=64)`. The exported program then rejects other sizes, but an ONNX model
+    doesn't.
+    """
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: 2 * Dim("pairs")},)), Pairs(), SAMPLES
 
 
 def dim_dynamic() -> Claim:
-    """Promise nothing: with `Dim.DYNAMIC` the capture finds the limits itself, and raises only if the axis comes out constant."""
+    """Use `Dim.DYNAMIC`. torch.export then infers the constraints, and raises an error only if the dimension would become constant."""
     return torch.export.export(Pairs(), SAMPLES[0], dynamic_shapes=({0: Dim.DYNAMIC},)), Pairs(), SAMPLES
 
 
 def torch_onnx() -> Claim:
-    """`torch.onnx.export` takes names, which promise nothing, and finds the limits itself. The file does not check them."""
+    """Use `torch.onnx.export` with a name such as `"rows"`. It infers the constraints too. The ONNX model doesn't check them."""
     return export("dynamo", Pairs(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Pairs(), SAMPLES
 
 

@@ -1,7 +1,7 @@
 """The values of b = L['y'].size()[0] and a = L['x'].size()[0] must always be equal: two `Dim`s for one size
 
-Two `Dim`s promise two sizes that move on their own. The model adds the tensors row by row, so the sizes can only be equal; where it cuts
-one row off before, one is larger by one. The message says which, and under `Suggested fixes` how to write it.
+Two different `Dim`s declare two independent sizes. This model adds the tensors row by row, so the sizes have to be equal. If it removed one
+row first, one size would have to be larger by 1. The message names the relation, and `Suggested fixes` shows how to declare it.
 """
 
 import torch
@@ -25,13 +25,13 @@ def breaks() -> Claim:
 
 
 def one_dim() -> Claim:
-    """Use one `Dim` for both. One that is larger by one is `rows + 1`."""
+    """Use one `Dim` for both. Write `rows + 1` for a size that is larger by 1."""
     rows = Dim("rows")
     return torch.export.export(Added(), SAMPLES[0], dynamic_shapes=({0: rows}, {0: rows})), Added(), SAMPLES
 
 
 def dim_dynamic() -> Claim:
-    """Let the capture find it: `Dim.DYNAMIC` promises nothing about two axes, and the program checks that they are equal."""
+    """Use `Dim.DYNAMIC`. It doesn't declare a relation. torch.export infers it, and the exported program checks it."""
     shapes = ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})
     return torch.export.export(Added(), SAMPLES[0], dynamic_shapes=shapes), Added(), SAMPLES
 

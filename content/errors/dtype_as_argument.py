@@ -1,8 +1,7 @@
 """Unsupported input type <class 'torch.dtype'>: an argument of `forward` is a dtype or a device
 
-The arguments of a graph are tensors and numbers. A `torch.dtype` is neither, nor is a `torch.device`, and unlike a string it is not taken
-for a constant either. It could not be an input of a file in any case: which types a node computes with is decided when it is
-written.
+The inputs of a graph are tensors and numbers. torch.export treats strings as constants, but rejects a `torch.dtype` or a `torch.device`. A
+dtype couldn't be an input of an ONNX model either, because the dtypes of its nodes are fixed at export.
 """
 
 import torch
@@ -36,7 +35,7 @@ class CastTo(nn.Module):
 
 
 def bound() -> Claim:
-    """Bind it: a module around yours that holds the dtype, and one file for each that you need."""
+    """Export a wrapper module that stores the dtype. Export one model for each dtype that you need."""
     module = CastTo(Cast(), torch.float16)
     return export("dynamo", module, TENSORS[0], dynamic_shapes=(ROWS,)), module, TENSORS
 
@@ -47,7 +46,7 @@ class CastLike(nn.Module):
 
 
 def of_a_tensor() -> Claim:
-    """Or take it from a tensor that has it, which every call then has to bring."""
+    """Pass a tensor with this dtype as an argument. The exported model then needs this additional input in every call."""
     samples = [(x, torch.zeros(1, dtype=torch.float16)) for (x,) in TENSORS]
     return export("dynamo", CastLike(), samples[0], dynamic_shapes=(ROWS, None)), CastLike(), samples
 

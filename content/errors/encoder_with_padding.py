@@ -1,8 +1,7 @@
-"""nn.TransformerEncoder with src_key_padding_mask: eager returns zeros at the padding, the file other numbers
+"""`nn.TransformerEncoder` with `src_key_padding_mask`: the padding is zero in PyTorch, but not in the ONNX model
 
-In inference, `nn.TransformerEncoder` drops the padded positions before it computes, as a nested tensor, and fills them with zeros
-afterwards. This fast path is no part of what is captured: the file computes every position, and returns what it computed at the padding.
-The other positions agree.
+In inference, `nn.TransformerEncoder` removes the padding before it computes, with a nested tensor, and fills it with zeros afterwards. The
+capture doesn't include this fast path. The exported model computes every position, including the padding. The other positions agree.
 """
 
 import torch
@@ -24,7 +23,7 @@ class Encoder(nn.Module):
 
 
 def padding(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """True where a sequence is over."""
+    """True at the padding."""
     return torch.arange(x.shape[1]) >= lengths[:, None]
 
 
@@ -42,12 +41,14 @@ class Zeroed(Encoder):
 
 
 def zeroed() -> Claim:
-    """Write the zeros yourself. Where no sequence fills its row, eager returns fewer steps as well: cut `x` to the longest beforehand."""
+    """Set the padding to zero with `masked_fill`. If no sequence is as long as `x`, PyTorch also returns fewer steps: cut `x` to the
+    longest sequence first.
+    """
     return export("dynamo", Zeroed().eval(), SAMPLES[0], dynamic_shapes=STEPS), Encoder().eval(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """Export with `to_onnx`, which writes the zeros."""
+    """Use `to_onnx`. It writes the zeros."""
     return export("to_onnx", Encoder().eval(), SAMPLES[0], dynamic_shapes=STEPS), Encoder().eval(), SAMPLES
 
 

@@ -1,8 +1,8 @@
 """INVALID_GRAPH: Unrecognized attribute: num_outputs for operator Split, after an export with `opset_version=17` or lower
 
-The exporter writes opset 18 and then has the file converted to the version that you asked for. Since opset 18 a `Split` into equal parts
-says how many there are in the attribute `num_outputs`. The conversion lowers the version and leaves the attribute, which no runtime knows
-in 17. `split(size)` and `chunk` are written in this way, where the axis has a fixed size.
+`torch.onnx.export` writes opset 18 and then converts the model to the version that you request. Since opset 18, a `Split` into equal parts
+stores their number in the attribute `num_outputs`. The conversion lowers the opset version but keeps this attribute, which opset 17 doesn't
+define. `split(size)` and `chunk` are exported this way if the dimension is static.
 """
 
 import torch
@@ -31,17 +31,17 @@ class Sliced(nn.Module):
 
 
 def sliced() -> Claim:
-    """Where it has to be 17, write the parts as slices."""
+    """Write the parts as slices if you need opset 17."""
     return export("dynamo", Sliced(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), Stacked(), SAMPLES
 
 
 def opset_18() -> Claim:
-    """Ask for 18 or more, or for nothing: then nothing is converted."""
+    """Use opset 18 or later, or the default. The model is then not converted."""
     return export("dynamo", Stacked(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=18), Stacked(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter writes the opset that you ask for, without a conversion."""
+    """Use the legacy exporter (`dynamo=False`). It writes the requested opset without a conversion."""
     return export("torchscript", Stacked(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), Stacked(), SAMPLES
 
 

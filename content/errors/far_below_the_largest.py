@@ -1,8 +1,8 @@
-"""-inf where PyTorch returns a number: `torch.logcumsumexp` is exported with the largest element of the whole row taken out
+"""-inf where PyTorch returns a number: `torch.logcumsumexp` of a small number before a large one
 
-PyTorch adds one element at a time and takes out the larger of two. The exporter takes the largest element of the row out of all of them and
-writes `Log(CumSum(Exp(x - max))) + max`. The exponential of an element that is 104 below the largest is 0 in float32, and its logarithm is
-minus infinity. So a small number in front of a large one is lost. Where the whole row is minus infinity, the result is NaN.
+PyTorch adds one element at a time and subtracts the larger of two numbers. `torch.onnx.export` subtracts the maximum of the whole row, and
+writes `Log(CumSum(Exp(x - max))) + max`. If an element is 104 below the maximum, its exponential is 0 in float32, and the logarithm of 0 is
+minus infinity. If the whole row is minus infinity, the result is NaN.
 """
 
 import torch
@@ -32,12 +32,12 @@ class EachOfItsOwn(nn.Module):
 
 
 def each() -> Claim:
-    """Take `logsumexp` of what each place sees, under a triangle. That takes memory for the square of the length."""
+    """Use `logsumexp` with a triangular mask. The memory grows with the square of the length."""
     return export("dynamo", EachOfItsOwn(), SAMPLES[0], dynamic_shapes=ROWS), Running(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` adds one element at a time, in an ONNX `Scan`, and needs no square of memory."""
+    """Use `to_onnx`. It adds one element at a time in an ONNX `Scan`, without quadratic memory."""
     return export("to_onnx", Running(), SAMPLES[0], dynamic_shapes=ROWS), Running(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""Type 'tensor(bool)' of input parameter of operator (Add) is invalid: arithmetic with booleans
+"""Type 'tensor(bool)' of input parameter of operator (Add) is invalid: `+` or `*` of boolean tensors
 
-PyTorch adds and multiplies booleans, as "or" and "and". ONNX has `Or` and `And` for that, and its `Add` and `Mul` take numbers only. The
-exporter writes them all the same, and the file is invalid.
+PyTorch adds and multiplies booleans as logical "or" and "and". ONNX has `Or` and `And` for this; its `Add` and `Mul` accept only numbers.
+`torch.onnx.export` writes `Add` and `Mul` anyway, so the model is invalid.
 """
 
 import torch
@@ -30,12 +30,12 @@ class EitherByOr(nn.Module):
 
 
 def either() -> Claim:
-    """Say what is meant: `|` for `+`, `&` for `*`. Where numbers are meant, cast with `.long()` first."""
+    """Use `|` instead of `+`, and `&` instead of `*`. If you need numbers, cast with `.long()` first."""
     return export("dynamo", EitherByOr(), SAMPLES[0], dynamic_shapes=ROWS), Either(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` looks at the types and writes `Or`."""
+    """Use `to_onnx`. It writes `Or` for booleans."""
     return export("to_onnx", Either(), SAMPLES[0], dynamic_shapes=ROWS), Either(), SAMPLES
 
 

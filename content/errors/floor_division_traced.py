@@ -1,7 +1,7 @@
-"""dynamo=False: `n // 2` of negative integers is rounded towards zero, -1 where PyTorch returns -2
+"""`n // 2` of negative integers is rounded towards zero with `dynamo=False`: -1 where PyTorch returns -2
 
-Python and PyTorch round `//` down. ONNX's `Div` of integers drops the fraction, which is the same for positive numbers only. The older
-exporter writes `Div`, and nothing after it.
+Python and PyTorch round `//` down. ONNX's `Div` of integers truncates, which makes a difference for negative results. The legacy exporter
+(`dynamo=False`) writes `Div` without a correction.
 """
 
 import torch
@@ -30,12 +30,12 @@ class HalvedExactly(nn.Module):
 
 
 def exactly() -> Claim:
-    """Take the remainder away first: of what can be divided without one, both kinds of rounding are the same."""
+    """Subtract the remainder before the division. Both kinds of rounding are the same for a division without remainder."""
     return export("torchscript", HalvedExactly(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
 def dynamo() -> Claim:
-    """The newer exporter rounds down."""
+    """Use `dynamo=True`. It rounds down."""
     return export("dynamo", Halved(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 

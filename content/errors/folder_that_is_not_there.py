@@ -1,7 +1,7 @@
-"""FileNotFoundError: No such file or directory: '.../.model.onnx.data.a1b2c3': the export is done, and its folder does not exist
+"""FileNotFoundError: No such file or directory: '.../.model.onnx.data.a1b2c3': `torch.onnx.export` doesn't create the folder
 
-`torch.onnx.export(..., "out/model.onnx")` writes the weights to a file of their own beside the model, under a passing name first, and makes
-no folder. So the message names a file that you never heard of, and comes after all the work.
+`torch.onnx.export(..., "out/model.onnx")` writes the weights to a separate file next to the model, first under a temporary name. It doesn't
+create the folder. That is why the message names an unfamiliar file, and why it appears only at the end of the export.
 """
 
 import tempfile
@@ -39,7 +39,7 @@ def breaks() -> Claim:
 
 
 def made() -> Claim:
-    """Make the folder before the export."""
+    """Create the folder before the export."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out" / "model.onnx"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def made() -> Claim:
 
 
 def saved_later() -> Claim:
-    """Export without a path and save what you get: a mistake in the path then costs a second `save`, and no second export."""
+    """Export without a path and call `save` on the result. If the path is wrong, you repeat only the `save`."""
     program = torch.onnx.export(Weighted(), SAMPLES[0], dynamic_shapes=ROWS, dynamo=True, verbose=False)
     with tempfile.TemporaryDirectory() as folder:
         program.save(Path(folder) / "model.onnx")

@@ -1,7 +1,7 @@
-"""UnsupportedOperatorError: Exporting the operator 'aten::fft_rfft' to ONNX opset version 17 is not supported (the older exporter)
+"""UnsupportedOperatorError: Exporting the operator 'aten::fft_rfft' to ONNX opset version 17 is not supported (`dynamo=False`)
 
-`torch.onnx.export(dynamo=False)` has one translation per operator, and what it has none for ends the export. No more are being added.
-Complex numbers, and with them Fourier transforms, are the largest gap: no opset version helps, though the message sounds like it.
+The legacy exporter (`dynamo=False`) needs a translation for each operator, and new ones are no longer added. Complex numbers and Fourier
+transforms are the largest gap. The message suggests that another opset version would help, but it doesn't.
 """
 
 import math
@@ -38,12 +38,12 @@ class ByWaves(nn.Module):
 
 
 def by_waves() -> Claim:
-    """For a length that is known, the transform is two products of matrices. They take its square in work and in bytes."""
+    """Write the transform as two matrix products if the length is fixed. Time and memory grow with the square of the length."""
     return export("torchscript", ByWaves(8), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 
 def dynamo() -> Claim:
-    """The newer exporter, `dynamo=True`, writes a `DFT`, and complex numbers as pairs."""
+    """Use `dynamo=True`. It writes a `DFT` and represents complex numbers by pairs of floats."""
     return export("dynamo", Spectrum(), SAMPLES[0], dynamic_shapes=ROWS), Spectrum(), SAMPLES
 
 

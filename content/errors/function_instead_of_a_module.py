@@ -1,7 +1,7 @@
-"""Expected `mod` to be an instance of `torch.nn.Module`, got <class 'function'>: a function, or a method of a model, is exported
+"""Expected `mod` to be an instance of `torch.nn.Module`, got <class 'function'>: the export of a function or method
 
-`torch.export` looks for the weights that belong to what it exports, and for `forward`. A function has neither, nor has a method such as
-`model.generate` or `model.encode`, or a lambda. It only needs a module around it.
+`torch.export` exports the `forward` of a module together with its weights. It doesn't accept a function, a lambda, or a method such as
+`model.generate` or `model.encode`. You need a module that calls it.
 """
 
 import torch
@@ -42,12 +42,14 @@ def breaks() -> Claim:
 
 
 def wrapped() -> Claim:
-    """A module whose `forward` calls it. If it holds the model as an attribute, the weights it uses are found, and get their names."""
+    """Export a module whose `forward` calls the function. Store the model as an attribute, so that the export finds its weights and their
+    names.
+    """
     return export("dynamo", Encoder(Autoencoder()), SAMPLES[0], dynamic_shapes=ROWS), Encoder(Autoencoder()), SAMPLES
 
 
 def forward_replaced() -> Claim:
-    """Without a class: let `forward` of the model be the method, for as long as the export takes."""
+    """Assign the method to `model.forward` during the export. You don't need another class."""
     model = Autoencoder()
     model.forward = model.encode
     return export("dynamo", model, SAMPLES[0], dynamic_shapes=ROWS), Encoder(Autoencoder()), SAMPLES

@@ -1,8 +1,8 @@
 """AssertionError: Must provide a tree_name when there might be a mismatch: `dynamic_shapes` for a `forward` with `**kwargs`
 
-`**kwargs` is one parameter that holds many inputs. `torch.export` accepts `dynamic_shapes` that treat it so, traces the model, and then
-holds them against the inputs once more, as they were given: and there `kwargs` is no name. The two do not match, and the assertion
-is all you see. Without the level of `kwargs`, it is the first look that fails.
+`**kwargs` is one parameter that contains many inputs. `torch.export` accepts `dynamic_shapes` with a `kwargs` level and traces the model.
+Afterwards it compares `dynamic_shapes` with the inputs as you passed them, and these don't have a `kwargs` level. The structures don't
+match, and the assertion is raised. If you omit the `kwargs` level, an earlier check fails.
 """
 
 from typing import Any
@@ -39,20 +39,20 @@ class Named(Shifted):
 
 
 def named() -> Claim:
-    """Give each input a parameter, in a subclass or a module around yours that passes them on."""
+    """Replace `**kwargs` by one parameter for each input. You can do this in a subclass or a wrapper module."""
     shapes = {"x": {0: "rows"}, "scale": None, "shift": {0: "rows"}}
     return export("dynamo", Named(), (), SAMPLES[0], dynamic_shapes=shapes), Shifted(), SAMPLES
 
 
 def patched() -> Claim:
-    """`keywords_named` does so while it lasts, with the module as it is, and gives the shapes that go with it."""
+    """Export within `keywords_named` if you can't change the model. It makes the same change temporarily and returns the matching shapes."""
     module = Shifted()
     with keywords_named(module, (), SAMPLES[0], SHAPES) as shapes:
         return export("dynamo", module, (), SAMPLES[0], dynamic_shapes=shapes), Shifted(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` takes the shapes as they are."""
+    """Use `to_onnx`. It accepts these `dynamic_shapes`."""
     return export("to_onnx", Shifted(), (), SAMPLES[0], dynamic_shapes=SHAPES), Shifted(), SAMPLES
 
 

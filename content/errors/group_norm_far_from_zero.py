@@ -1,8 +1,8 @@
-"""GroupNorm at opset 21 and up: right near 0, and far from it the numbers are noise
+"""`nn.GroupNorm` at opset 21 and later: wrong values if the mean of the input is far from 0
 
-From opset 21 on the exporter writes `GroupNormalization`. ONNX Runtime has no kernel for it on a processor and computes the definition: the
-variance is `mean(x²) − mean(x)²`. Where the mean is large beside the deviation, the two are nearly equal, and float32 keeps nothing of what
-is between them.
+From opset 21 on, `torch.onnx.export` writes `GroupNormalization`. ONNX Runtime doesn't have a CPU kernel for it and computes its
+definition, where the variance is `mean(x²) − mean(x)²`. If the mean is large compared with the deviation, these two numbers are nearly
+equal, and float32 loses their difference. The result is right if the mean is near 0.
 """
 
 import torch
@@ -20,12 +20,12 @@ def breaks() -> Claim:
 
 
 def older() -> Claim:
-    """Ask for opset 20, where it is an `InstanceNormalization`, for which there is a kernel."""
+    """Pass `opset_version=20`. `nn.GroupNorm` is then exported as `InstanceNormalization`, for which ONNX Runtime has a kernel."""
     return export("dynamo", nn.GroupNorm(2, 64), SAMPLES[0], dynamic_shapes=ROWS, opset_version=20), nn.GroupNorm(2, 64), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes an `InstanceNormalization` at every opset."""
+    """Use `to_onnx`. It writes `InstanceNormalization` at every opset."""
     return export("to_onnx", nn.GroupNorm(2, 64), SAMPLES[0], dynamic_shapes=ROWS, opset_version=21), nn.GroupNorm(2, 64), SAMPLES
 
 

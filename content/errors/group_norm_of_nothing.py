@@ -1,7 +1,8 @@
-"""GroupNorm fails for an empty batch: Reshape, Input shape:{0,3}, requested shape:{0,1,-1}
+"""`nn.GroupNorm` fails for an empty batch: Reshape, Input shape:{0,3}, requested shape:{0,1,-1}
 
-The exporter writes the groups as a `Reshape` to 0, the number of groups, and -1. ONNX reads 0 as "as it was", and -1 as "what is left": of
-an input without elements nothing says how much that is. ONNX Runtime refuses it; every other size is right.
+`torch.onnx.export` forms the groups with a `Reshape` to 0, the number of groups, and -1. In this shape, 0 means the size of the input, and
+-1 is computed from the number of elements. An empty input doesn't have elements to compute it from, so ONNX Runtime raises an error. Other
+batch sizes are right.
 """
 
 import torch
@@ -28,12 +29,12 @@ class Written(nn.GroupNorm):
 
 
 def written() -> Claim:
-    """Write the groups out with sizes that are known. Or send no empty batch."""
+    """Write the groups with known sizes. Or don't pass an empty batch."""
     return export("dynamo", Written(2, 6), SAMPLES[0], dynamic_shapes=ROWS), nn.GroupNorm(2, 6), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes the sizes."""
+    """Use `to_onnx`. It writes the sizes instead of -1."""
     return export("to_onnx", nn.GroupNorm(2, 6), SAMPLES[0], dynamic_shapes=ROWS), nn.GroupNorm(2, 6), SAMPLES
 
 

@@ -1,8 +1,7 @@
 """indices element out of data bounds: a token that is not in the vocabulary
 
-`Gather` looks rows up in a table, and was given a number that is none of them: mostly a token of another tokenizer, or -100, which marks
-what a loss ignores. PyTorch raises as well, and earlier: it refuses negative numbers too. ONNX Runtime takes -1 for the last row, without
-an error.
+`Gather` looks up rows of a table, and an index is outside the table. It is usually a token from another tokenizer, or -100, which marks
+positions that a loss ignores. PyTorch rejects such an index too, and all negative ones. ONNX Runtime accepts -1 and returns the last row.
 """
 
 import numpy
@@ -35,7 +34,7 @@ def breaks() -> Claim:
 
 
 def replaced() -> Claim:
-    """Look at what you feed: replace what is not in the vocabulary, before the call, by the token for that, here 0."""
+    """Replace unknown tokens before the call, here by token 0."""
     exported = export("dynamo", Lookup(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"tokens": numpy.where((TOKENS >= 0) & (TOKENS < 5), TOKENS, 0)})
     return exported, Lookup(), SAMPLES
@@ -48,7 +47,7 @@ class Forgiving(Lookup):
 
 
 def forgiving() -> Claim:
-    """Or have the model replace them. It hides that somebody feeds it what it does not know."""
+    """Replace unknown tokens in the model. Callers then don't notice that their input was wrong."""
     exported = export("dynamo", Forgiving(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"tokens": TOKENS})
     return exported, Lookup(), SAMPLES

@@ -1,7 +1,7 @@
 """Type 'tensor(int32)' of input parameter of operator (GatherND) is invalid: a tensor indexed by int32
 
-PyTorch takes int32 for an index. ONNX's `GatherND`, which the exporter writes for `table[index]`, takes int64 only, and the exporter does
-not cast. The file is invalid. `nn.Embedding` becomes `Gather`, which takes both.
+PyTorch accepts int32 indices. `torch.onnx.export` writes `GatherND` for `table[index]` without a cast. `GatherND` accepts only int64, so
+the model is invalid. `nn.Embedding` is exported as `Gather`, which accepts both.
 """
 
 import torch
@@ -34,12 +34,12 @@ class LookupIn64Bits(Lookup):
 
 
 def widened() -> Claim:
-    """Cast the index with `.long()` in the model: the file still takes int32."""
+    """Cast the index with `.long()` in the model. The exported model still accepts int32."""
     return export("dynamo", LookupIn64Bits(), SAMPLES[0], dynamic_shapes=ROWS), Lookup(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` casts the index."""
+    """Use `to_onnx`. It casts the index."""
     return export("to_onnx", Lookup(), SAMPLES[0], dynamic_shapes=ROWS), Lookup(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Constraints violated: rows was inferred to be a constant, or: your code specialized it to be a constant
+"""Constraints violated: rows was inferred to be a constant, or your code specialized it to be a constant: a fixed size in `forward`
 
-A size was asked to move, and `forward` uses it together with a fixed one: a tensor made for the size of the example, a `reshape` with its
-number, a mask of a fixed length. A single size fits both, so the capture refuses. Older versions of torch say "Not all values of rows are
-valid because rows was inferred to be a constant (4)" and mean the same.
+You declared a dimension as dynamic, but `forward` combines it with a fixed size. Examples are a tensor created for the size of the example,
+a `reshape` with a number, or a mask of fixed length. A single size fits, so torch.export raises this error. Older versions of PyTorch
+report "Not all values of rows are valid because rows was inferred to be a constant (4)" for the same problem.
 """
 
 import torch
@@ -40,12 +40,12 @@ def breaks() -> Claim:
 
 
 def made_for_the_input() -> Claim:
-    """Make the tensor for the size of the input: `x.shape[0]` in place of the number."""
+    """Create the tensor with the size of the input: `x.shape[0]` in place of the number."""
     return export("torch.export", PositionsOfTheInput(), SAMPLES[0], dynamic_shapes=ROWS), PositionsOfTheInput(), SAMPLES
 
 
 def cut_from_the_longest() -> Claim:
-    """Keep one for the largest size and cut it to that of the input."""
+    """Create the tensor for the largest size and slice it to the size of the input."""
     return export("torch.export", PositionsCut(), SAMPLES[0], dynamic_shapes=ROWS), PositionsOfTheInput(), SAMPLES
 
 
@@ -56,6 +56,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", made_for_the_input), Fix("change the model", cut_from_the_longest)),
     kin=r"Constraints violated \(|is (?:exported as )?the constant \d+|inferred a static shape of \d+",
-    advice="make what has a fixed size for the size of the input: x.shape[0] in place of the number",
+    advice="create the tensor with the size of the input: x.shape[0] in place of the number",
     threads=("pytorch/pytorch#140011", "pytorch/pytorch#121038", "pytorch/pytorch#118289"),
 )

@@ -1,7 +1,7 @@
-"""Required inputs (['x']) are missing from input feed: the input has another name than you think
+"""Required inputs (['x']) are missing from input feed: the input of the ONNX model has another name
 
-The exporter names an input after the parameter of `forward`, whatever you called it elsewhere, and a leaf of a container after its place:
-`x_0`. ONNX Runtime's Python interface compares the names of what you feed with those in the file before it runs.
+`torch.onnx.export` names an input after the parameter of `forward`, and the elements of a container by position, such as `x_0`. ONNX
+Runtime's Python API compares the names in your feed with the inputs of the model before it runs it.
 """
 
 import torch
@@ -28,14 +28,14 @@ def breaks() -> Claim:
 
 
 def named() -> Claim:
-    """Give the names at export, one for each input: `input_names=["pixels"]`."""
+    """Set the names at export: `input_names=["pixels"]`. Pass one name for each input."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS, input_names=["pixels"])
     exported.session.run(None, {"pixels": PIXELS})
     return exported, Doubled(), SAMPLES
 
 
 def asked() -> Claim:
-    """Or ask the file: `session.get_inputs()` gives the names in their order."""
+    """Read the names from `session.get_inputs()`. It returns the inputs in order."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     names = [declared.name for declared in exported.session.get_inputs()]
     exported.session.run(None, dict(zip(names, [PIXELS], strict=True)))

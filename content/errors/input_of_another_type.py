@@ -1,7 +1,7 @@
-"""Unexpected input data type. Actual: (tensor(double)), expected: (tensor(float))
+"""Unexpected input data type. Actual: (tensor(double)), expected: (tensor(float)): a float64 NumPy array as input
 
-An ONNX file declares the type of each input, and ONNX Runtime converts nothing. NumPy makes float64 of every Python number, and int64 of
-integers where your file may say int32: so what you feed is rarely of the right type by itself.
+An ONNX model declares the dtype of each input, and ONNX Runtime doesn't convert inputs. NumPy creates float64 arrays from Python floats,
+and int64 arrays from integers. The model may need float32 or int32.
 """
 
 import numpy
@@ -32,7 +32,7 @@ class FromDouble(Doubled):
 
 
 def converting() -> Claim:
-    """Have the model convert: export it with an example of the type that will come. Answers are as exact as float32 is."""
+    """Convert the input in the model. Export with an example of the dtype that you will pass. The results have float32 precision."""
     doubles = [(x.double(),) for (x,) in SAMPLES]
     exported = export("dynamo", FromDouble(), doubles[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": numpy.array([[0.5, 1.5, 2.5]])})
@@ -40,7 +40,7 @@ def converting() -> Claim:
 
 
 def cast() -> Claim:
-    """Or say the type where the array is made, or cast with `.astype(numpy.float32)`. `session.get_inputs()[0].type` tells which one."""
+    """Create the array with the right dtype, or cast it with `.astype(numpy.float32)`. `session.get_inputs()[0].type` is the right dtype."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": numpy.array([[0.5, 1.5, 2.5]], dtype=numpy.float32)})
     return exported, Doubled(), SAMPLES

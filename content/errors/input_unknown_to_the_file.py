@@ -1,7 +1,7 @@
-"""Invalid input name: mask, and input_names asked for more than the file has: an argument that the model does not use
+"""INVALID_ARGUMENT: Invalid input name: mask: an argument that the model doesn't use, with `dynamo=False`
 
-The older exporter, `dynamo=False`, keeps the inputs that something reads. An argument that changes nothing is gone, with its name, and the
-names after it stay with their own inputs. ONNX Runtime refuses a feed of that name.
+The legacy exporter (`dynamo=False`) keeps only inputs that a node reads. It removes an unused argument and its name in `input_names`. The
+other names keep their inputs. ONNX Runtime rejects a feed with the removed name.
 """
 
 import torch
@@ -36,13 +36,13 @@ class WithoutMask(nn.Module):
 
 
 def left_out() -> Claim:
-    """Leave the argument out of the export, and of what you feed: `session.get_inputs()` says what there is."""
+    """Leave the argument out of the export and the feed. `session.get_inputs()` lists the inputs of the model."""
     samples = [(x,) for x, _ in SAMPLES]
     return export("torchscript", WithoutMask(), samples[0], dynamic_shapes=ROWS[:1]), WithoutMask(), samples
 
 
 def dynamo() -> Claim:
-    """The newer exporter keeps every tensor that you gave as an input, read or not."""
+    """Use `dynamo=True`. It keeps all tensors as inputs, including unused ones."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0].numpy(), "mask": SAMPLES[0][1].numpy()})
     return exported, Doubled(), SAMPLES

@@ -1,8 +1,8 @@
-"""Unsupported model IR version: 14, max supported IR version: 13
+"""Unsupported model IR version: 14, max supported IR version: 13: the `onnx` package is newer than ONNX Runtime
 
-A file says which version of the format it is written in. `onnx.helper.make_model` writes the newest one that the installed `onnx` knows,
-and your ONNX Runtime may be older than that. What the model computes has no part in it. The exporters write an older version on purpose: it
-is what you build or change afterwards that has the new one.
+An ONNX model contains the version of its file format, the IR version. `onnx.helper.make_model` writes the newest version that the installed
+`onnx` package supports, and your ONNX Runtime may be older. The operators in the model don't matter. Exporters write an older IR version on
+purpose, so this error affects models that you create or change afterwards.
 """
 
 import onnx
@@ -32,7 +32,9 @@ def breaks() -> Claim:
 
 
 def older() -> Claim:
-    """Say the version where the model is made, or set `model.ir_version = 10` afterwards: it is safe where no type or feature is newer."""
+    """Pass `ir_version=10` to `make_model`, or set `model.ir_version = 10` afterwards. This is safe if the model doesn't use a newer type
+    or feature.
+    """
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     file = ir.to_proto(exported.model)
     exported.model = ir.from_proto(onnx.helper.make_model(file.graph, opset_imports=file.opset_import, ir_version=10))
@@ -40,7 +42,7 @@ def older() -> Claim:
 
 
 def in_place() -> Claim:
-    """Or change the model that the exporter made, and do not make another: it keeps its versions."""
+    """Change the exported model instead of creating another one. It keeps its IR version."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.model.graph.doc_string = "doubled"
     return exported, Doubled(), SAMPLES

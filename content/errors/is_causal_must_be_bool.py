@@ -1,7 +1,7 @@
-"""scaled_dot_product_attention(): argument 'is_causal' must be bool, not SymBool
+"""scaled_dot_product_attention(): argument 'is_causal' must be bool, not SymBool: `is_causal` depends on a dynamic length
 
-`is_causal=length > 1` of a length that moves is no `bool` while torch.export traces it, but a test that has not been decided yet.
-Operators take no such thing for a flag. Whisper's own repository has this line, and so had models of transformers.
+If the length is dynamic, `is_causal=length > 1` is a `SymBool` during the capture: a condition that isn't evaluated yet. Operators accept
+only a `bool` as a flag. Whisper's repository contains this line, and models in transformers used to.
 """
 
 import torch
@@ -43,7 +43,7 @@ MOVING = ({0: "batch", 1: "length"},)
 
 
 def weighted(kind: type[Attention]) -> Attention:
-    """The same weights for each of them."""
+    """Give all models the same weights."""
     torch.manual_seed(0)
     return kind().eval()
 
@@ -54,18 +54,18 @@ def breaks() -> Claim:
 
 
 def always() -> Claim:
-    """Say `is_causal=True`, where queries and keys are of the same tokens: a single token sees itself alone, either way."""
+    """Pass `is_causal=True` if queries and keys come from the same tokens. For a single token, the result is the same with both values."""
     samples = [*SAMPLES, ONE_TOKEN]
     return export("dynamo", weighted(Always), SAMPLES[0], dynamic_shapes=MOVING), weighted(ByLength), samples
 
 
 def decided() -> Claim:
-    """Make a `bool` of it: the capture then takes the side of the example, which is right for two tokens and more."""
+    """Convert the condition with `bool()`. The capture then specialises it for the example, which is right for 2 or more tokens."""
     return export("dynamo", weighted(Decided), SAMPLES[0], dynamic_shapes=MOVING), weighted(ByLength), SAMPLES
 
 
 def ours() -> Claim:
-    """`to_onnx` takes the line as it stands, and writes both sides into one file: an `If` on the length."""
+    """Use `to_onnx`. It accepts this code and writes both cases as an `If` on the length."""
     model, samples = weighted(ByLength), [*SAMPLES, ONE_TOKEN]
     return export("to_onnx", model, SAMPLES[0], dynamic_shapes=MOVING), model, samples
 

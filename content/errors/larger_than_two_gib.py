@@ -1,8 +1,8 @@
-"""The 2 GiB limit of protobuf: a model with large weights does not fit into one file
+"""Failed to serialize proto: the ONNX model is larger than the 2 GiB limit of protobuf
 
-An `.onnx` file is one protobuf message, and a message ends at 2 GiB: 536,870,911 weights of four bytes. `to_onnx` says so before it writes.
-Other writers find out while they write, in words of their own: "The serialized model is larger than the 2GiB limit", "exceeds maximum
-protobuf size of 2GB", or no more than "Failed to serialize proto". Above the limit the weights stand in a second file beside the first.
+An `.onnx` file is one protobuf message, and a protobuf message can't be larger than 2 GiB. That is 536,870,911 float32 weights. `to_onnx`
+checks the size before it writes. Other writers fail while they write. Their messages are "The serialized model is larger than the 2GiB
+limit", "exceeds maximum protobuf size of 2GB" or "Failed to serialize proto". Above the limit, the weights have to be in a second file.
 """
 
 import tempfile
@@ -30,7 +30,7 @@ LARGE, SMALL = 2**20, 2**10  # words
 
 
 def saved(words: int, **options: bool) -> Claim:
-    """Exports, and writes the file into a folder."""
+    """Export the model, and write it into a folder."""
     model = Embedding(words)
     program = to_onnx(model, SAMPLES[0], dynamic_shapes=({0: "ids"},))
     with tempfile.TemporaryDirectory() as folder:
@@ -43,9 +43,10 @@ def breaks() -> Claim:
 
 
 def weights_beside() -> Claim:
-    """Leave `external_data` at its default, or ask for it: large weights then go to `model.onnx.data`, which has to move with the model.
+    """Save the weights as external data. Leave `external_data` at its default, or pass `external_data=True`. Large weights then go to
+    `model.onnx.data`, which you have to keep in the same folder as the model.
 
-    Here the table is small, so that this page is made in seconds.
+    The example uses a small table, so that this page builds in seconds.
     """
     return saved(SMALL, external_data=True)
 

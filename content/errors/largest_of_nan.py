@@ -1,8 +1,8 @@
 """A number where PyTorch returns nan: `max`, `argmax` and `sort` of a row with NaN
 
-To PyTorch NaN is larger than every number: it comes out of `max`, its place out of `argmax`, and `sort` puts it last. ONNX says nothing
-of NaN in `ReduceMax`, `ArgMax` and `TopK`, which the exporter writes, and ONNX Runtime finds it or not, depending on where it stands. So a
-row that went wrong upstream looks sound again.
+PyTorch treats NaN as larger than every number: `max` returns NaN, `argmax` returns its position, and `sort` puts it last. ONNX doesn't
+specify how `ReduceMax`, `ArgMax` and `TopK` treat NaN. `torch.onnx.export` writes these operators, and in ONNX Runtime the result depends
+on the position of the NaN. A NaN that an earlier layer produced can disappear this way.
 """
 
 import torch
@@ -32,12 +32,12 @@ class LargestOrNan(nn.Module):
 
 
 def asked() -> Claim:
-    """Ask for NaN with `isnan`, which ONNX knows."""
+    """Replace the result with `torch.where` and `isnan`. ONNX has an operator for `isnan`."""
     return export("dynamo", LargestOrNan(), SAMPLES[0], dynamic_shapes=ROWS), Largest(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` asks for NaN itself."""
+    """Use `to_onnx`. It adds the test for NaN."""
     return export("to_onnx", Largest(), SAMPLES[0], dynamic_shapes=ROWS), Largest(), SAMPLES
 
 

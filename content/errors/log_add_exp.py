@@ -1,7 +1,7 @@
-"""inf where PyTorch returns 100: `torch.logaddexp` is exported as the logarithm of a sum of exponentials
+"""inf where PyTorch returns 100: `torch.logaddexp` is exported as `log(exp(a) + exp(b))`
 
-`logaddexp` subtracts the larger of the two numbers before it computes an exponential, since that of 89 is beyond float32. The exporter
-writes `Log(Exp(a) + Exp(b))`, without the subtraction: infinite from 89 on, and minus infinity below -104.
+PyTorch subtracts the larger number before it computes an exponential, because `exp(89)` overflows float32. `torch.onnx.export` writes
+`Log(Exp(a) + Exp(b))` without the subtraction. The result is infinity from 89 on, and minus infinity below -104.
 """
 
 import torch
@@ -30,7 +30,7 @@ class Written(nn.Module):
 
 
 def written() -> Claim:
-    """Write it with the larger number taken out."""
+    """Subtract the larger number first. `torch.maximum(a, b) + torch.log1p(torch.exp(-(a - b).abs()))` is the stable form."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
 
@@ -40,12 +40,12 @@ class Stacked(nn.Module):
 
 
 def stacked() -> Claim:
-    """Or stack the two and use `logsumexp`, for which ONNX has an operator."""
+    """Stack the tensors and use `logsumexp`. ONNX has an operator for it."""
     return export("dynamo", Stacked(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` takes the larger number out."""
+    """Use `to_onnx`. It subtracts the larger number."""
     return export("to_onnx", LogAddExp(), SAMPLES[0], dynamic_shapes=ROWS), LogAddExp(), SAMPLES
 
 

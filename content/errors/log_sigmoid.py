@@ -1,8 +1,8 @@
-"""-inf where PyTorch returns -20: `F.logsigmoid` is exported as the logarithm of a sigmoid
+"""-inf where PyTorch returns -20: `F.logsigmoid` is exported as `log(sigmoid(x))`
 
-`logsigmoid` exists so that the sigmoid, which is zero to a float32 soon, need not be computed: for a negative x its answer is about x. The
-exporter writes `Log(Sigmoid(x))`, which is what it was meant to avoid, and ONNX Runtime's sigmoid of -20 is zero already. The score of an
-unlikely class becomes minus infinity.
+For a very negative x, `sigmoid(x)` underflows to 0 and its logarithm is minus infinity. `logsigmoid` avoids this: its result for such an x
+is about x. But `torch.onnx.export` writes `Log(Sigmoid(x))`, and ONNX Runtime's sigmoid is already 0 at -20. The score of an unlikely class
+becomes minus infinity.
 """
 
 import torch
@@ -32,12 +32,12 @@ class BySoftplus(nn.Module):
 
 
 def softplus() -> Claim:
-    """Write `-softplus(-x)`, the same function: ONNX has an operator for it, which is computed with care."""
+    """Write `-F.softplus(-x)`. It is the same function, and ONNX has a numerically stable operator for it."""
     return export("dynamo", BySoftplus(), SAMPLES[0], dynamic_shapes=ROWS), LogSigmoid(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` follows the definition that torch itself gives, which is safe."""
+    """Use `to_onnx`. It follows PyTorch's own stable formula."""
     return export("to_onnx", LogSigmoid(), SAMPLES[0], dynamic_shapes=ROWS), LogSigmoid(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""conflicts between user-specified ranges and inferred ranges: tracing inferred a static shape, for example because of a loop over the rows
+"""conflicts between user-specified ranges and inferred ranges: tracing inferred a static shape because of a loop over rows
 
-You asked for an axis that moves, and something in the model fixed it at the size of the example. A Python loop over the axis does so:
-`range(x.shape[0])` has to end, so it ends where the example does, and the graph holds that many copies of the body. Adding the tensor
-to one whose axis does not move does it too, for example to an input that `dynamic_axes` leaves out.
+You marked a dimension as dynamic, but the model specialised it to the size of your example. A Python loop over the dimension does this. It
+runs once per row of the example, and the graph contains one copy of its body per iteration. Adding the tensor to another one with a static
+dimension does it too, for example to an input that isn't in `dynamic_axes`.
 """
 
 import torch
@@ -38,7 +38,7 @@ class FadedAtOnce(nn.Module):
 
 
 def at_once() -> Claim:
-    """Say it for all rows at once, by whatever algebra allows: `cumsum`, a mask, here a product with a triangle of weights."""
+    """Vectorise the loop. Depending on the formula, use `cumsum`, a mask, or, as here, a product with a triangular matrix of weights."""
     return export("dynamo", FadedAtOnce(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
@@ -52,12 +52,14 @@ class FadedByScan(nn.Module):
 
 
 def by_scan() -> Claim:
-    """Where each row needs the one before it: `scan` records one step and becomes a loop of the file, as long as the input."""
+    """Use `scan` if each row depends on the previous one. It records one step, and the exported model loops over as many rows as the input
+    has.
+    """
     return export("dynamo", FadedByScan(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model at other sizes as well, and writes a `Loop` where the turns follow the number of rows."""
+    """Use `to_onnx`. It also runs the model at other sizes, and writes a `Loop` if the number of iterations follows the number of rows."""
     return export("to_onnx", Faded(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 

@@ -1,9 +1,9 @@
-"""conflicts between user-specified ranges and inferred ranges: an LSTM or GRU exports the first time, but not the second
+"""conflicts between user-specified ranges and inferred ranges: nn.LSTM or nn.GRU exports once, but not a second time
 
-The exporter registers a decomposition of `aten.lstm` that loops in the graph, for as long as it captures, so that the time can move. torch
-keeps in a cache which kernel an operator has, and registering does not clear it. A capture of such a layer before, be it that of the export
-before this one, has left the usual kernel there, which loops in Python. So the first export in a process gives an `LSTM`, and the next one
-finds the length of the example.
+While it captures, `torch.onnx.export` registers a decomposition of `aten.lstm` that loops in the graph, so the time dimension stays
+dynamic. PyTorch caches the kernel of each operator, and registering the decomposition doesn't clear this cache. Any earlier capture of such
+a layer leaves the default kernel in the cache, and this kernel loops in Python. As a result, the first export in a process writes an ONNX
+`LSTM`, but the next one specialises the sequence length.
 """
 
 import torch
@@ -33,13 +33,15 @@ def breaks() -> Claim:
 
 
 def cleared() -> Claim:
-    """Clear the cache before each export: `torch.ops.aten.lstm.input._dispatch_cache.clear()`, and `aten.gru.input` for a GRU."""
+    """Clear the dispatch cache before each export. Call `torch.ops.aten.lstm.input._dispatch_cache.clear()`, or use `aten.gru.input` for a
+    GRU.
+    """
     torch.ops.aten.lstm.input._dispatch_cache.clear()
     return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS), Recurrent(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter, `dynamo=False`, writes ONNX's `LSTM` every time."""
+    """Use the legacy exporter (`dynamo=False`). It writes an ONNX `LSTM` each time."""
     return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=STEPS), Recurrent(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""Could not guard on data-dependent expression Eq(u0, 0): your code asks whether a mask or `nonzero` kept any row
+"""Could not guard on data-dependent expression Eq(u0, 0): an `if` on the number of rows that a mask or `nonzero` keeps
 
-How many rows `x[mask]` keeps depends on the values, and the capture has none. The size is a symbol, `u0`, and `shape[0] == 0` a question
-about it that only a run can answer. A Python loop over `nonzero(…)` asks the same for you, before its first turn.
+The number of rows in `x[mask]` depends on values, which torch.export doesn't have. The size becomes a symbol, `u0`, so torch.export can't
+evaluate `shape[0] == 0`. A Python loop over `nonzero(…)` tests the same condition before its first iteration.
 """
 
 import torch
@@ -34,7 +34,9 @@ class MeanByWeights(nn.Module):
 
 
 def weights() -> Claim:
-    """Weigh the rows instead of picking them: no size depends on a value, and every runtime can plan its memory. All rows are read."""
+    """Multiply by a mask of 0 and 1 instead of selecting rows. Then shapes don't depend on values, and a runtime can plan its memory. The
+    model computes with all rows.
+    """
     return export("dynamo", MeanByWeights(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
 
@@ -45,7 +47,9 @@ class MeanOfAtLeastOne(nn.Module):
 
 
 def harmless_when_empty() -> Claim:
-    """Write it so that no rows do no harm. A size may be computed with, here by `torch.sym_max`; only a test of it is too much."""
+    """Write a formula that also works for zero rows. You can compute with the symbolic size, here with `torch.sym_max`, but you can't
+    branch on it.
+    """
     return export("dynamo", MeanOfAtLeastOne(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
 
@@ -56,7 +60,7 @@ class MeanByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """`torch.cond` accepts a test of a size, and asks it at run time."""
+    """Use `torch.cond`. It accepts a condition on a size, and evaluates it at run time."""
     return export("dynamo", MeanByCond(), SAMPLES[0], dynamic_shapes=ROWS), MeanOfKept(), SAMPLES
 
 
@@ -67,6 +71,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", weights), Fix("change the model", harmless_when_empty), Fix("change the model", cond)),
     kin=r"the size of what [\w.]+ returns depends on values",
-    advice="keep all rows, and mark those that count in a mask: then no size depends on a value",
+    advice="keep all rows, and select with a mask, so that shapes don't depend on values",
     threads=("pytorch/pytorch#135618", "pytorch/pytorch#128906", "huggingface/transformers#38518"),
 )

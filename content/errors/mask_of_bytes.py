@@ -1,7 +1,7 @@
 """tensors used as indices must be long, int, byte or bool tensors: `x[mask]` with a uint8 mask
 
-Before there were masks of `bool`, they were `uint8`, and torch still takes them for masks, with a warning. The capture has rules of its own
-for what may be an index, and their byte is `int8`.
+PyTorch used `uint8` for masks before it had `bool`, and it still accepts them with a warning. torch.export has its own rules for the dtypes
+of an index. They allow `int8`, but not `uint8`.
 """
 
 import torch
@@ -34,12 +34,12 @@ class KeptByBool(nn.Module):
 
 
 def as_bool() -> Claim:
-    """Write `mask.bool()`. Callers may go on giving bytes."""
+    """Index with `mask.bool()`. Callers can still pass `uint8` masks."""
     return export("dynamo", KeptByBool(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter runs the model with real tensors, and knows such masks."""
+    """Use the legacy exporter (`dynamo=False`). It runs the model with real tensors, and accepts `uint8` masks."""
     return export("torchscript", Kept(), SAMPLES[0], dynamic_shapes=ROWS), Kept(), SAMPLES
 
 

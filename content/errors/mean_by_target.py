@@ -1,7 +1,7 @@
 """`scatter_reduce` with "mean" returns one of the values instead of their mean
 
-ONNX's `ScatterElements` adds, multiplies, and takes the largest or the smallest; it has no mean. The exporter writes it without a
-reduction. Then of all values that go to one place the last one stays.
+ONNX's `ScatterElements` can add, multiply, or keep the largest or smallest value, but it doesn't have a mean. `torch.onnx.export` writes
+the operator without a reduction. If several values go to the same position, only the last one remains.
 """
 
 import torch
@@ -32,12 +32,12 @@ class SumOverCount(nn.Module):
 
 
 def sum_over_count() -> Claim:
-    """Add up, count, divide: sums are translated."""
+    """Divide the sum by the count. `scatter_reduce` with "sum" is translated correctly."""
     return export("dynamo", SumOverCount(), SAMPLES[0], dynamic_shapes=EDGES), MeanByTarget(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` does the same."""
+    """Use `to_onnx`. It divides the sum by the count."""
     return export("to_onnx", MeanByTarget(), SAMPLES[0], dynamic_shapes=EDGES), MeanByTarget(), SAMPLES
 
 

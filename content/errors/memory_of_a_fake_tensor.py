@@ -1,7 +1,7 @@
-"""Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor): `copy.deepcopy(x)`, `data_ptr()`, or a kernel of C++
+"""Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor): `copy.deepcopy(x)`, `data_ptr()` or a C++ kernel
 
-The tensors of the capture have a shape and a type, and no memory. What reaches for the memory fails: a deep copy of a tensor, `data_ptr()`,
-`memoryview`, a kernel from a library that is called like a plain function. Operators that torch knows do not.
+During capture, tensors have a shape and a dtype, but no memory. Code that reads the memory fails: `copy.deepcopy` of a tensor,
+`data_ptr()`, `memoryview`, or a C++ kernel that is called like an ordinary function. Operators that are registered with PyTorch don't fail.
 """
 
 import copy
@@ -38,7 +38,7 @@ class HalvedInAClone(nn.Module):
 
 
 def clone() -> Claim:
-    """`x.clone()` is the copy that torch knows."""
+    """Use `x.clone()` instead of `copy.deepcopy(x)`. torch.export can capture it."""
     return export("dynamo", HalvedInAClone(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
@@ -61,8 +61,10 @@ class HalvedByOperator(nn.Module):
 
 
 def custom_op() -> Claim:
-    """What is no function of torch, such as a kernel of your own, becomes an operator: its shapes are known, and nothing is called.
-    For a file of ONNX it needs a translation besides."""
+    """Register the function with `torch.library.custom_op`. This works for code that isn't made of PyTorch operators, such as your own
+    kernel. `register_fake` describes the output shape, so the capture doesn't call the kernel. For ONNX, you also have to translate the
+    operator.
+    """
     return export("torch.export", HalvedByOperator(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 

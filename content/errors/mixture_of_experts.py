@@ -1,8 +1,8 @@
-"""DispatchError: No ONNX function found for transformers.grouped_mm_fallback: a model with experts, such as Mixtral or Qwen3 MoE
+"""DispatchError: No ONNX function found for transformers.grouped_mm_fallback: mixture-of-experts models (Mixtral, Qwen3 MoE)
 
-transformers computes the experts in one of several ways. The usual one, `grouped_mm`, sorts the tokens by their expert and multiplies group
-by group. On a processor that is an operator of its own, made by `torch.library`, and the official exporter has no translation for it. The
-older way, `eager`, is a loop over the experts that were hit: `torch.export` refuses it already.
+transformers can compute the experts in several ways. The default, `grouped_mm`, sorts the tokens by expert and multiplies group by group.
+On a CPU it is a custom operator, registered with `torch.library`, and `torch.onnx.export` doesn't have a translation for it. The older
+implementation, `eager`, loops over the experts that the tokens select, which `torch.export` can't capture.
 """
 
 import torch
@@ -38,12 +38,12 @@ def breaks() -> Claim:
 
 
 def batched() -> Claim:
-    """Load the model with `experts_implementation="batched_mm"`: one `MatMul`, for which the weights are copied for each token."""
+    """Load the model with `experts_implementation="batched_mm"`. It uses one `MatMul`, and copies the weights for each token."""
     return export("dynamo", Experts("batched_mm"), SAMPLES[0], dynamic_shapes=BOTH), Experts("grouped_mm"), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` translates the operator."""
+    """Use `to_onnx`. It translates `grouped_mm`."""
     return export("to_onnx", Experts("grouped_mm"), SAMPLES[0], dynamic_shapes=BOTH), Experts("grouped_mm"), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Can't serialize TreeSpec of namedtuple class ... because we didn't register a serializated_type_name, raised by torch.export.save
+"""Can't serialize TreeSpec of namedtuple class ... because we didn't register a serializated_type_name, in torch.export.save
 
-The program was captured, and only saving it fails. A file cannot hold a class, so it holds a name for each kind of container that goes in
-or comes out, and whoever loads it looks the name up. A named tuple, or a container registered without `serialized_type_name`, has none:
-`No registered serialization name for <class ...> found` is the same complaint.
+The capture succeeds; saving fails. A file can't contain a Python class, so torch.export.save writes a registered name for each container
+type among the inputs and outputs. torch.export.load looks this name up. A named tuple doesn't have such a name, and neither does a
+container that you registered without `serialized_type_name`. `No registered serialization name for <class ...> found` has the same cause.
 """
 
 import io
@@ -60,7 +60,7 @@ class Listed(nn.Module):
 
 
 def listed() -> Claim:
-    """Export a wrapper that returns a plain tuple, list or dict: these need no name."""
+    """Return a plain tuple, list or dict from a wrapper module. These types don't need a name."""
     return saved_and_loaded(Listed(Measured())), Listed(Measured()), SAMPLES
 
 
@@ -70,7 +70,7 @@ def registered() -> None:
 
 
 def named() -> Claim:
-    """Register a name for the class before the export, here and wherever the file is loaded."""
+    """Register a name for the class before the export. Every program that loads the file has to register it too."""
     registered()
     return saved_and_loaded(Measured(Named)), Measured(Named), SAMPLES
 

@@ -1,8 +1,8 @@
-"""When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names: it has names of the file, or of a `**` argument
+"""When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names: `input_names` or a `**kwargs` argument
 
-A dict of `dynamic_shapes` is read by the parameters of `forward`: all of them that the call fills, by their own names. Names that you
-give to the file by `input_names` mean nothing here. Neither do keywords that `forward` takes by `**kwargs`: for it they are all
-one argument, called `kwargs`.
+The keys of a `dynamic_shapes` dict are the parameter names of `forward`. The dict needs an entry for each parameter that you pass. The
+names in `input_names` only rename the inputs of the ONNX model, so they don't count here. Keywords that `forward` collects in `**kwargs`
+are one argument, called `kwargs`.
 """
 
 import torch
@@ -26,13 +26,15 @@ def breaks() -> Claim:
 
 
 def own_names() -> Claim:
-    """Use the names that `forward` has, and `None` for an argument that keeps its size. The file may still call them as you like."""
+    """Use the parameter names of `forward`. An argument with a static shape gets `None`. `input_names` can still rename the inputs of the
+    ONNX model.
+    """
     shapes = {"x": {0: "rows"}, "scale": None}
     return export("dynamo", Scaled(), SAMPLES[0], input_names=["pixels", "scale"], dynamic_shapes=shapes), Scaled(), SAMPLES
 
 
 def by_position() -> Claim:
-    """Or leave names out: a tuple has one entry for each argument, in their order."""
+    """Pass `dynamic_shapes` as a tuple. It has one entry per argument, in order, and needs no names."""
     shapes = ({0: "rows"}, None)
     return export("dynamo", Scaled(), SAMPLES[0], input_names=["pixels", "scale"], dynamic_shapes=shapes), Scaled(), SAMPLES
 

@@ -1,8 +1,7 @@
-"""AttributeError: 'int' object has no attribute 'name': the model returns a number among its tensors
+"""AttributeError: 'int' object has no attribute 'name': `forward` returns a number among its tensors
 
-A number that `forward` returns is no tensor: in the captured graph it stands in the list of outputs as it is. The official exporter takes
-every output for a node that has a name, except `None`. A float or a bool fails in the same way, and so does the size of an axis that is
-fixed.
+A number that `forward` returns isn't a tensor. The captured graph has a constant in its list of outputs. `torch.onnx.export` expects a node
+with a name for each output, except `None`. A float, a bool and the size of a static dimension fail in the same way.
 """
 
 import torch
@@ -35,18 +34,20 @@ class Tensors(nn.Module):
 
 
 def tensors() -> Claim:
-    """Export a wrapper that returns the tensors only. The number is the same for every call: you know it without the file."""
+    """Return only the tensors from a wrapper module. The number is the same for each call, so the exported model doesn't have to compute
+    it.
+    """
     return export("dynamo", Tensors(Scored()), SAMPLES[0], dynamic_shapes=ROWS), Tensors(Scored()), SAMPLES
 
 
 def moving() -> Claim:
-    """A size that is to be a result has to move: name its axis. The file then returns it as a tensor of one integer."""
+    """Mark the dimension as dynamic if the number is its size. The exported model then returns the size as an integer tensor."""
     wider = [*SAMPLES, (torch.ones(2, 5),)]
     return export("dynamo", Scored(), SAMPLES[0], dynamic_shapes=({0: "rows", 1: "width"},)), Scored(), wider
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` keeps the number out of the file, and gives it back in its place."""
+    """Use `to_onnx`. It doesn't export the number, and puts it back at its position in the output."""
     return export("to_onnx", Scored(), SAMPLES[0], dynamic_shapes=ROWS), Scored(), SAMPLES
 
 

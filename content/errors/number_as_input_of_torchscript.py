@@ -1,7 +1,7 @@
-"""SymbolicValueError: Expected node type 'onnx::Constant' for argument 'dim', got 'prim::Param': a number among the arguments
+"""SymbolicValueError: Expected node type 'onnx::Constant' for argument 'dim', got 'prim::Param': an int argument of `forward`
 
-The older exporter makes an input of the file of every argument, numbers included. An axis, a number of groups or a size of a window has to
-be known when the file is written: ONNX keeps it as an attribute, and an attribute cannot be an input.
+The legacy exporter (`dynamo=False`) turns each argument into an input of the ONNX model, including numbers. But a dimension, a number of
+groups or a window size has to be known at export time. ONNX stores it as an attribute, and an input can't set an attribute.
 """
 
 from functools import partial
@@ -37,13 +37,15 @@ class Bound(nn.Module):
 
 
 def bound() -> Claim:
-    """Export a wrapper that knows the number. One file for each number that you need."""
+    """Set the number in a wrapper module. Export one model for each number that you need."""
     model, samples = Bound(Summed(), axis=1), [(x,) for x, _ in SAMPLES]
     return export("torchscript", model, samples[0], dynamic_shapes=ROWS[:1]), model, samples
 
 
 def dynamo() -> Claim:
-    """The newer exporter burns numbers in. The file has the tensors for inputs, and is right for this number only."""
+    """Use `torch.onnx.export` with its default, `dynamo=True`. It treats the number as a constant. The inputs of the ONNX model are the
+    tensors, and the model is right for this number only.
+    """
     return export("dynamo", Summed(), SAMPLES[0], dynamic_shapes=ROWS), Summed(), SAMPLES
 
 

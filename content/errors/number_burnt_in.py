@@ -1,8 +1,8 @@
-"""A float or int argument is not an input of the file: its value at export is baked in
+"""A float or int argument is not an input of the ONNX model: its value at export becomes a constant
 
-What is no tensor is part of the program to torch.export: the number is multiplied into the graph as a constant, and the file has one input
-less. ONNX Runtime does not ask for what the file does not have, so nobody misses the number until another one is meant. `verify` calls
-the file as you call the model, and says what is burnt in.
+torch.export treats arguments that aren't tensors as constants. The number becomes a constant in the graph, so the ONNX model has one input
+less. ONNX Runtime doesn't expect this input, so you don't notice until you need another value. `verify` calls the exported model with the
+arguments that you pass to the original, and reports each argument that became a constant.
 """
 
 import torch
@@ -26,12 +26,12 @@ def breaks() -> Claim:
 
 
 def tensor() -> Claim:
-    """Give the number as a tensor without axes, at export and afterwards: most models take one without a change."""
+    """Pass the number as a 0-dimensional tensor. Do so at export and at run time. Most models need no other change."""
     return export("dynamo", Scaled(), IN_TENSORS[0], dynamic_shapes=({0: "rows"}, {})), Scaled(), IN_TENSORS
 
 
 def torchscript() -> Claim:
-    """The older exporter, `dynamo=False`, makes an input of the number."""
+    """Use the legacy exporter (`dynamo=False`). It turns the number into an input."""
     return export("torchscript", Scaled(), SAMPLES[0], dynamic_shapes=({0: "rows"}, None)), Scaled(), SAMPLES
 
 

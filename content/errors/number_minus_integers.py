@@ -1,8 +1,8 @@
-"""Cannot find a compatible OpOverload for aten.sub: a float number minus a tensor of integers, as in `(1.0 - mask) * -1e4`
+"""Cannot find a compatible OpOverload for aten.sub: a float minus an integer tensor, as in `(1.0 - mask) * -1e4`
 
-Before the translation the exporter makes conversions of dtypes explicit. It looks for the overload of each operator whose arguments fit.
-`1.0 - mask` is `aten.rsub`, which becomes `aten.sub` with the number first, and no overload of `aten.sub` takes a number first. With a mask
-of floats nothing has to be converted, so nobody looks. The error is new in torch 2.13.
+Before it translates the graph, `torch.onnx.export` inserts explicit dtype conversions. It looks for an overload of each operator that fits
+the arguments. `1.0 - mask` is `aten.rsub`, which becomes `aten.sub` with the number as its first argument, and `aten.sub` has no such
+overload. A float mask doesn't need a conversion, so it doesn't fail. The error is new in torch 2.13.
 """
 
 import torch
@@ -35,7 +35,7 @@ class Converted(nn.Module):
 
 
 def converted() -> Claim:
-    """Convert the mask to the dtype of the scores yourself."""
+    """Convert the mask to the dtype of the scores. `1.0 - mask.to(scores.dtype)` doesn't need a conversion."""
     return export("dynamo", Converted(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
 
@@ -45,12 +45,12 @@ class Turned(nn.Module):
 
 
 def turned() -> Claim:
-    """Turn the difference round: a tensor minus a number has an overload."""
+    """Subtract the number from the tensor. `mask - 1.0` has a matching overload."""
     return export("dynamo", Turned(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` converts the number."""
+    """Use `to_onnx`. It converts the number."""
     return export("to_onnx", Masked(), SAMPLES[0], dynamic_shapes=ROWS), Masked(), SAMPLES
 
 

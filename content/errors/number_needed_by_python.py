@@ -1,8 +1,8 @@
-"""Could not extract specialized integer from data-dependent expression u0: a list index, `range` or `len` uses a number from a tensor
+"""Could not extract specialized integer from data-dependent expression u0: a list index or `range` from a tensor's value
 
-A list, a `ModuleList` and `range` are Python's: they need a number, now. The capture has only `u0`, which stands for any. It could
-choose one, and the graph would hold that layer or that many turns for ever; so it refuses. What is indexed or repeated has to be
-something that the graph knows: a tensor, or a loop operator.
+Indexing a list or a `ModuleList`, and `range`, need a Python integer at export time. torch.export only has the symbol `u0`, which can be
+any number. Choosing one number would specialise the graph to one layer or one number of iterations, so torch.export raises an error. Write
+the index or the loop with operators that the graph can contain: index a tensor, or use a loop operator.
 """
 
 import torch
@@ -39,7 +39,7 @@ class WeightByNumber(LayerByNumber):
 
 
 def stacked() -> Claim:
-    """Stack what the list holds, and index the tensor: a run computes one layer. The layers have to be alike."""
+    """Stack the weights and index the tensor. A run computes one layer. The layers need the same shapes."""
     return export("dynamo", WeightByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
 
@@ -49,12 +49,13 @@ class AllThenOne(LayerByNumber):
 
 
 def all_then_one() -> Claim:
-    """Where the layers differ too much to be stacked, compute all and pick one. It costs all of them."""
+    """Compute all layers and select one. Use this if the layers are too different to stack. The cost is that of all layers."""
     return export("dynamo", AllThenOne(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` tests the number once for each layer of the list: nested `If`s, of which a run computes one layer. They may differ."""
+    """Use `to_onnx`. It tests the number once per layer and writes nested `If` nodes, of which a run computes one. The layers can differ.
+    """
     return export("to_onnx", LayerByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
 
@@ -72,7 +73,7 @@ class RepeatedByOperator(nn.Module):
 
 
 def loop_operator() -> Claim:
-    """Where it was `for … in range(n.item())`: `while_loop` asks at run time, and becomes a `Loop`."""
+    """Use `while_loop` instead of `for … in range(n.item())`. It evaluates the condition at run time, and becomes an ONNX `Loop`."""
     return export("dynamo", RepeatedByOperator(), SAMPLES[0], dynamic_shapes=ROWS), Repeated(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""The end of a longer input is lost: `x.split(2)` gives as many parts as the example had
+"""The end of a longer input is lost: `x.split(2)` returns as many parts as for the example
 
-Python goes through what `split` returns, so the capture has to know how many parts there are, and takes the number of the example. The file
-computes that many. A longer input loses its end without an error; a shorter one fails with `Invalid sequence index`.
+Python iterates over the parts that `split` returns, so the capture needs their number. It uses that of the example, and the exported model
+computes exactly that many parts. The end of a longer input is dropped. A shorter input fails with `Invalid sequence index`.
 """
 
 import torch
@@ -30,7 +30,7 @@ class ByAxis(nn.Module):
 
 
 def by_axis() -> Claim:
-    """Make the parts an axis, with `reshape`, and compute them all at once. A last part that is smaller has to be padded first."""
+    """Reshape the parts into a dimension. Compute them all at once. If the last part can be smaller, pad the input first."""
     return export("dynamo", ByAxis(), SAMPLES[0], dynamic_shapes=ROWS), SumOfPairs(), SAMPLES
 
 
@@ -40,7 +40,7 @@ class ByMap(nn.Module):
 
 
 def by_map() -> Claim:
-    """Where one part needs more than an operator that takes an axis, `torch.vmap` writes the model of one part for all of them."""
+    """Use `torch.vmap` over the parts. It helps if the computation for one part is more than one operator with a `dim` argument."""
     return export("dynamo", ByMap(), SAMPLES[0], dynamic_shapes=ROWS), SumOfPairs(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-""".numpy() is not supported for tensor subclasses: `forward` goes through numpy
+""".numpy() is not supported for tensor subclasses: `forward` calls NumPy
 
-The tensors of the capture have no memory that numpy could share. In its default mode, `torch.export` runs your Python as it is, and the
-call of `.numpy()` reaches the tensor. In strict mode the code is read instead of run, and most functions of numpy are known by
-their counterparts in torch.
+During capture, tensors don't have memory that they could share with NumPy. By default, `torch.export` runs your Python code as it is, so
+the call of `.numpy()` reaches such a tensor. With `strict=True`, Dynamo analyses the code instead and replaces most NumPy functions with
+PyTorch operators.
 """
 
 import torch
@@ -31,17 +31,17 @@ class PositiveInTorch(nn.Module):
 
 
 def in_torch() -> Claim:
-    """Say it with torch. What numpy does before or after the model can stay outside of it."""
+    """Replace NumPy with PyTorch functions. NumPy code at the start or the end of `forward` can also move out of the model."""
     return export("torch.export", PositiveInTorch(), SAMPLES[0], dynamic_shapes=ROWS), Positive(), SAMPLES
 
 
 def strict() -> Claim:
-    """Pass `strict=True`."""
+    """Pass `strict=True` to torch.export."""
     return export("torch.export", Positive(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Positive(), SAMPLES
 
 
 def torch_onnx() -> Claim:
-    """`torch.onnx.export` tries strict mode by itself when the default mode fails."""
+    """Use `torch.onnx.export`. It falls back to strict mode if the default mode fails."""
     return export("dynamo", Positive(), SAMPLES[0], dynamic_shapes=ROWS), Positive(), SAMPLES
 
 

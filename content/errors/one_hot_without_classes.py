@@ -1,7 +1,7 @@
-"""Could not extract specialized integer, in one_hot: `F.one_hot(x)` without the number of classes
+"""Could not extract specialized integer, in one_hot: `F.one_hot(x)` without `num_classes`
 
-Without `num_classes`, `one_hot` looks for the largest number in the tensor and makes that many columns and one. The capture sees no
-values, so it cannot say how wide the result is. The width would change from call to call, too, which is seldom what a model wants.
+Without `num_classes`, `one_hot` uses the largest value in the tensor plus one. The capture doesn't have values, so it doesn't know the
+width of the output. The width would also change from call to call, which is rarely what you need.
 """
 
 import torch
@@ -38,7 +38,7 @@ class AsManyAsSeenAndZeros(AsManyAsSeen):
 
 
 def number_given() -> Claim:
-    """Say how many classes there are. One width for all calls: a class that does not occur gets its column, of zeros."""
+    """Pass `num_classes`. The width is then the same for each call, and classes that don't occur have a column of zeros."""
     return export("dynamo", Four(), SAMPLES[0], dynamic_shapes=ROWS), AsManyAsSeenAndZeros(), OTHER_CLASSES
 
 
@@ -49,7 +49,7 @@ class Compared(nn.Module):
 
 
 def compared() -> Claim:
-    """Where the width has to follow the values: compare with `arange`, which takes a number that is not known yet."""
+    """Compare with `torch.arange`. Use this if the width has to depend on the values: `arange` accepts a data-dependent size."""
     return export("dynamo", Compared(), SAMPLES[0], dynamic_shapes=ROWS), AsManyAsSeen(), OTHER_CLASSES
 
 

@@ -1,8 +1,8 @@
-"""export 0/1 specialized due to hint of 1: the example has one row, but the axis is meant to be dynamic
+"""export 0/1 specialized due to hint of 1: the example has one row, but the dimension is marked as dynamic
 
-Sizes 0 and 1 behave unlike all others: one row is repeated against many, none at all takes shortcuts. So the capture treats a size
-of 0 or 1 in the example as a number, not as something that moves. With `Dim.DYNAMIC` this is an error. With `Dim.AUTO`, all you
-get is a line in the log, and the axis stays as it is.
+Sizes 0 and 1 behave differently from other sizes: a size of 1 broadcasts, and a tensor of size 0 is empty. Therefore torch.export
+specialises a dimension whose size in the example is 0 or 1. `Dim.DYNAMIC` makes this an error. `Dim.AUTO` only logs a line, and the
+dimension stays static.
 """
 
 import torch
@@ -26,12 +26,16 @@ def breaks() -> Claim:
 
 
 def two_rows() -> Claim:
-    """Give an example of two rows or more, and of another number than any other axis has. The program then takes one row as well."""
+    """Export with an example of two rows or more. Choose a number that isn't the size of another dimension. The exported program also
+    accepts one row.
+    """
     return torch.export.export(Doubled(), TWO, dynamic_shapes=ROWS), Doubled(), [TWO, SEVEN, ONE, NONE]
 
 
 def torch_onnx() -> Claim:
-    """`torch.onnx.export` captures with a setting of torch's under which 1 is a size like any other. Verify at other sizes all the same."""
+    """Use `torch.onnx.export`. It captures with `backed_size_oblivious=True`, which treats 1 like any other size. Still verify the model at
+    other sizes.
+    """
     return export("dynamo", Doubled(), ONE, dynamic_shapes=({0: "rows"},)), Doubled(), [ONE, TWO, SEVEN]
 
 

@@ -1,7 +1,7 @@
-"""ModuleNotFoundError: No module named 'onnxscript', raised by `torch.onnx.export`: torch does not install this package
+"""ModuleNotFoundError: No module named 'onnxscript', raised by `torch.onnx.export`: PyTorch doesn't install this package
 
-`torch.onnx.export` writes operators with the package onnxscript, and torch does not ask for it when it is installed. The older exporter,
-`dynamo=False`, did without it. The code below hides the package from a Python of its own.
+`torch.onnx.export` needs the package onnxscript to write ONNX operators, but it isn't a dependency of torch. The legacy exporter
+(`dynamo=False`) doesn't need it. The code below starts a Python process that can't import the package.
 """
 
 import subprocess
@@ -36,12 +36,14 @@ def breaks() -> Claim:
 
 
 def installed() -> Claim:
-    """`pip install onnxscript`, and nothing else changes."""
+    """Install the package with `pip install onnxscript`. Nothing else changes."""
     return export("dynamo", MODEL, SAMPLES[0], dynamic_shapes=ROWS), MODEL, SAMPLES
 
 
 def older() -> Claim:
-    """Say `dynamo=False` where installing packages is not allowed. It traces the model, so read first what a trace loses."""
+    """Use the legacy exporter (`dynamo=False`) if you can't install packages. It traces the model, which can lose branches and loops
+    without an exception.
+    """
     return export("torchscript", MODEL, SAMPLES[0], dynamic_shapes=ROWS), MODEL, SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Fatal error: my.domain:Tripled(-1) is not a registered function/op
+"""Fatal error: my.domain:Tripled(-1) is not a registered function/op: a custom operator in ONNX Runtime
 
-The file has an operator of a domain of your own. ONNX Runtime knows the standard domains: it needs a library that has the operator, or the
-operator's definition inside the file, and has neither. A library can be a few lines of yours: a kernel
-{doc}`in Python </generated/gallery/torch_onnx/custom_op_kernel>`, or {doc}`in C++ </tutorials/308_onnx_in_cpp>`.
+The ONNX model contains an operator from a custom domain. ONNX Runtime implements the standard domains. Other operators need a library with
+a kernel, or the operator's definition as a function in the model. The library can be a short kernel {doc}`in Python
+</generated/gallery/torch_onnx/custom_op_kernel>` or {doc}`in C++ </tutorials/308_onnx_in_cpp>`.
 """
 
 import onnx_ir as ir
@@ -36,7 +36,7 @@ def definition(x: FLOAT[...]) -> FLOAT[...]:
 
 
 def defined() -> Claim:
-    """Put the definition into the file, as a function of ONNX: a runtime that has no such operator uses the definition."""
+    """Add the operator's definition to the model as an ONNX function. A runtime without the operator then uses the definition."""
     exported = export("dynamo", Tripled(), SAMPLES[0], dynamic_shapes=ROWS)
     function = ir.from_proto(definition.to_function_proto())
     function.name = "Tripled"
@@ -50,7 +50,7 @@ class Written(nn.Module):
 
 
 def written() -> Claim:
-    """Export what the operator computes, in operators that ONNX has."""
+    """Export the computation with standard operators."""
     return export("dynamo", Written(), SAMPLES[0], dynamic_shapes=ROWS), Tripled(), SAMPLES
 
 

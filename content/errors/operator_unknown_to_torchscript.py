@@ -1,7 +1,7 @@
-"""UnsupportedOperatorError: Exporting the operator 'aten::linalg_inv' to ONNX opset version 17 is not supported (the legacy exporter)
+"""UnsupportedOperatorError: Exporting the operator 'aten::linalg_inv' to ONNX opset version 17 is not supported (`dynamo=False`)
 
-`torch.onnx.export(dynamo=False)` has one translation for each operator, and no more are being added. An operator without one ends the
-export. A newer opset does not help, although the message suggests it.
+The legacy exporter (`dynamo=False`) doesn't have a translation for this operator, and PyTorch no longer adds any to it. A newer opset
+doesn't help, although the message suggests it.
 """
 
 import torch
@@ -31,12 +31,12 @@ class ByCofactors(nn.Module):
 
 
 def by_cofactors() -> Claim:
-    """Write the operator in simpler ones, here the inverse of matrices of two rows by its formula."""
+    """Write the operator with simpler ones. Here it is the inverse of a 2×2 matrix by its formula."""
     return export("torchscript", ByCofactors(), SAMPLES[0], dynamic_shapes=ROWS), Inverse(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` translates this operator. `torch.onnx.export(dynamo=True)` translates many that the legacy exporter lacks, not this one."""
+    """Use `to_onnx`. `torch.onnx.export` with `dynamo=True` supports many operators that the legacy exporter doesn't, but not this one."""
     return export("to_onnx", Inverse(), SAMPLES[0], dynamic_shapes=ROWS), Inverse(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""RuntimeError: Missing out variants: {'my_lib::my_op'}: ExecuTorch needs an operator that writes into the memory it is given
+"""RuntimeError: Missing out variants: {'my_lib::my_op'}: a custom operator without an out variant in ExecuTorch
 
-ExecuTorch plans all memory before the model runs. So each operator in a program has to come in a form that writes its result to a place
-that it is given, its out variant. One made by `torch.library.custom_op` has none, nor have the operators of quantisation while no backend
-has taken them over.
+ExecuTorch plans all memory before the model runs. Each operator therefore needs an out variant, which writes its result into given memory.
+An operator made with `torch.library.custom_op` doesn't have one. The operators of quantisation don't have one either, unless a backend
+replaces them.
 """
 
 from collections.abc import Callable
@@ -46,12 +46,12 @@ class SpeltOut(nn.Module):
 
 
 def spelt_out() -> Claim:
-    """Call the function that it is made of during the export. (A kernel of your own is linked into the runtime, in C++.)"""
+    """Call the plain function during the export. If you need your own kernel, link it into the runtime in C++."""
     return export("executorch", SpeltOut(), SAMPLES[0], dynamic_shapes=ROWS), Bounded(), SAMPLES
 
 
 def torch_export() -> Claim:
-    """Where Python is at hand, an exported program calls the operator itself, and plans no memory."""
+    """Use `torch.export` if Python is available. The exported program calls the operator itself, and doesn't plan memory."""
     return export("torch.export", Bounded(), SAMPLES[0], dynamic_shapes=ROWS), Bounded(), SAMPLES
 
 

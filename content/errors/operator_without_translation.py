@@ -1,8 +1,9 @@
-"""DispatchError: No ONNX function found for OpOverload(op='aten._cdist_forward'): the official exporter has no translation for an operator
+"""DispatchError: No ONNX function found for OpOverload(op='aten._cdist_forward'): no ONNX translation in `torch.onnx.export`
 
-The exporter first replaces the operators that have a decomposition by simpler ones, then looks each of the rest up in a table of
-translations. One that is in neither ends the export. The name in the message is what the decompositions left: you called `torch.cdist`,
-and it says `aten._cdist_forward`. A missing `median`, `searchsorted`, `cummax`, `lgamma`, `masked_select` or `linalg.inv` looks the same.
+`torch.onnx.export` first decomposes operators into simpler ones. Then it looks up a translation for each remaining operator. If an operator
+has neither a decomposition nor a translation, the export fails. The message names the operator after decomposition: you called
+`torch.cdist`, and it reports `aten._cdist_forward`. `median`, `searchsorted`, `cummax`, `lgamma`, `masked_select` and `linalg.inv` fail in
+the same way.
 """
 
 from typing import Any
@@ -37,7 +38,7 @@ class ByHand(nn.Module):
 
 
 def by_hand() -> Claim:
-    """Write it with operators that have a translation. This one holds all differences at once, which costs memory."""
+    """Write the computation with supported operators. This version stores all differences at the same time, which needs memory."""
     return export("dynamo", ByHand(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 
@@ -49,19 +50,22 @@ def distances(x: Any, y: Any, p: float, compute_mode: int | None = None) -> Any:
 
 
 def translated() -> Claim:
-    """Say it in ONNX, and hand that over for the name in the message. That it is right (here: for `p=2` only) is yours to know."""
+    """Pass a translation in `custom_translation_table`. The key is the operator that the message names. Check that the translation is
+    right: this one is for `p=2` only.
+    """
     table = {torch.ops.aten._cdist_forward.default: distances}
     made = export("dynamo", Distances(), SAMPLES[0], dynamic_shapes=COUNTS, custom_translation_table=table)
     return made, Distances(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` has a translation for `cdist`."""
+    """Use `to_onnx`. It has a translation for `cdist`."""
     return export("to_onnx", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter has translations that the newer lacks: `cdist`, `masked_select` and others."""
+    """Use the legacy exporter (`dynamo=False`). It translates some operators that the default doesn't, such as `cdist` and `masked_select`.
+    """
     return export("torchscript", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""opset_version=13 was asked for, and the file has opset 18
+"""opset_version=13 is ignored: the exported model has opset 18
 
-The exporter writes opset 18 at first, and has a converter bring it to what you asked for. Where the converter cannot, for one because an
-operator did not exist yet, a line is logged and the file stays at 18: `LayerNormalization` came with 17. What has to read it then refuses
-it.
+`torch.onnx.export` first writes opset 18, and then converts the model to `opset_version`. If the conversion fails, it logs a line and the
+model stays at opset 18. This happens if the older opset doesn't have an operator: `LayerNormalization` was added in 17. A runtime that
+needs the older opset then can't load the model.
 """
 
 import torch
@@ -20,12 +20,12 @@ def breaks() -> Claim:
 
 
 def later() -> Claim:
-    """Ask for an opset that has the operators of the model, and read `.model.opset_imports` afterwards."""
+    """Pass an `opset_version` that has the operators of the model. Check `.model.opset_imports` after the export."""
     return export("dynamo", nn.LayerNorm(3), SAMPLES[0], dynamic_shapes=ROWS, opset_version=17), nn.LayerNorm(3), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter, `dynamo=False`, writes old opsets itself, with what they have."""
+    """Use the legacy exporter (`dynamo=False`). It writes old opsets directly, with the operators that they have."""
     return export("torchscript", nn.LayerNorm(3), SAMPLES[0], dynamic_shapes=ROWS, opset_version=13), nn.LayerNorm(3), SAMPLES
 
 

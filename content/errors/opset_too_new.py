@@ -1,8 +1,8 @@
-"""Opset 28 is under development and support for this is limited: the file asks for a later opset than ONNX Runtime knows
+"""Opset 28 is under development and support for this is limited: the model's opset is newer than ONNX Runtime supports
 
-A file says which opset its operators come from. `onnx.helper.make_model` writes the newest one that the installed `onnx` has, even where
-the operators are older; ONNX Runtime follows `onnx` with some delay, and refuses what it has not seen released.
-{doc}`Which release takes which opset </docs/old_runtimes>` was tried.
+An ONNX model declares the opset of its operators. `onnx.helper.make_model` declares the newest opset of the installed `onnx` package, even
+if the operators are older. ONNX Runtime supports a new opset some time after `onnx` does, and refuses opsets that weren't released when it
+was built. {doc}`This table </docs/old_runtimes>` lists the opsets that each ONNX Runtime release loads.
 """
 
 import onnx
@@ -31,7 +31,7 @@ def breaks() -> Claim:
 
 
 def same_opset() -> Claim:
-    """Pass on the opsets of the model that you rebuild: `opset_imports=file.opset_import`."""
+    """Keep the opset of the model that you rebuild. Pass `opset_imports=file.opset_import` to `make_model`."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     file = ir.to_proto(exported.model)
     exported.model = ir.from_proto(onnx.helper.make_model(file.graph, opset_imports=file.opset_import, ir_version=10))
@@ -39,7 +39,7 @@ def same_opset() -> Claim:
 
 
 def asked() -> Claim:
-    """Export with the `opset_version` that the runtime of your users has; 18 is read by most of them."""
+    """Export with an `opset_version` that your users' runtime supports. Most runtimes support 18."""
     return export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS, opset_version=18), Doubled(), SAMPLES
 
 

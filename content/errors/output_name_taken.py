@@ -1,7 +1,7 @@
-"""Duplicate definition of name (softmax): output_names asks for a name that another value in the graph already has
+"""Duplicate definition of name (softmax): `output_names` has a name that another value in the graph already uses
 
-The exporter gives the output the name you asked for, after every value inside has got one from the operator that makes it. Nothing looks
-whether the name is taken. The file is written, and ONNX Runtime refuses to load it.
+`torch.onnx.export` names the values in the graph after the operators that compute them. It then renames the outputs to `output_names`, but
+doesn't check for conflicts. The export succeeds, and ONNX Runtime fails to load the model.
 """
 
 import torch
@@ -25,12 +25,12 @@ def breaks() -> Claim:
 
 
 def another_name() -> Claim:
-    """Ask for a name that no operator, input or weight has. One with a capital letter or a dot in it is safe."""
+    """Choose a name that no operator, input or weight has. A name with a capital letter or a dot is safe."""
     return export("dynamo", Flipped(), SAMPLES[0], dynamic_shapes=ROWS, output_names=["Probabilities"]), Flipped(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` gives the name to the output, and another one to the value inside."""
+    """Use `to_onnx`. It gives the name to the output, and renames the other value."""
     return export("to_onnx", Flipped(), SAMPLES[0], dynamic_shapes=ROWS, output_names=["softmax"]), Flipped(), SAMPLES
 
 

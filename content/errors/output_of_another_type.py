@@ -1,8 +1,8 @@
 """Type Error: Type (tensor(int64)) of output arg (trunc) of node (node_trunc) does not match expected type (tensor(float))
 
-The file declares one type for a value, and ONNX Runtime infers another one from the node that computes it. It refuses the file: nothing is
-cast for you. The declaration is wrong where a file was edited after the export, or where an exporter took the type from PyTorch and wrote a
-node that returns another one. The message names the node.
+The model declares one type for a value, but ONNX Runtime infers another type from the node that computes it. ONNX Runtime doesn't insert a
+cast, so it refuses the model. This happens if you edit a model after the export. It also happens if an exporter uses the type from PyTorch
+and writes a node with another output type. The message names the node.
 """
 
 import onnx_ir as ir
@@ -35,12 +35,12 @@ class WholeNumbers(nn.Module):
 
 
 def cast() -> Claim:
-    """Cast in the model, and export it again: then the node and the declared type agree."""
+    """Cast in the PyTorch model and export again. The declared type then matches the node."""
     return export("dynamo", WholeNumbers(), SAMPLES[0], dynamic_shapes=ROWS), WholeNumbers(), SAMPLES
 
 
 def as_it_is() -> Claim:
-    """Leave the declared type as the exporter wrote it, and cast what the runtime returns."""
+    """Keep the declared type, and cast the output of the runtime."""
     return export("dynamo", Whole(), SAMPLES[0], dynamic_shapes=ROWS), Whole(), SAMPLES
 
 

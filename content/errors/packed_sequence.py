@@ -1,8 +1,8 @@
-"""zeros(): argument 'size' failed to unpack the object … got FakeTensor: `pack_padded_sequence` before an LSTM or a GRU
+"""zeros(): argument 'size' failed to unpack the object … got FakeTensor: `pack_padded_sequence` before nn.LSTM or nn.GRU
 
-A packed sequence lays the steps of all sequences one after the other, and says in a tensor how many sequences are alive at each step.
-The LSTM makes its first state as large as the first of these numbers, a value of a tensor. The capture has no values, so `zeros` is
-given a tensor for a size.
+A packed sequence stores the steps of all sequences in one tensor. A second tensor has the number of sequences that are active at each step.
+The LSTM uses the first of these numbers as the size of its initial state. The capture doesn't have values, so `zeros` gets a tensor as a
+size.
 """
 
 import torch
@@ -49,17 +49,21 @@ class Masked(Packed):
 
 
 def masked() -> Claim:
-    """Run the padding through and blank it out afterwards. Only where one direction is read: backwards, the padding would come first."""
+    """Run the layer on the padded input and mask the output. This is right for one direction only: a backward LSTM would read the padding
+    first.
+    """
     return export("dynamo", Masked(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` hands the padded tensor and the lengths to ONNX's own `LSTM`, which stops at them. Both directions are right."""
+    """Use `to_onnx`. It passes the padded tensor and the lengths to ONNX's `LSTM`, which stops at these lengths. Bidirectional LSTMs are
+    right too.
+    """
     return export("to_onnx", Packed(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The older exporter knows packing as well, and makes the same `LSTM` of it."""
+    """Use the legacy exporter (`dynamo=False`). It supports packed sequences, and writes the same `LSTM`."""
     return export("torchscript", Packed(), SAMPLES[0], dynamic_shapes=ROWS), Packed(), SAMPLES
 
 

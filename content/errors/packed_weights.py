@@ -1,8 +1,8 @@
 """LinearPackedParamsBase does not have a field with name '__obj_flatten__': a model quantised by torch.ao.quantization
 
-A quantised layer of `torch.ao.quantization` keeps its weight packed for the kernels of one kind of processor, in an object of C++.
-`torch.export` has to take such an object apart, and this one does not say how. The older exporter gets as far as
-`quantized::linear_dynamic`, for which it has no translation.
+A quantised layer of `torch.ao.quantization` stores its weight in a C++ object, packed for the kernels of one type of CPU. `torch.export`
+has to flatten this object, but the object doesn't implement it. The legacy exporter (`dynamo=False`) fails later, because it doesn't have a
+translation for `quantized::linear_dynamic`.
 """
 
 import tempfile
@@ -41,9 +41,8 @@ def breaks() -> Claim:
 
 
 def unpacked() -> Claim:
-    """Put the rounded weights into plain layers, and export those. Inputs are rounded no more: compare with these layers.
-
-    Where inputs need no rounding, answers stay. The file is as large as it was before, and not faster.
+    """Copy the rounded weights into ordinary layers, and export those. The inputs are no longer rounded, so compare the result with these
+    layers. The output is the same if the inputs need no rounding. The model is as large as before quantisation, and not faster.
     """
     model, small = Layer(), packed().layer
     model.layer.weight = nn.Parameter(small.weight().dequantize())
@@ -61,9 +60,8 @@ class RoundingItsInput(Layer):
 
 
 def quantized_afterwards() -> Claim:
-    """Export the model as it was, and have ONNX Runtime quantise the file. It rounds weights, and inputs at each call, in its own way.
-
-    A call has 256 steps from its smallest to its largest input: next to one of 1000, all below 2 are gone.
+    """Export the original model and quantise the ONNX model with ONNX Runtime. It rounds the weights, and the inputs at each call, with its
+    own scheme. Each call divides the range of its inputs into 256 steps. If one input is 1000, all inputs below 2 are rounded to 0.
     """
     with tempfile.TemporaryDirectory() as folder:
         large, small = Path(folder) / "large.onnx", Path(folder) / "small.onnx"

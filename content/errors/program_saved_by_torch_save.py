@@ -1,8 +1,8 @@
-"""Weights only load failed: Unsupported global: GLOBAL torch.export.exported_program.ExportedProgram was not an allowed global by default
+"""Weights only load failed: Unsupported global: GLOBAL torch.export.exported_program.ExportedProgram was not an allowed global
 
-`torch.save` pickles anything, an exported program too. `torch.load` has read weights only since torch 2.6, and an exported program is a
-graph. The message advises `weights_only=False`: that does not read a program back either, it ends in a `TypeError` about `scope_root`. The
-suffix does not matter, what counts is who wrote the file.
+`torch.save` can pickle an exported program. But since torch 2.6 `torch.load` loads only weights by default, and an exported program is a
+graph. The message suggests `weights_only=False`. This doesn't work either: it fails with a `TypeError` about `scope_root`. The file suffix
+makes no difference.
 """
 
 import io
@@ -33,7 +33,7 @@ def breaks() -> Claim:
 
 
 def saved() -> Claim:
-    """Write it with `torch.export.save` and read it with `torch.export.load`: these belong together, and keep a format between versions."""
+    """Use `torch.export.save` and `torch.export.load`. They have their own file format, which is kept between versions."""
     file = io.BytesIO()
     torch.export.save(exported(), file)
     file.seek(0)

@@ -1,9 +1,11 @@
-"""ShapeInferenceError: Inferred shape and existing shape differ in dimension 0, raised by `quantize_dynamic` on an exported file
+"""ShapeInferenceError: Inferred shape and existing shape differ in dimension 0, raised by `quantize_dynamic` after an export
 
-`quantize_dynamic` of ONNX Runtime turns each `Gemm` into a `MatMul`, for which it transposes the weight. The exporter writes the shape of
-every value into the file, those of weights included. Now the weight is `[3, 2]` and its entry says `[2, 3]`: shape inference, which comes
-next, stops at the contradiction. Only a weight that is not square is noticed.
-The quantised file rounds each input to one of 256 steps. What is past the error is held against a layer that does.
+ONNX Runtime's `quantize_dynamic` replaces each `Gemm` with a `MatMul`, and transposes the weight for it. `torch.onnx.export` records the
+shape of each value, including the weights. Now the weight is `[3, 2]`, but its recorded shape is still `[2, 3]`. Shape inference, the next
+step, raises an error. A square weight doesn't cause it.
+
+The quantised model rounds each input to one of 256 steps. Therefore each fix is compared with a layer that rounds its input in the same
+way.
 """
 
 import tempfile
@@ -64,19 +66,21 @@ class AsProduct(Layer):
 
 
 def product() -> Claim:
-    """Write the layer as a product and a sum, which export as `MatMul` and `Add`: nothing has to be turned."""
+    """Write the layer as `x @ weight.T + bias`. It is exported as `MatMul` and `Add`, so the quantiser doesn't transpose a weight."""
     return quantized(exported(AsProduct()))
 
 
 def forgetful() -> Claim:
-    """Drop the shapes that the exporter wrote. They can be inferred, and the quantiser infers them."""
+    """Delete the recorded shapes with `del model.graph.value_info[:]`. The quantiser infers them again."""
     model = exported(Layer())
     del model.graph.value_info[:]
     return quantized(model)
 
 
 def prepared() -> Claim:
-    """Prepare the file by `quant_pre_process`, as ONNX Runtime advises: it infers all shapes anew. On a large model that takes a while."""
+    """Preprocess the model with `quant_pre_process`. ONNX Runtime recommends this step. It infers all shapes again, which takes a while for
+    a large model.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "prepared.onnx"
         quant_pre_process(exported(Layer()), path)

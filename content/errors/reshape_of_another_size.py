@@ -1,7 +1,7 @@
-"""Reshape: the input tensor cannot be reshaped to the requested shape, at a size other than the example's
+"""Reshape: the input tensor cannot be reshaped to the requested shape, for a size that differs from the example's
 
-The model pads where the size asks for it, `if n % 2:`, and the example did not ask. So the padding is not in the graph: the `if` was
-decided by the example. The `Reshape` after it needs an even number, and finds out when it runs.
+The model pads the input only if it has to: `if n % 2:`. The example didn't need padding, and the export recorded only this branch. So the
+graph doesn't contain the padding. The `Reshape` after it needs an even number of rows, and fails at run time.
 """
 
 import torch
@@ -34,7 +34,7 @@ class PaddedAlways(nn.Module):
 
 
 def padded_always() -> Claim:
-    """Pad always, by what is missing: none is a number like another, and the size stays a formula."""
+    """Pad by a computed amount instead of branching. The amount can be 0, and the size stays a symbolic expression."""
     return export("dynamo", PaddedAlways(), SAMPLES[0], dynamic_shapes=ROWS), PairSums(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""DispatchError: No ONNX function found for function _sym_sqrt, because `math.sqrt` or `round` is given a size that moves
+"""DispatchError: No ONNX function found for function _sym_sqrt: `math.sqrt` or `round` of a dynamic size
 
-A size of a dynamic axis is no number during the capture. The first way to capture it gives up on `math.sqrt`, the second (`strict=True`)
-makes a node `torch._sym_sqrt` of it. Then the exporter translates sums, products, powers, `floor` and `ceil` of sizes, and has nothing for
-`sqrt` or `round`.
+During capture, the size of a dynamic dimension is a symbol. The first capture attempt of `torch.onnx.export` fails at `math.sqrt`. The
+second one (`strict=True`) turns it into the node `torch._sym_sqrt`. `torch.onnx.export` can translate sums, products, powers, `floor` and
+`ceil` of sizes, but not `sqrt` or `round`.
 """
 
 import math
@@ -34,7 +34,7 @@ class ByPower(nn.Module):
 
 
 def power() -> Claim:
-    """Write the root as a power. For `round(size / 2)` write `(size + 1) // 2`, if halves may go up."""
+    """Write the square root as a power: `size ** 0.5`. For `round(size / 2)`, write `(size + 1) // 2` if halves may be rounded up."""
     return export("dynamo", ByPower(), SAMPLES[0], dynamic_shapes=BOTH), Scaled(), SAMPLES
 
 
@@ -45,7 +45,7 @@ def root(size: Any) -> Any:
 
 
 def translated() -> Claim:
-    """Hand over a translation for the function that the message names."""
+    """Pass a translation for the function in `custom_translation_table`. The key is the function that the message names."""
     table = {torch._sym_sqrt: root}
     made = export("dynamo", Scaled(), SAMPLES[0], dynamic_shapes=BOTH, custom_translation_table=table)
     return made, Scaled(), SAMPLES

@@ -1,8 +1,8 @@
-"""RotaryEmbedding: Inputs 'cos_cache' and 'sin_cache' are expected to have the same shape as input 'x'
+"""RotaryEmbedding: Inputs 'cos_cache' and 'sin_cache' are expected to have the same shape as input 'x' (opset 23)
 
-At opset 23 the exporter writes rotary positions as transformers has them, a cosine and a sine for every place, as one `RotaryEmbedding`. In
-the model one row of positions serves the whole batch. ONNX Runtime wants a row of positions for each row of the batch, so the file runs for
-a batch of one, and for no other.
+At opset 23, `torch.onnx.export` writes the rotary position embedding of transformers as one `RotaryEmbedding` node. The model broadcasts
+one row of positions to the whole batch. ONNX Runtime needs a row of positions for each row of the batch. The exported model therefore runs
+with batch size 1 only.
 """
 
 import torch
@@ -38,17 +38,17 @@ def breaks() -> Claim:
 
 
 def older() -> Claim:
-    """Ask for opset 22, which has no such operator: the file multiplies and adds."""
+    """Export with `opset_version=22`. It doesn't have `RotaryEmbedding`, so the model uses `Mul` and `Add`."""
     return export("dynamo", Turned(), SAMPLES[0], dynamic_shapes=MOVING, opset_version=22), Turned(), SAMPLES
 
 
 def by_row() -> Claim:
-    """Give every row its positions: pass `position_ids` of `(batch, length)` to a model of transformers, or expand them."""
+    """Pass positions for each row of the batch. Pass `position_ids` of shape `(batch, length)` to a transformers model, or expand them."""
     return export("dynamo", TurnedByRow(), SAMPLES[0], dynamic_shapes=MOVING, opset_version=23), Turned(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` expands them in the file."""
+    """Use `to_onnx`. It expands the positions in the exported model."""
     return export("to_onnx", Turned(), SAMPLES[0], dynamic_shapes=MOVING, opset_version=23), Turned(), SAMPLES
 
 

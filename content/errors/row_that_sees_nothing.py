@@ -1,8 +1,8 @@
-"""Attention differs in the rows of the padding: a row whose mask is all False is zero in PyTorch, but an average in the file
+"""Attention output of padding rows: zero in PyTorch, an average in the ONNX model (a mask row that is all False)
 
-With a boolean mask, `scaled_dot_product_attention` returns zeros for a row that may look at nothing. The file adds the smallest number
-there is to every score of the row. They are then all alike, and softmax weighs all alike: the row becomes the mean of what it must not see.
-Left-padded batches have such rows, so `last_hidden_state` of a decoder differs there, and only there.
+With a boolean mask, `scaled_dot_product_attention` returns zeros for a row whose mask is all False. The exported model instead adds the
+smallest float to each score of the row. The scores become equal, so softmax returns equal weights, and the output is the mean of the masked
+positions. Left-padded batches have such rows. The `last_hidden_state` of a decoder then differs in these rows, but not in others.
 """
 
 import torch
@@ -19,7 +19,7 @@ class Attention(nn.Module):
 
 
 def sample(length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two sequences, of which the second starts with padding; each position sees those before it."""
+    """Return two sequences, of which the second starts with padding, and a causal mask."""
     causal = torch.ones(length, length, dtype=torch.bool).tril()
     kept = torch.ones(2, 1, 1, length, dtype=torch.bool)
     kept[1, ..., 0] = False
@@ -41,12 +41,12 @@ class Zeroed(nn.Module):
 
 
 def zeroed() -> Claim:
-    """Write the zeros yourself. Or ignore these rows in the comparison, as whoever uses a padded batch does anyway."""
+    """Set these rows to zero with `torch.where`. You can also ignore them when you compare outputs, because padding rows aren't used."""
     return export("dynamo", Zeroed(), SAMPLES[0], dynamic_shapes=LENGTHS), Attention(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes the zeros itself."""
+    """Use `to_onnx`. It writes the zeros."""
     return export("to_onnx", Attention(), SAMPLES[0], dynamic_shapes=LENGTHS), Attention(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""Two inputs act as one, because the example passed the same tensor for both
+"""Two inputs act as one because the example passes the same tensor for both
 
-The capture tells inputs apart by their identity. One tensor given for two arguments is one input to it: the graph reads the last of
-them wherever the model reads either. The file still declares both inputs, so nothing looks odd until they differ.
+The capture identifies inputs by tensor identity. If you pass one tensor for two arguments, they become one input: wherever the model reads
+either argument, the graph reads the last one. The exported model still declares both inputs, so you don't notice until their values differ.
 """
 
 import torch
@@ -26,12 +26,12 @@ def breaks() -> Claim:
 
 
 def separate() -> Claim:
-    """Give every argument of the example a tensor of its own."""
+    """Pass a separate tensor for each argument of the example."""
     return export("dynamo", Weighted(), (X, Y), dynamic_shapes=ROWS), Weighted(), [(X, Y), LONGER]
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` copies what is given twice before it captures."""
+    """Use `to_onnx`. It copies repeated tensors before the capture."""
     return export("to_onnx", Weighted(), (X, X), dynamic_shapes=ROWS), Weighted(), [(X, X), LONGER]
 
 

@@ -1,8 +1,8 @@
-"""Encountered aliasing during higher order op tracing: a step of `scan` or `while_loop` returns one tensor twice, or one that it was given
+"""Encountered aliasing during higher order op tracing: `scan` or `while_loop` returns a tensor twice, or returns its input
 
-A step of `scan` gives back the new state and the row of this step, and often they are the same: `return new, new`. A body of `while_loop`
-has to return all of its state, also what it left alone: `return i + 1, x`. Both are refused, for the tensors of a loop must not be
-two names of one.
+A step of `scan` returns the new state and the output of this step. They are often the same tensor: `return new, new`. The body of a
+`while_loop` has to return its whole state, including what it didn't change: `return i + 1, x`. Both raise this error, because the inputs
+and outputs of a step must not alias each other.
 """
 
 import torch
@@ -46,7 +46,7 @@ class ByScanOfClones(ByScan):
 
 
 def clone() -> Claim:
-    """Return a clone of what is the same, and of what is passed on unchanged."""
+    """Clone the repeated or unchanged tensor with `.clone()`."""
     return export("dynamo", ByScanOfClones(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 
@@ -58,7 +58,7 @@ class AtOnce(nn.Module):
 
 
 def at_once() -> Claim:
-    """Where algebra allows, do without the loop: one product with a triangle of weights says it for all rows."""
+    """Vectorise the loop. Here one product with a triangular matrix of weights computes all rows."""
     return export("dynamo", AtOnce(), SAMPLES[0], dynamic_shapes=ROWS), Faded(), SAMPLES
 
 

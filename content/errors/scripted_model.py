@@ -1,7 +1,8 @@
 """Exporting a ScriptModule is not supported: the model comes from `torch.jit.script`, `torch.jit.trace` or `torch.jit.load`
 
-A scripted module is a program of its own, run by another interpreter. `torch.export` follows Python, and there is none to follow. So a
-scripted model, or a part of a model that is, has to be exported from its source, or by what understands such programs.
+A ScriptModule contains a TorchScript program, which runs in its own interpreter. `torch.export` captures Python code, and a ScriptModule
+doesn't have any. Export the Python module from which it was made, or use an exporter that reads TorchScript. The same is true if only a
+submodule is scripted.
 """
 
 import torch
@@ -25,14 +26,14 @@ def breaks() -> Claim:
 
 
 def from_source() -> Claim:
-    """Export the module of Python, with the weights that the scripted one holds: their names are the same."""
+    """Export the original Python module. Load the weights of the scripted module into it; the names are the same."""
     module = Doubled()
     module.load_state_dict(torch.jit.script(Doubled()).state_dict())
     return export("dynamo", module, SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """Where the source is lost: `dynamo=False` reads scripted programs, their branches and loops included."""
+    """Use the legacy exporter (`dynamo=False`) if you don't have the source. It reads TorchScript, including branches and loops."""
     return export("torchscript", torch.jit.script(Doubled()), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 

@@ -1,8 +1,8 @@
 """Detected mismatch between the structure of `inputs` and `dynamic_shapes`: an argument is a list, a dict or a cache
 
-`dynamic_shapes` has to be built like the arguments: a list of tensors wants a list of entries, a dict wants a dict with the same keys, an
-argument that stays as it is wants `None`, and so does a number. The message names the first place that differs. A cache, once it is
-known as a container, is a list of lists.
+`dynamic_shapes` needs the same structure as the arguments: a list of entries for a list of tensors, and a dict with the same keys for a
+dict. A static tensor gets `None`, and so does a number. The message names the first position that differs. A registered cache is a list of
+lists.
 """
 
 import torch
@@ -30,13 +30,13 @@ def breaks() -> Claim:
 
 
 def alike() -> Claim:
-    """Build the shapes like the arguments, one entry for each tensor."""
+    """Write one entry for each tensor, in the same nesting as the arguments."""
     rows = {0: "rows"}
     return export("dynamo", Summed(), SAMPLES[0], dynamic_shapes=({"scale": None}, [rows, rows])), Summed(), SAMPLES
 
 
 def by_tensor() -> Claim:
-    """Or let torch build them: a `ShapesCollection` holds the axes by tensor, wherever in the arguments that may be."""
+    """Use `torch.export.ShapesCollection`. It maps tensors to their dynamic dimensions, wherever they are in the arguments."""
     _, (x, y) = given = inputs(4)
     shapes = torch.export.ShapesCollection()
     shapes[x] = shapes[y] = {0: torch.export.Dim.DYNAMIC}

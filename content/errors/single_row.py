@@ -1,8 +1,8 @@
-"""Wrong only for a batch of one: `if x.shape[0] == 1` is taken to be false for every size that moves
+"""Wrong result for batch size 1 only: torch.export assumes that `if x.shape[0] == 1` is False for a dynamic dimension
 
-A size that moves stands for 2 and more: 0 and 1 are special to torch.export, and it answers questions about them by itself. So
-`x.shape[0] == 1` is false, and the branch for a single row is not in the graph. Unlike the branch of `if x.shape[0] > 4`, torch.export does
-not even note it down: sizes 0 and 1 are accepted when it runs, and by the file as well.
+torch.export assumes that a dynamic size is 2 or more, because sizes 0 and 1 are special. It therefore evaluates `x.shape[0] == 1` as False,
+and the branch for a single row isn't in the graph. For `if x.shape[0] > 4`, torch.export records a guard. Here it doesn't: the exported
+program and the ONNX model both accept sizes 0 and 1.
 """
 
 import torch
@@ -32,7 +32,7 @@ class CentredByCount(nn.Module):
 
 
 def counted() -> Claim:
-    """Count the rows in a tensor, and pick with `torch.where`."""
+    """Count the rows in a tensor, and select with `torch.where`."""
     return export("dynamo", CentredByCount(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 
@@ -43,7 +43,7 @@ class Weighted(nn.Module):
 
 
 def weighted() -> Claim:
-    """Where the branches differ by a term, multiply the term with the answer: nothing is computed twice."""
+    """Multiply the term that differs by the condition. Use this if the branches differ by one term; nothing is computed twice."""
     return export("dynamo", Weighted(), SAMPLES[0], dynamic_shapes=ROWS), Centred(), SAMPLES
 
 

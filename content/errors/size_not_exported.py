@@ -1,6 +1,7 @@
-"""Got invalid dimensions for input … Got: 4 Expected: 1: the file was exported for one size
+"""Got invalid dimensions for input … Got: 4 Expected: 1: the model was exported without dynamic dimensions
 
-Without `dynamic_shapes` every axis is a number, that of the example. ONNX Runtime compares the numbers before it runs anything.
+Without `dynamic_shapes`, each dimension has the fixed size of the example. ONNX Runtime compares the sizes of its inputs with these before
+it runs the model.
 """
 
 import torch
@@ -22,12 +23,12 @@ def breaks() -> Claim:
 
 
 def dynamic() -> Claim:
-    """Name the axes that move: `dynamic_shapes=({0: "rows"},)`, one entry for each argument. Export with a size of 2 or more."""
+    """Mark the dimension as dynamic with `dynamic_shapes`. `({0: "rows"},)` has one entry per argument. Export with a size of 2 or more."""
     return export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Doubled(), SAMPLES
 
 
 def dynamic_axes() -> Claim:
-    """The older exporter calls them `dynamic_axes={"x": {0: "rows"}}`, by the names of the inputs."""
+    """Pass `dynamic_axes={"x": {0: "rows"}}` to the legacy exporter (`dynamo=False`). Its keys are the input names."""
     return export("torchscript", Doubled(), SAMPLES[0], dynamic_shapes=({0: "rows"},)), Doubled(), SAMPLES
 
 

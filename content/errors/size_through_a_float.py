@@ -1,12 +1,12 @@
-"""The result keeps the example's length at every size: `int(x.shape[0] * 0.5)` became a constant
+"""The output has the example's length at every size: `int(x.shape[0] * 0.5)` became a constant
 
-A size that moves is a symbol, and `// 2` of it is another. `int` of a product with a float is asked for as a number, so the capture takes
-that of the example. torch.export notes down for which sizes the number is right, and refuses others when it runs; the ONNX exporter drops
-the note. The input still moves, the length of the result does not.
+A dynamic size is a symbol, and so is `size // 2`. But `int` of a float product needs a Python number, so the capture uses that of the
+example. torch.export records the sizes for which the number is right, and its program refuses others at run time. `torch.onnx.export` drops
+this guard. The input is still dynamic, but the length of the output isn't.
 
-The same happens where an operator takes a plain number: `F.avg_pool2d(x, x.shape[2] // 2)`, `x.chunk(n // 4)`, `scale_factor=h / 4`,
-`eps=1 / n`. Write parts as slices there, and give `size=` for a scale. `to_onnx` computes the scale, and refuses the others with their
-line.
+The same happens if an operator needs a Python number: `F.avg_pool2d(x, x.shape[2] // 2)`, `x.chunk(n // 4)`, `scale_factor=h / 4`, `eps=1 /
+n`. Write such parts as slices, and pass `size=` instead of a scale. `to_onnx` can compute the scale; for the others it raises an error that
+names the line.
 """
 
 import torch
@@ -35,12 +35,12 @@ class InIntegers(nn.Module):
 
 
 def integers() -> Claim:
-    """Stay with integers: `// 2` for `* 0.5`, `* 3 // 4` for `* 0.75`."""
+    """Use integer arithmetic. Write `// 2` for `* 0.5`, and `* 3 // 4` for `* 0.75`."""
     return export("dynamo", InIntegers(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model at several sizes, sees how long the result is at each, and computes the length."""
+    """Use `to_onnx`. It runs the model at several sizes, compares the output lengths, and computes the length from the input size."""
     return export("to_onnx", FirstHalf(), SAMPLES[0], dynamic_shapes=ROWS), FirstHalf(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""Squeeze: Dimension of input 1 must be 1 instead of 5: `squeeze(1)` of an axis that moves
+"""Squeeze: Dimension of input 1 must be 1 instead of 5: `squeeze(1)` of a dynamic dimension
 
-PyTorch's `squeeze(1)` takes the axis away where its size is 1, and does nothing where it is not. ONNX's `Squeeze` of an axis that is not
-1 is an error. For an axis that moves the exporter writes `Squeeze` all the same, and the file fails at the very size of the example.
+PyTorch's `squeeze(1)` removes the dimension if its size is 1, and otherwise does nothing. ONNX's `Squeeze` raises an error if the size
+isn't 1. `torch.onnx.export` writes `Squeeze` for a dynamic dimension, so the exported model fails even at the size of the example.
 """
 
 import torch
@@ -30,12 +30,14 @@ class Kept(nn.Module):
 
 
 def kept() -> Claim:
-    """Leave `squeeze` out where the axis moves. Size 1 then keeps its axis, since the number of axes depends on no size in a file."""
+    """Remove `squeeze` if the dimension is dynamic. An input of size 1 then keeps its dimension, because the rank of an ONNX output doesn't
+    depend on sizes.
+    """
     return export("dynamo", Kept(), SAMPLES[0], dynamic_shapes=COLUMNS), Squeezed(), SAMPLES
 
 
 def static() -> Claim:
-    """Or let the axis be static, of size 1, if that is what it is: then `Squeeze` is right. Other axes may move."""
+    """Keep the dimension static if its size is 1. `Squeeze` is then right. Other dimensions can be dynamic."""
     samples = [(torch.ones(rows, 1, 3),) for rows in (4, 7, 1, 0)]
     return export("dynamo", Squeezed(), samples[0], dynamic_shapes=({0: "rows"},)), Squeezed(), samples
 

@@ -1,8 +1,8 @@
 """MutationError: the model changes a buffer, and a file keeps no state between calls
 
-A counter, a running mean, a cache for past keys and values: `self.seen.add_(…)` writes to a buffer, and the next call finds what the last
-one left. An ONNX file is a function of its inputs, and cannot. `to_onnx` refuses such a model; the official exporter writes a file that
-answers every call like the first. What can be done is to hand the state to the caller: an input more, and an output more.
+A counter, a running mean or a KV cache writes to a buffer, as in `self.seen.add_(…)`, and the next call reads the new value. An ONNX model
+is a function of its inputs and doesn't keep state between calls. `to_onnx` raises this error. `torch.onnx.export` writes a model that
+computes each call like the first one. The caller has to keep the state and pass it as an input and an output.
 """
 
 import torch
@@ -37,13 +37,16 @@ class StateGiven(nn.Module):
 
 
 def given_and_returned() -> Claim:
-    """Write the state as an argument and a result, and keep it outside. It works with every exporter and every runtime."""
+    """Pass the state as an input and return it as an output. The caller keeps it between calls. This works with all exporters and runtimes.
+    """
     samples = [(x, torch.arange(3.0)) for (x,) in SAMPLES]
     return export("dynamo", StateGiven(), samples[0], dynamic_shapes=(*ROWS, None)), StateGiven(), samples
 
 
 def further_output() -> Claim:
-    """`mutations="outputs"` does so with the model as it is: the buffer becomes an input, its new value an output named after it."""
+    """Pass `mutations="outputs"` to `to_onnx`. The buffer becomes an input, and its new value an output named after it. The model doesn't
+    change.
+    """
     return export("to_onnx", Summing(), SAMPLES[0], dynamic_shapes=ROWS, mutations="outputs"), Summing(), SAMPLES
 
 
@@ -54,5 +57,5 @@ ERROR = KnownError(
     fixes=(Fix("change the model", given_and_returned), Fix("change the call", further_output)),
     threads=("pytorch/pytorch#135233", "pytorch/pytorch#114406"),
     kin=r"keeps no state between calls",
-    advice='return the new state as an output; or to_onnx(…, mutations="outputs"), which does that',
+    advice='return the new state as an output; or use to_onnx(…, mutations="outputs")',
 )

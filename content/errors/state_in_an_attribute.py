@@ -1,7 +1,7 @@
-"""What the model keeps in `self` between two calls is lost: a cache built with `torch.cat` starts over
+"""State in `self` is lost between calls: a cache built with `torch.cat` starts empty each time
 
-An attribute that is no buffer belongs to Python. The capture runs the model once: it sees the cache of that one call, empty, and what is
-assigned afterwards is nobody's output. torch.export loses it in the same way.
+An attribute that isn't a buffer is ordinary Python state. The capture runs the model once, with an empty cache. The value that this call
+assigns isn't an output of the graph, so the exported model drops it. torch.export drops it too.
 """
 
 import torch
@@ -42,7 +42,7 @@ class InAndOut(nn.Module):
 
 
 def in_and_out() -> Claim:
-    """Make the cache an argument and a result: wrapped like this, the model is left as it is. An empty one has size 0."""
+    """Pass the cache as an input and return it as an output. With this wrapper the model doesn't change. An empty cache has size 0."""
     samples = [(x, torch.zeros(rows, 3)) for rows, (x,) in zip((2, 4, 0), SAMPLES, strict=True)]
     shapes = ({0: "rows"}, {0: "seen"})
     return export("dynamo", InAndOut(), samples[0], dynamic_shapes=shapes), InAndOut(), samples

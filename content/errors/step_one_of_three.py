@@ -1,9 +1,9 @@
-"""This is step 1/3 of exporting the model to ONNX: the capture failed, and its own error is printed above
+"""This is step 1/3 of exporting the model to ONNX: `torch.onnx.export` failed in the capture, and the cause is another error
 
-`torch.onnx.export` puts this text around whatever torch.export raised. It says where the export ended, and nothing of the reason: that
-stands below, under "Exception summary", in full above the text, and is the `__cause__` of the error. Paste that into the box. Steps 2 and 3
-are the decomposition and the translation. Here a library of Python's is handed a moving size: while torch.export captures, a size is no
-`int`, and `json` does not know how to write it.
+`torch.onnx.export` wraps each error of torch.export in this text. The text only names the step that failed; steps 2 and 3 are the
+decomposition and the translation. The cause is under "Exception summary", in full above the text, and in the `__cause__` of the exception.
+Paste it into the search of {doc}`Known errors </docs/errors>`. In this example, the model passes a dynamic size to `json`. During capture
+the size isn't an `int`, so `json` can't serialise it.
 """
 
 import json
@@ -40,7 +40,7 @@ def breaks() -> Claim:
 
 
 def left_out() -> Claim:
-    """Leave out while exporting what is no part of the file: `torch.compiler.is_exporting()` says when that is."""
+    """Skip such code during the export, with `if not torch.compiler.is_exporting():`."""
     return export("dynamo", LoggedInEager(), SAMPLES[0], dynamic_shapes=ROWS), Logged(), SAMPLES
 
 

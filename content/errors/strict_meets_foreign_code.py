@@ -1,8 +1,8 @@
-"""Unsupported: Attempted to call function marked as skipped: `strict=True` and a function that is not written in Python
+"""Unsupported: Attempted to call function marked as skipped: `strict=True` and a function that isn't written in Python
 
-In strict mode nothing of your model is run. Its bytecode is read, step by step, and a function in C has none: a timer, a lock, many a
-library for text or images. The default mode runs such a function like any other, and records what happens to tensors on the way.
-Older code may ask for strict mode without a need: it was the default once.
+With `strict=True`, Dynamo analyses the bytecode of your model instead of running it. A function written in C doesn't have bytecode.
+Examples are a timer, a lock, and many libraries for text or images. The default mode runs such a function as usual, and records what
+happens to the tensors. Older code may still set `strict=True`, because it was the default once.
 """
 
 import time
@@ -29,7 +29,7 @@ def breaks() -> Claim:
 
 
 def not_strict() -> Claim:
-    """Leave `strict` at its default, `False`. Side effects then happen once, during the export, and are not in the file."""
+    """Use the default, `strict=False`. Side effects then happen once, during the export, and aren't in the exported program."""
     return export("torch.export", Timed(), SAMPLES[0], dynamic_shapes=ROWS), Timed(), SAMPLES
 
 
@@ -41,7 +41,7 @@ class Untimed(nn.Module):
 
 
 def unless_exporting() -> Claim:
-    """Where strict has to stay: leave the call out while exporting, if no tensor comes of it."""
+    """Skip the call during the export if you have to keep `strict=True`. This works if the call doesn't compute a tensor."""
     return export("torch.export", Untimed(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Timed(), SAMPLES
 
 

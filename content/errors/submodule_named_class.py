@@ -1,7 +1,8 @@
 """SyntaxError: invalid syntax (<eval_with_key>): the name of a submodule is a Python keyword, such as `class` or `lambda`
 
-`add_module`, `nn.ModuleDict` and `nn.Sequential` take any name. `torch.export` captures the model, but its graph is Python code that is
-written and compiled: there the submodule is `self.class`, which is no Python. The line in the message counts in that code, not in yours.
+`add_module`, `nn.ModuleDict` and `nn.Sequential` accept any name. `torch.export` can capture the model, but its graph is generated and
+compiled as Python code. There the submodule is `self.class`, which is a syntax error. The line number in the message refers to the
+generated code.
 """
 
 import torch
@@ -31,12 +32,12 @@ def breaks() -> Claim:
 
 
 def renamed() -> Claim:
-    """Rename the submodule, here to `class_`. Weights that were saved under the old name need their keys renamed."""
+    """Rename the submodule, for example to `class_`. If you saved the weights under the old name, rename their keys too."""
     return export("dynamo", Heads("class_", "box"), SAMPLES[0], dynamic_shapes=ROWS), Heads(*MODEL), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` reads the graph, and never its Python code."""
+    """Use `to_onnx`. It reads the graph instead of its Python code."""
     return export("to_onnx", Heads(*MODEL), SAMPLES[0], dynamic_shapes=ROWS), Heads(*MODEL), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""The shape is [0, 3] where PyTorch returns [0]: `sum(-1)` of an empty tensor keeps the axis
+"""The output shape is [0, 3] where PyTorch returns [0]: `sum(-1)` of an empty tensor keeps the dimension
 
-The file is right: its `ReduceSum` says that the last axis goes. For an input without elements ONNX Runtime only works out the shape, and
-there it takes axes that are counted from the end for none: so none goes. `mean`, `amax`, `prod` and `logsumexp` do the same. What comes
-after meets an axis too many, in batches without a row only.
+The exported model is right: its `ReduceSum` removes the last dimension. For an empty input, ONNX Runtime only computes the output shape,
+and ignores negative axes while it does. So it keeps the dimension. `mean`, `amax`, `prod` and `logsumexp` behave in the same way. The
+operators after it get one dimension too many, but only for an empty batch.
 """
 
 import torch
@@ -31,12 +31,12 @@ class RowSumsForwards(nn.Module):
 
 
 def forwards() -> Claim:
-    """Count the axis from the front: `sum(1)`. The reductions that ONNX Runtime gets wrong are those by a negative number."""
+    """Use a positive dimension: `sum(1)`. Only reductions with a negative dimension are wrong in ONNX Runtime."""
     return export("dynamo", RowSumsForwards(), SAMPLES[0], dynamic_shapes=ROWS), RowSums(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` writes every axis counted from the front."""
+    """Use `to_onnx`. It writes all axes as positive numbers."""
     return export("to_onnx", RowSums(), SAMPLES[0], dynamic_shapes=ROWS), RowSums(), SAMPLES
 
 

@@ -1,9 +1,9 @@
-"""You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant: for example by a table kept from an earlier call
+"""You marked L['x'].size()[0] as dynamic but your code specialized it to be a constant: a table cached in an earlier call
 
-Something in the model has the size of the example written into it, and meets the input. Here it is a table that `forward` makes once and
-keeps: a call before the export has made it, for the rows of that call. The same is said of `expand(4, 3)`, of a state with a fixed batch,
-and of a Python loop over the axis. If you asked for nothing dynamic at all, it is the example: a tensor that an export has failed with
-stays marked, so make a new one.
+A tensor in the model has the fixed size of the example, and is combined with the input. Here `forward` makes a table once and keeps it, and
+a call before the export has made it with the size of that call. `expand(4, 3)`, a state with a fixed batch size, and a Python loop over the
+dimension cause the same message. If you didn't mark any dimension as dynamic, the cause is the example: after a failed export its tensors
+stay marked, so create new ones.
 """
 
 import torch
@@ -48,7 +48,7 @@ class PositionsOfThisCall(nn.Module):
 
 
 def made_in_each_call() -> Claim:
-    """Make it of the sizes of this call. What depends on nothing but sizes costs little, and the graph computes it for any."""
+    """Compute the table in each call. A table that depends only on sizes costs little, and the graph computes it for any size."""
     return export("torch.export", PositionsOfThisCall(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 
@@ -62,12 +62,13 @@ class PositionsOfALongTable(nn.Module):
 
 
 def long_enough() -> Claim:
-    """Make it once, in `__init__`, as long as it will ever be needed, and cut it. The file holds it, and its length is the limit."""
+    """Make the table in `__init__`, for the largest size, and slice it. The exported model contains the table, and its length is the limit.
+    """
     return export("torch.export", PositionsOfALongTable(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 
 def new_module() -> Claim:
-    """Export a module that was never called: the table is then made during the capture, for any size."""
+    """Export a new instance of the module. The table is then made during the capture, for any size."""
     return export("torch.export", Positions(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 

@@ -1,7 +1,7 @@
-"""Input must be a list of dictionaries or a single numpy array for input 'x': ONNX Runtime was fed a torch tensor
+"""Input must be a list of dictionaries or a single numpy array for input 'x': a PyTorch tensor passed to ONNX Runtime
 
-`InferenceSession.run` takes arrays of NumPy, and gives arrays back. A tensor of torch is no such thing to it, and the message does not say
-so: lists of dictionaries are what models of scikit-learn take.
+`InferenceSession.run` accepts and returns NumPy arrays, not PyTorch tensors. The message is misleading: lists of dictionaries are inputs of
+scikit-learn models.
 """
 
 import torch
@@ -27,14 +27,14 @@ def breaks() -> Claim:
 
 
 def numpy() -> Claim:
-    """Feed `x.detach().cpu().numpy()`; `torch.from_numpy` makes tensors of what comes back. On the processor neither copies."""
+    """Pass `x.detach().cpu().numpy()`. `torch.from_numpy` converts the outputs back. On a CPU, neither of them copies."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": SAMPLES[0][0].detach().cpu().numpy()})
     return exported, Doubled(), SAMPLES
 
 
 def program() -> Claim:
-    """Or call what `torch.onnx.export` returned: an `ONNXProgram` takes tensors and gives tensors."""
+    """Call the `ONNXProgram` that `torch.onnx.export` returns. It accepts and returns tensors."""
     exported = torch.onnx.export(Doubled(), SAMPLES[0], dynamic_shapes=ROWS, verbose=False)
     exported(*SAMPLES[0])
     return exported, Doubled(), SAMPLES

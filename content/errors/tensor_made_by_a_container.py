@@ -1,9 +1,9 @@
-"""SpecViolationError: Constant tensor lifted_tensor_0 is not in the constants dictionary, with a cache or other container as input
+"""SpecViolationError: Constant tensor lifted_tensor_0 is not in the constants dictionary: a cache or custom container as input
 
-A container of yours is taken apart before the model runs and put together inside the capture. If putting it together makes a tensor, as
-`DynamicCache` of transformers does (an empty one, to which it appends), that tensor is a constant of the graph. `run_decompositions`
-captures the graph again and puts the container together again: there is a second constant, and nobody enters it in the list of constants.
-For a cache of transformers, `exportlab.patches.caches_as_containers` puts it together without one.
+torch.export flattens a custom container before it runs the model, and rebuilds it inside the capture. If rebuilding creates a tensor, this
+tensor becomes a constant of the graph. transformers' `DynamicCache` does this: it creates an empty tensor and appends to it.
+`run_decompositions` captures the graph again and rebuilds the container again. This creates a second constant, which isn't added to the
+constants. For a transformers cache, `exportlab.patches.caches_as_containers` rebuilds it without a new tensor.
 """
 
 from functools import cache
@@ -58,12 +58,14 @@ def breaks() -> Claim:
 
 
 def lean() -> Claim:
-    """Let the container only hold what it is given. Where the class is not yours, pass a list of tensors and build it in `forward`."""
+    """Store the tensors in the container without creating new ones. If you can't change the class, pass a list of tensors and build the
+    container in `forward`.
+    """
     return export("dynamo", Appended(), samples(Lean)[0], dynamic_shapes=MOVING), Appended(), samples(Lean)
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` decomposes nothing before it translates, so nothing is captured twice."""
+    """Use `to_onnx`. It doesn't decompose the graph before the translation, so it captures only once."""
     return export("to_onnx", Appended(), samples(Past)[0], dynamic_shapes=MOVING), Appended(), samples(Past)
 
 

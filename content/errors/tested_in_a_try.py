@@ -1,7 +1,7 @@
-"""The exported model takes the `except` branch: it tests a value inside a `try`
+"""The exported model computes the `except` branch: an `if` on a tensor's value inside `try`
 
-The capture has no values, so the test raises, with an error that says so. Your `except` catches it, as it would catch one of the model.
-What stands in `except` is captured as if it were the model, and nobody hears of the error.
+The capture doesn't have values, so the `if` raises an exception. Your `except` clause catches it, as it would catch an exception of the
+model. The capture then records the code in `except`, and you don't see the exception.
 """
 
 import torch
@@ -34,7 +34,7 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """Take the test out of the `try` and pick with `torch.where`."""
+    """Move the condition out of the `try`, and select with `torch.where`."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), Cautious(), SAMPLES
 
 
@@ -44,7 +44,7 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """`torch.cond` keeps both branches, as an `If`. Best where a branch is expensive."""
+    """Use `torch.cond`. It exports both branches as an ONNX `If`. Prefer it if a branch is expensive."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), Cautious(), SAMPLES
 
 

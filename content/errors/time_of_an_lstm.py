@@ -1,9 +1,8 @@
-"""FrozenDimension: "time" was asked to be dynamic but is the constant 6: the length of a sequence for an LSTM or GRU
+"""FrozenDimension: "time" was asked to be dynamic but is the constant 6: sequence length of nn.LSTM or nn.GRU
 
-torch.export takes an LSTM apart, in Python: one step after the other, as many as the example has. It records these steps, so
-the length of the sequence is fixed. `to_onnx(capture="torch.export")` reports that in these words; torch.export itself reports
-that your code specialised the axis. `torch.onnx.export` replaces this decomposition by one that loops in the graph, and keeps
-the length dynamic.
+torch.export decomposes an LSTM into its steps, in Python, so the number of steps in the example becomes fixed.
+`to_onnx(capture="torch.export")` raises this error. torch.export itself reports that your code specialised the dimension.
+`torch.onnx.export` replaces the decomposition with one that loops in the graph, so the sequence length stays dynamic.
 """
 
 import torch
@@ -50,23 +49,25 @@ class Scanned(Recurrent):
 
 
 def scanned() -> Claim:
-    """Write the step and let `scan` repeat it, with the weights of the LSTM: it becomes a `Scan` or a `Loop` for any length."""
+    """Write one step and repeat it with `scan`, using the weights of the LSTM. It becomes a `Scan` or a `Loop` for any length."""
     return export("to_onnx", Scanned(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
 def torch_onnx() -> Claim:
-    """`torch.onnx.export` writes an `LSTM` for any length. If something captured one before in this process, clear torch's cache first."""
+    """Use `torch.onnx.export`. It writes an `LSTM` for any length. If this process captured such a layer before, clear PyTorch's cache
+    first.
+    """
     torch.ops.aten.lstm.input._dispatch_cache.clear()
     return export("dynamo", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` with its default capture runs the LSTM whole and writes the operator of that name."""
+    """Use `to_onnx` with its default capture. It keeps the LSTM whole and writes an ONNX `LSTM`."""
     return export("to_onnx", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 
 def torchscript() -> Claim:
-    """The legacy exporter, `dynamo=False`, keeps the LSTM whole too."""
+    """Use the legacy exporter (`dynamo=False`). It keeps the LSTM whole too."""
     return export("torchscript", Recurrent(), SAMPLES[0], dynamic_shapes=MOVING), Recurrent(), SAMPLES
 
 

@@ -1,8 +1,8 @@
 """UnsupportedOps: cannot export aten.linalg_eigvalsh.default, raised by `to_onnx`
 
-`to_onnx` looks an operator up in its own table, then in that of torch, then takes its decomposition. It collects all for which there is
-nothing, and names the line of your model that called each. Eigenvalues are one such: ONNX has no operator for them, and torch no
-decomposition. Factorisations of matrices are the largest gap.
+`to_onnx` looks up each operator in its own translations, then in those of `torch.onnx`, and then tries the operator's decomposition. The
+error lists all operators for which none of these exist, with the lines of your model that call them. ONNX doesn't have an operator for
+eigenvalues, and PyTorch doesn't have a decomposition. Most missing operators are matrix factorisations.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class ByFormula(nn.Module):
 
 
 def by_formula() -> Claim:
-    """Write it with operators that there is a translation for. Two by two, eigenvalues have a formula."""
+    """Write the computation with supported operators. The eigenvalues of a 2×2 matrix have a formula."""
     return export("to_onnx", ByFormula(), SAMPLES[0], dynamic_shapes=ROWS), Axes(), SAMPLES
 
 
@@ -51,14 +51,16 @@ def eigenvalues(g: Any, x: Any) -> Any:
 
 
 def translated() -> Claim:
-    """Hand over a translation, a function of the graph and of the arguments. That it is right, here two by two only, is yours to know."""
+    """Pass a translation in `custom_translation_table`. It is a function of the graph and the arguments. Check that it is right: this one
+    is for 2×2 matrices.
+    """
     table = {torch.ops.aten.linalg_eigvalsh.default: eigenvalues}
     made = export("to_onnx", Axes(), SAMPLES[0], dynamic_shapes=ROWS, custom_translation_table=table)
     return made, Axes(), SAMPLES
 
 
 def torch_export() -> Claim:
-    """Where it need not be ONNX: an exported program calls the operator of torch."""
+    """Use `torch.export` if you don't need ONNX. The exported program calls the PyTorch operator."""
     return export("torch.export", Axes(), SAMPLES[0], dynamic_shapes=ROWS), Axes(), SAMPLES
 
 

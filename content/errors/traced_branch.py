@@ -1,7 +1,7 @@
-"""dynamo=False: wrong for other values, because tracing kept one branch of an `if` on a value
+"""Wrong for other values with `dynamo=False`: tracing keeps one branch of an `if` on a tensor's value
 
-Tracing runs the model once and records which operators ran. The `if` is Python and leaves no record, only a `TracerWarning` that the
-trace might not generalize. The file follows the branch of the example, whatever it is given.
+The legacy exporter (`dynamo=False`) runs the model once and records the operators. The `if` is Python code and isn't recorded. You only get
+a `TracerWarning` that the trace might not generalize. The exported model computes the example's branch for all inputs.
 """
 
 import torch
@@ -32,12 +32,14 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """`torch.where` computes both and picks. Best where both are cheap and neither can fail."""
+    """Use `torch.where`. It computes both branches and selects one. Prefer it if both branches are cheap and neither can fail."""
     return export("torchscript", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
 def scripted() -> Claim:
-    """`torch.jit.script` reads the source instead of running it, and makes an `If` of the `if`. It takes a part of Python only."""
+    """Use `torch.jit.script`. It compiles the source instead of running it, and the `if` becomes an ONNX `If`. It supports only a subset of
+    Python.
+    """
     return export("torchscript", torch.jit.script(ByValue()), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -47,7 +49,9 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """The newer exporter refuses the `if` and takes `torch.cond` in its place."""
+    """Use `torch.cond` and `torch.onnx.export` with its default, `dynamo=True`. It can export `torch.cond`, and raises an error for the
+    `if`.
+    """
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 

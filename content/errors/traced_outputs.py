@@ -1,7 +1,7 @@
 """Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions: `forward` returns a number
 
-`torch.jit.trace` records tensors. A number, a string, `None` or an object of yours among the results has no place in what it records.
-The older exporter traces too, and drops such a result or refuses it in other words.
+`torch.jit.trace` records tensors. It can't record a number, a string, `None` or a custom object among the outputs. The legacy exporter
+(`dynamo=False`) traces too. It drops such an output, or raises another error.
 """
 
 import torch
@@ -30,7 +30,7 @@ class WithCountAsTensor(nn.Module):
 
 
 def as_tensor() -> Claim:
-    """Return a tensor made of the number."""
+    """Return the number as a tensor. Here `torch.tensor(x.ndim)` replaces `x.ndim`."""
     return export("torchscript", WithCountAsTensor(), SAMPLES[0], dynamic_shapes=ROWS), WithCountAsTensor(), SAMPLES
 
 
@@ -41,7 +41,7 @@ class First(nn.Module):
 
 
 def left_out() -> Claim:
-    """Put a module around yours that returns the tensors only: whoever runs the file knows the number."""
+    """Return only the tensors from a wrapper module. You know the number without running the model."""
     return export("torchscript", First(), SAMPLES[0], dynamic_shapes=ROWS), First(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Expected all tensors to be on the same device, but found at least two devices: a tensor that did not move with the model
+"""Expected all tensors to be on the same device, but found at least two devices: a tensor that isn't moved by `model.to(device)`
 
-`model.to(device)` moves parameters and buffers. A tensor kept as a plain attribute, in a list, or made in `forward` without `device=` stays
-where it was made. Eager fails in the same way, so look there first. The model below shows it on a machine without a GPU: its second device
-is `meta`, which has shapes and no values.
+`model.to(device)` moves parameters and buffers. A tensor in an ordinary attribute or a list stays on its device, and so does one that
+`forward` makes without `device=`. Eager mode fails in the same way, so run the model there first. The reproducer needs no GPU: its second
+device is `meta`, whose tensors have shapes but no values.
 """
 
 import torch
@@ -39,7 +39,7 @@ class Buffered(nn.Module):
 
 
 def buffer() -> Claim:
-    """Make it a buffer: it moves with the model, and it is stored with it."""
+    """Register the tensor as a buffer. `model.to` moves it, and `state_dict` contains it."""
     return export("dynamo", Buffered().to("cpu"), SAMPLES[0], dynamic_shapes=ROWS), Shifted("cpu"), SAMPLES
 
 
@@ -49,12 +49,12 @@ class MadeWhereTheInputIs(nn.Module):
 
 
 def device_of_the_input() -> Claim:
-    """Say `device=x.device` where `forward` makes a tensor."""
+    """Pass `device=x.device` if `forward` makes the tensor."""
     return export("dynamo", MadeWhereTheInputIs(), SAMPLES[0], dynamic_shapes=ROWS), Shifted("cpu"), SAMPLES
 
 
 def on_the_processor() -> Claim:
-    """Move everything to the processor before the export: `model.cpu()` and the example too. A file does not name devices."""
+    """Move the model and the example to the CPU before the export. Call `.cpu()` on both. ONNX models don't contain devices."""
     return export("dynamo", Shifted("cpu").cpu(), SAMPLES[0], dynamic_shapes=ROWS), Shifted("cpu"), SAMPLES
 
 

@@ -1,9 +1,9 @@
-"""Unsupported input type <class '…'>. Export only supports pytree containers of basic types: an argument is a dataclass or a cache
+"""Unsupported input type <class '…'>. Export only supports pytree containers of basic types: a dataclass or a cache as input
 
-The inputs of a graph are tensors. For a list or a dict torch knows how to take it apart and how to put it together again; for a class of
-yours it does not, be it a dataclass, a cache for past keys and values, or an output of another library. Tell it, or take the object
-apart yourself. A numpy array is refused in the same words, and `torch.from_numpy` is all it needs. For the caches of transformers there is
-a patch: {doc}`lesson 309 </tutorials/309_patch_a_real_model>`.
+The inputs of a graph are tensors. PyTorch can flatten a list or a dict into tensors and rebuild it, but not your own class. This is the
+same for a dataclass, a KV cache and a class of another library. Register the class, or flatten the object yourself. A NumPy array raises
+the same error; convert it with `torch.from_numpy`. There is a patch for the caches of transformers: {doc}`lesson 309
+</tutorials/309_patch_a_real_model>`.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,9 @@ def breaks() -> Claim:
 
 
 def registered() -> Claim:
-    """Register the class once, before the export and before every call. Its fields are one entry each in `dynamic_shapes`."""
+    """Register the class with `torch.export.register_dataclass`. Do it once, before you export or run the model. Each field has an entry in
+    `dynamic_shapes`.
+    """
 
     @dataclass
     class KnownBatch(Batch):
@@ -58,7 +60,8 @@ class ByTensors(nn.Module):
 
 
 def taken_apart() -> Claim:
-    """Or export a module around yours that takes tensors and makes the object: nothing to register, and plain names in the file."""
+    """Build the object inside a wrapper module that accepts tensors. You don't have to register the class, and the inputs get plain names.
+    """
     samples = [tensors(rows) for rows in (4, 7, 1)]
     program = export("dynamo", ByTensors(Weighted()), samples[0], dynamic_shapes=({0: "rows"}, {0: "rows"}))
     return program, ByTensors(Weighted()), samples

@@ -1,7 +1,7 @@
-"""TypeError: unsupported format string passed to FakeTensor.__format__: a log line or an f-string prints a value of a tensor
+"""TypeError: unsupported format string passed to FakeTensor.__format__: a log line or an f-string prints a tensor's value
 
-`f"{loss:.3f}"` needs a number, and in the capture the tensor has none. Without the `:.3f` the line would pass, and say `FakeTensor(...)`.
-Nothing that a log line says gets into the file, so it can be left out while exporting.
+`f"{loss:.3f}"` needs a number, but tensors don't have values during capture. Without `:.3f` the line runs, and prints `FakeTensor(...)`.
+Log lines aren't exported, so you can skip them during the export.
 """
 
 import logging
@@ -37,12 +37,16 @@ class LoggedUnlessExporting(nn.Module):
 
 
 def unless_exporting() -> Claim:
-    """Put the line under `if not torch.compiler.is_exporting()`. Be sparing with it: what runs otherwise is then not what is exported."""
+    """Skip the line during the export, with `if not torch.compiler.is_exporting():`. Use this sparingly, because the exported code then
+    differs from the code that you run.
+    """
     return export("torch.export", LoggedUnlessExporting(), SAMPLES[0], dynamic_shapes=ROWS), Logged(), SAMPLES
 
 
 def strict() -> Claim:
-    """Pass `strict=True`: then the line is read, not run, and left out. `torch.onnx.export` tries this by itself."""
+    """Pass `strict=True` to torch.export. Dynamo then analyses the line instead of running it, and drops it. `torch.onnx.export` tries this
+    too.
+    """
     return export("torch.export", Logged(), SAMPLES[0], dynamic_shapes=ROWS, strict=True), Logged(), SAMPLES
 
 

@@ -1,9 +1,9 @@
-"""ValueError: Cannot view a tensor with shape ... and strides ...: a `.contiguous()` is lost between capture and decomposition
+"""ValueError: Cannot view a tensor with shape ... and strides ...: `.contiguous()` after `scaled_dot_product_attention` is lost
 
-During the capture, fused attention returns a tensor that is contiguous once it is transposed back. So `.contiguous()` does nothing there,
-and leaves no node. Then the decomposition writes attention as matrix products: their result has other strides, the node that would have
-copied it is not in the graph, and the `view` fails. It needs a reason to leave the fused operator, such as a bias that is a parameter and
-wants a gradient: T5, BEiT and Swin have one.
+During capture, the fused attention kernel returns a tensor that is contiguous after the transpose. `.contiguous()` does nothing there, and
+isn't recorded. Later, the decomposition writes attention as matrix products, whose result has other strides. The copy that `.contiguous()`
+would make isn't in the graph, so `view` fails. This happens if the decomposition can't use the fused kernel, for example because the bias
+is a parameter that requires a gradient. T5, BEiT and Swin have such a bias.
 """
 
 import torch
@@ -44,23 +44,29 @@ class Copied(Attention):
 
 
 def copied() -> Claim:
-    """Ask for a copy, which leaves a node in every case. (`reshape` does not help: here it is captured as the same `view`.)"""
+    """Copy with `clone(memory_format=torch.contiguous_format)` instead of `.contiguous()`. The copy is then recorded. `reshape` doesn't
+    help, because here it is captured as the same `view`.
+    """
     return export("dynamo", Copied(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
 def without_gradients() -> Claim:
-    """Export with the weights frozen: without gradients both steps see the same layout. Thaw them before you train again."""
+    """Call `requires_grad_(False)` on the model before the export. Without gradients, both steps use the same memory layout. Undo it before
+    you train again.
+    """
     return export("dynamo", Attention().requires_grad_(False), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
 def as_products() -> Claim:
-    """Capture attention as the matrix products that it is decomposed to later, so that both steps see the same layout."""
+    """Capture under `sdpa_kernel(SDPBackend.MATH)`. Attention is then captured as matrix products, so both steps use the same memory
+    layout.
+    """
     with sdpa_kernel(SDPBackend.MATH):
         return export("dynamo", Attention(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` translates attention as it was captured, without this decomposition."""
+    """Use `to_onnx`. It translates attention as captured, without this decomposition."""
     return export("to_onnx", Attention(), SAMPLES[0], dynamic_shapes=BOTH), Attention(), SAMPLES
 
 

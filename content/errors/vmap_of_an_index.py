@@ -1,8 +1,8 @@
 """vmap: It looks like you're calling .item() on a Tensor: an index inside `torch.vmap`, as in attention masks
 
-Inside of `vmap`, `k` in `padding[k]` is not one number but all of them at once. Outside of an export, torch indexes with all of them. Under
-`torch.export` the same line takes another way, one that reads an index without axes as a Python number, and that cannot be done
-for many. There is no `item()` in your code.
+Inside `vmap`, `k` in `padding[k]` stands for a whole batch of indices. In eager mode, PyTorch indexes with all of them. Under
+`torch.export`, the same line uses another code path. It converts a 0-dimensional index to a Python number, which isn't possible for a
+batch. Your code doesn't have to call `item()` for this error.
 """
 
 import torch
@@ -39,18 +39,18 @@ class MaskedByAxes(nn.Module):
 
 
 def broadcast() -> Claim:
-    """Give each index an axis of its own and let torch broadcast. Transformers does so since version 5."""
+    """Give each index its own dimension, and use broadcasting. transformers does so since version 5."""
     return export("torch.export", MaskedByAxes(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 
 def patched() -> Claim:
-    """`indices_in_vmap` turns such an index into a gather while it lasts. The model stays as it is."""
+    """Export under the patch `indices_in_vmap`. It replaces such an index with a gather. The model doesn't change."""
     with indices_in_vmap():
         return export("torch.export", Masked(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 
 def torch_onnx() -> Claim:
-    """`torch.onnx.export` tries the other mode when this one fails, `strict=True`, and there it works."""
+    """Use `torch.onnx.export`. It falls back to `strict=True`, which can capture this model."""
     return export("dynamo", Masked(), SAMPLES[0], dynamic_shapes=SIZES), Masked(), SAMPLES
 
 

@@ -1,8 +1,8 @@
-"""Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol: a model with weight_norm is copied
+"""Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol: `copy.deepcopy` of `weight_norm`
 
-`torch.nn.utils.weight_norm` computes the weight anew before each call, and leaves the result in an attribute. That tensor has a history of
-autograd, and `copy.deepcopy` refuses such tensors. HiFi-GAN, VITS and other vocoders keep their weights this way, and many tools copy a
-model: for an average of its weights, for quantisation, or before an export.
+`torch.nn.utils.weight_norm` computes the weight before each call and stores it in an attribute. This tensor has an autograd history, and
+`copy.deepcopy` can't copy such tensors. HiFi-GAN, VITS and other vocoders use `weight_norm`. Many tools copy a model: to average its
+weights, to quantise it, or before an export.
 """
 
 import copy
@@ -37,14 +37,14 @@ def breaks() -> Claim:
 
 
 def removed() -> Claim:
-    """Compute the weight once, which is enough for inference: `remove_weight_norm` does that and leaves a plain parameter."""
+    """Call `remove_weight_norm`. It computes the weight once, which is enough for inference, and stores it as an ordinary parameter."""
     model = remove_weight_norm(normed())
     model(*SAMPLES[0])
     return export("to_onnx", copy.deepcopy(model), SAMPLES[0], dynamic_shapes=ROWS), convolution(), SAMPLES
 
 
 def parametrized() -> Claim:
-    """Use `torch.nn.utils.parametrizations.weight_norm`, which keeps no such tensor. It loads checkpoints of the older one."""
+    """Use `torch.nn.utils.parametrizations.weight_norm`. It doesn't keep such a tensor, and can load checkpoints of the older function."""
     model = parametrizations.weight_norm(convolution())
     model(*SAMPLES[0])
     return export("to_onnx", copy.deepcopy(model), SAMPLES[0], dynamic_shapes=ROWS), convolution(), SAMPLES

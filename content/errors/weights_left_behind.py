@@ -1,7 +1,8 @@
-"""External data path does not exist: the .onnx was moved without its .onnx.data
+"""External data path does not exist: the .onnx file was moved without its .onnx.data
 
-`torch.onnx.export` to a path writes the weights into a second file beside the first, however small they are. The first one has its name
-inside, and ONNX Runtime looks for it in the folder that the model is in. A copy or a rename of one of the two separates them.
+If you pass a path, `torch.onnx.export` writes the weights to a second file next to the model, even if they are small. The model contains
+the name of this file, and ONNX Runtime looks for it in the folder of the model. If you move or rename one file without the other, ONNX
+Runtime can't load the model.
 """
 
 import shutil
@@ -31,7 +32,7 @@ ROWS = ({0: "rows"},)
 
 
 def moved(files: str, **options: bool) -> Claim:
-    """Exports to one folder, moves these files to another, and loads the model there."""
+    """Export to one folder, move these files to another, and load the model there."""
     with tempfile.TemporaryDirectory() as here, tempfile.TemporaryDirectory() as there:
         torch.onnx.export(Product(), SAMPLES[0], Path(here) / "model.onnx", dynamic_shapes=ROWS, verbose=False, **options)
         for file in Path(here).glob(files):
@@ -45,12 +46,12 @@ def breaks() -> Claim:
 
 
 def in_one_file() -> Claim:
-    """Write one file, with `external_data=False`. One file holds 2 GiB at most."""
+    """Write one file with `external_data=False`. It can't be larger than 2 GiB."""
     return moved("*.onnx", external_data=False)
 
 
 def both() -> Claim:
-    """Move both, and do not rename the second: its name stands in the first. A folder for each model is the safest."""
+    """Move both files, and don't rename the second one. The model contains its name. Use a separate folder for each model."""
     return moved("*")
 
 

@@ -1,8 +1,8 @@
-"""Could not guard on data-dependent expression: a `while` on a value of a tensor, or on how many elements are left
+"""Could not guard on data-dependent expression: a `while` loop on a tensor's value or on the number of remaining elements
 
-The capture runs your model with tensors that have shapes but lack values, and whether there is another iteration depends on a value. The
-number of iterations of a loop that ends when a list of boxes is empty, or when a value is small enough, differs from call to call. The loop
-has to become an operator, or its number of iterations a constant.
+During capture, tensors have shapes but no values, so torch.export can't evaluate a `while` condition on a value. For example, a loop that
+ends when a list of boxes is empty runs a different number of times in each call. Write the loop as an operator, or use a constant number of
+iterations.
 """
 
 import torch
@@ -34,7 +34,7 @@ class HalvedInALoop(nn.Module):
 
 
 def in_a_loop() -> Claim:
-    """Write it as `while_loop`, which becomes a `Loop`: the state keeps its shape, so mark elements in a mask in place of removing them."""
+    """Use `while_loop`. It becomes an ONNX `Loop`. The state has to keep its shape, so mark elements in a mask instead of removing them."""
     return export("dynamo", HalvedInALoop(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
@@ -46,12 +46,13 @@ class HalvedAtMost(nn.Module):
 
 
 def at_most() -> Claim:
-    """Where you know how many iterations are enough, run that many, and let `torch.where` keep what is done."""
+    """Run a fixed number of iterations, and keep finished values with `torch.where`. Use this if you know how many iterations are enough.
+    """
     return export("dynamo", HalvedAtMost(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` runs the model, and writes the `while` as a `Loop`."""
+    """Use `to_onnx`. It runs the model, and writes the `while` as a `Loop`."""
     return export("to_onnx", Halved(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 
@@ -63,5 +64,5 @@ ERROR = KnownError(
     fixes=(Fix("change the model", in_a_loop), Fix("change the model", at_most), Fix("another exporter", to_onnx)),
     threads=(),
     kin=r"Could not guard on data-dependent",
-    advice="the loop ends on a value: use torch.while_loop, with a mask in place of a list that shrinks",
+    advice="the loop ends on a value: use torch.while_loop, and mask elements instead of removing them",
 )

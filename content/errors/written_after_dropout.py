@@ -1,8 +1,8 @@
-"""dynamo=True: what the model adds in place after `nn.Dropout`, as `y = drop(h); y += x`, is missing from `h` in the file
+"""In-place write after `nn.Dropout` is lost with `torch.onnx.export`: `y = drop(h); y += x` doesn't change `h`
 
-Out of training, eager's dropout returns the tensor that it was given, not a copy: `y` is `h` under another name, and `y += x` changes both.
-To the exporter a dropout makes a new tensor. So the file changes `y`, and whatever reads `h` later, a residual or a second output, gets the
-old numbers.
+In evaluation mode, eager dropout returns its input and not a copy. `y` and `h` are the same tensor, so `y += x` changes both. In the graph
+of `torch.onnx.export`, dropout returns a new tensor. The exported model changes `y`, but not `h`. If a residual connection or a second
+output uses `h` later, it gets the old values.
 """
 
 import torch
@@ -44,12 +44,12 @@ def breaks() -> Claim:
 
 
 def summed() -> Claim:
-    """Compute a new tensor, `y = drop(h) + x`, and return it where the changed one was meant."""
+    """Compute a new tensor: `y = drop(h) + x`. Return it instead of the tensor that was changed in place."""
     return export("dynamo", seeded(Sums), SAMPLES[0], dynamic_shapes=ROWS), seeded(Block), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """`to_onnx` takes a dropout that drops nothing for what eager takes it for: its input."""
+    """Use `to_onnx`. It treats dropout in evaluation mode as its input, as eager does."""
     return export("to_onnx", seeded(Block), SAMPLES[0], dynamic_shapes=ROWS), seeded(Block), SAMPLES
 
 

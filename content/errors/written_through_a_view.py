@@ -1,7 +1,7 @@
-"""dynamo=False: what the model writes through a view, `x.t()[1] = 5` or `chunk(…)[0].relu_()`, is not in the file
+"""In-place write through a view is lost with `dynamo=False`: `x.t()[1] = 5` or `chunk(…)[0].relu_()`
 
-Tracing records operators, and a view is one whose result is a new tensor. That it shares its memory with another tensor is not recorded.
-What is written through it changes the view in the file; the tensor behind it stays as it was.
+Tracing records a view as an operator that returns a new tensor. It doesn't record that the view shares memory with another tensor. In the
+exported model, the write changes the view, but not the original tensor.
 """
 
 import torch
@@ -34,12 +34,14 @@ class Joined(nn.Module):
 
 
 def joined() -> Claim:
-    """Compute new parts and join them, in place of writing into a part."""
+    """Compute new parts and concatenate them, instead of writing into a part."""
     return export("torchscript", Joined(), SAMPLES[0], dynamic_shapes=ROWS), HalfActivated(), SAMPLES
 
 
 def dynamo() -> Claim:
-    """The newer exporter turns writes into values first, through views as well."""
+    """Use `torch.onnx.export` with its default, `dynamo=True`. It replaces in-place writes, including those through views, before the
+    translation.
+    """
     return export("dynamo", HalfActivated(), SAMPLES[0], dynamic_shapes=ROWS), HalfActivated(), SAMPLES
 
 
@@ -51,5 +53,5 @@ ERROR = KnownError(
     fixes=(Fix("change the model", joined), Fix("another exporter", dynamo)),
     threads=("pytorch/pytorch#114406",),
     kin=r"entirely functional graph",
-    advice="make a new tensor (torch.where, a sum) instead of writing into a view of one",
+    advice="compute a new tensor (torch.where, a sum) instead of writing to a view",
 )

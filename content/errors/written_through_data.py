@@ -1,8 +1,8 @@
 """We found a fake tensor in the exported program constant's list: `forward` writes through `x.data`
 
-`.data` is a second handle on the memory of a tensor, made for writing behind the back of autograd. The capture watches operators, and the
-step from a tensor to its `.data` is none. The handle looks like a tensor that came out of nowhere, so it is taken for a constant of the
-model, and one without values. With `strict=True`, and in the older exporter, the export succeeds and the write is lost.
+`.data` is a second reference to a tensor's memory, which autograd doesn't track. The capture records operators, but accessing `.data` isn't
+one. The reference looks like a new tensor without a source, so torch.export treats it as a constant of the model. This constant doesn't
+have values. With `strict=True`, and with the legacy exporter (`dynamo=False`), the export succeeds, but the write is lost.
 """
 
 import torch
@@ -36,7 +36,7 @@ class DoubledOpenly(nn.Module):
 
 
 def no_grad() -> Claim:
-    """Write to the tensor itself, under `torch.no_grad()` where autograd must not see it: that is what `.data` stood for."""
+    """Write to the tensor itself, under `torch.no_grad()`. This has the same effect as writing to `.data`: autograd doesn't track it."""
     return export("torch.export", DoubledOpenly(), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 
@@ -46,7 +46,7 @@ class DoubledAnew(nn.Module):
 
 
 def without_writing() -> Claim:
-    """In a model for inference nothing has to be hidden: compute a new tensor."""
+    """Compute a new tensor. A model for inference doesn't need to hide a write from autograd."""
     return export("torch.export", DoubledAnew(), SAMPLES[0], dynamic_shapes=ROWS), Doubled(), SAMPLES
 
 

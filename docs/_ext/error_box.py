@@ -1,4 +1,4 @@
-"""What the box for errors guesses by: the words of errors, lessons and recipes, weighed. Not here: exact patterns (known_errors)."""
+"""Build the index of the error search: weighted words of errors, lessons and recipes. The exact patterns are in known_errors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from exportlab.errors.known import candidates
 
 NAME = "error-box.json"
 WISHES = ROOT / "docs/data/wishes.csv"
-NEAR = 0.35  # below it an error is not near: what is shown then are lessons and recipes
-LISTED = 5  # errors that have the same message that are shown
-WORTH_READING = 0.12  # below it nothing is
+NEAR = 0.35  # below this likeness, lessons and recipes are shown instead of errors
+LISTED = 5  # at most so many errors with the same message are shown
+WORTH_READING = 0.12  # below this likeness, nothing is shown
 LETTERS = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"  # the words of CamelCase and of snake_case
-AWAY = r"https?://\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+"  # says where, not what
+AWAY = r"https?://\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+"  # locations: addresses, paths, memory addresses
 
 COMMON = frozenset(
     re.findall(r"\w+", "an the of to is are do does did how my it in and or for by be with that this what not no on at as can you")
@@ -39,7 +39,7 @@ Weights = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Entry:
-    """A page that the box can lead to."""
+    """A page that the search can find."""
 
     kind: str
     title: str
@@ -48,7 +48,7 @@ class Entry:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the index after the messages of the errors, and hand it out."""
+    """Store the index after the messages of the errors, and publish it."""
     app.connect("builder-inited", store_index, priority=BEFORE_THE_GALLERY + 1)
     return {"parallel_read_safe": True}
 
@@ -60,20 +60,20 @@ def store_index(app: Sphinx) -> None:
 
 
 def entries() -> list[Entry]:
-    """Return all errors, lessons, recipes and benchmarks, each with what readers ask for that it answers."""
+    """Return all errors, lessons, recipes and benchmarks, each with the searches that should find it."""
     found = [*map(make_error_entry, load_known_errors()), *lessons(), *scripts("gallery", "recipe"), *scripts("benchmarks", "benchmark")]
     asked_for = wishes()
     return [replace(page, text="\n".join([page.text, *asked_for.get(page.page.removesuffix(".html"), ()) * 3])) for page in found]
 
 
 def wishes() -> dict[str, tuple[str, ...]]:
-    """Return what readers type that a page answers though its title has other words, by page."""
+    """Return by page the searches that should find it although its title has other words."""
     with WISHES.open(encoding="utf-8", newline="") as file:
         return {row["page"]: tuple(row["wishes"].split("; ")) for row in csv.DictReader(file)}
 
 
 def make_error_entry(error: KnownError) -> Entry:
-    """Return the page of an error: its title and pattern count more than the message, and that more than the reason."""
+    """Return the entry of an error. Its title and pattern count more than the message, and the message more than the cause."""
     title = error.title.replace("`", "")
     literal = re.sub(r"\\[a-zA-Z]|[^\w\s]", " ", re.sub(r"\(\?\S", " ", error.message)) if error.stage != "silent" else ""
     stored = page_of(error).with_suffix(".txt")
@@ -90,7 +90,7 @@ def lessons() -> Iterator[Entry]:
 
 
 def scripts(folder: str, kind: str) -> Iterator[Entry]:
-    """Yield the pages that scripts make, by title and first paragraph."""
+    """Yield the pages that are generated from scripts, by title and first paragraph."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         title, _, rest = said.partition("\n")
@@ -100,7 +100,7 @@ def scripts(folder: str, kind: str) -> Iterator[Entry]:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text as they are compared: small, without plural, in one spelling, CamelCase taken apart.
+    """Return the words of a text for comparison: in lower case, without plural, in American spelling, CamelCase split.
 
     docs/_static/errors.js does the same.
     """
@@ -115,7 +115,7 @@ def plain(word: str) -> str:
 
 
 def weigh_words(text: str, rarity: Weights, unknown: float) -> dict[str, float]:
-    """Return the words of a text and each two that follow one another, by how often and how rare they are, at length 1."""
+    """Return the words and pairs of words of a text, weighted by frequency and rarity, as a vector of length 1."""
     found = words(text)
     counts = Counter([*found, *map(" ".join, pairwise(found))])
     weights = {
@@ -126,7 +126,7 @@ def weigh_words(text: str, rarity: Weights, unknown: float) -> dict[str, float]:
 
 
 def index(pages: Sequence[Entry]) -> dict[str, object]:
-    """Return what the script of the box reads."""
+    """Return the data that the script of the search reads."""
     texts = [page.text for page in pages]
     counts: Counter[str] = Counter()
     for text in texts:
@@ -153,18 +153,18 @@ def _row(page: Entry, rarity: Weights, unknown: float) -> dict[str, object]:
 
 
 def nearest(text: str, index: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the pages of an index by how alike their words are to those of a text, or of its line that is most alike."""
+    """Return the pages of an index, sorted by their likeness to a text, or to its most similar line."""
     parts = [weigh_words(part, index["rarity"], index["unknown"]) for part in (text, *(x for x in text.splitlines() if len(words(x)) > 3))]
     return sorted(((page["page"], max(likeness(part, page["weights"]) for part in parts)) for page in index["pages"]), key=lambda p: -p[1])
 
 
 def likeness(one: Weights, other: Weights) -> float:
-    """Return the cosine of two texts."""
+    """Return the cosine similarity of two texts."""
     return sum(weight * other.get(word, 0) for word, weight in one.items())
 
 
 def judge_quote(quote: Mapping[str, str], index: Mapping[str, Any]) -> str:
-    """Return what the box makes of a message: `certain`, `unsure` or `near` for a page that fits, `wrong` for a certain one, `missed`."""
+    """Return the result of the search for a message: `certain`, `unsure` or `near` for the right page, `wrong` or `missed`."""
     certain = [error.name for error in recognise(quote["message"])]
     if certain:
         return "certain" if certain[0] in quote["page"].split() else "wrong"

@@ -1,4 +1,4 @@
-"""The pages of known errors, each written by running it, and the index that finds them by message."""
+"""Generate the pages of known errors, by running each error and its fixes, and the index that finds a page by its message."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from exportlab.sweep.warm_up import warmed_up
 
 PAGES = GENERATED / "errors"
 FIXED_PAGE = "docs/errors.html#fixed-upstream"
-FIXED = {  # by a regular expression found in a message that the versions of this site no longer give: its row in docs/errors.md
-    r"call_function BuiltinVariable\(NotImplementedError\)": "call_function BuiltinVariable(NotImplementedError): masks of transformers",
-    r"Encountered autograd state manager op": "Encountered autograd state manager op: torch.no_grad inside of forward",
+FIXED = {  # pattern of a message that the tested versions no longer produce: its row in docs/errors.md
+    r"call_function BuiltinVariable\(NotImplementedError\)": "call_function BuiltinVariable(NotImplementedError): masks in transformers",
+    r"Encountered autograd state manager op": "Encountered autograd state manager op: torch.no_grad in forward",
 }
-LINES, WIDTH = 12, 100  # of a message that are shown
-SECONDS, BYTES = 300, 16 << 30  # that an error may take
+LINES, WIDTH = 12, 100  # of a message, as shown
+SECONDS, BYTES = 300, 16 << 30  # limits for one error
 MACHINE = (f"{Path(torch.__file__).parents[1]}/", f"{ROOT}/", f"{Path(ast.__file__).parent}/")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the pages before sphinx-gallery runs anything: errors are run in forked processes, for which a used torch is no good."""
+    """Store the pages before sphinx-gallery runs anything: errors run in forked processes, which need a fresh torch."""
     app.connect("builder-inited", lambda _: store_errors(), priority=BEFORE_THE_GALLERY)
     return {"parallel_read_safe": True}
 
 
 def store_errors() -> None:
-    """Write generated/errors/NAME.md for each known error, two at a time, where there is no fresh page, and the parts of docs/errors.md.
+    """Write generated/errors/NAME.md for each known error without a fresh page, two at a time, and the parts of docs/errors.md.
 
     Raises:
-        OutOfDate: an error does not happen any more, or its message finds another, or a fix is none.
+        OutOfDate: an error no longer happens, its message finds another error, or a fix doesn't work.
     """
     for name, text in render_index_parts().items():
         write(GENERATED / name, text)
@@ -59,18 +59,18 @@ def store_errors() -> None:
 
 
 def render_index_parts() -> dict[str, str]:
-    """Return what docs/errors.md includes, and the script that ranks what the search finds, by their names below generated/."""
+    """Return the parts that docs/errors.md includes, and the script that ranks search results, by file name in generated/."""
     errors = load_known_errors()
     return {"parts/errors-index.md": index(errors), "parts/errors-patterns.html": patterns(errors), "scorer.js": scorer(errors)}
 
 
 def page_of(error: KnownError) -> Path:
-    """Return where its page is stored."""
+    """Return the path of its page."""
     return PAGES / f"{error.name}.md"
 
 
 def sources_of(error: KnownError) -> str:
-    """Return what its page is made of."""
+    """Return the sources of its page."""
     return made_of(Path(inspect.getfile(error.breaks)), Path(__file__))
 
 
@@ -91,7 +91,7 @@ def make_pages(errors: Sequence[KnownError]) -> None:
 
 
 def run(errors: Sequence[KnownError]) -> None:
-    """Run each in a process of its own, two at a time, and write its page."""
+    """Run each error in a separate process, two at a time, and write its page."""
     with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
         running = [pool.submit(_made_in_a_fork, error.name) for error in errors]
         for done, future in enumerate(as_completed(running), 1):
@@ -104,16 +104,16 @@ def run(errors: Sequence[KnownError]) -> None:
 
 
 def warm_up() -> None:
-    """Pay once, before the processes are forked, for what the first export of a process pays for."""
+    """Run the slow first export once, before the processes are forked."""
     torch.set_num_threads(1)
     exportlab.quiet()
     warmed_up(EXPORTERS)
 
 
 def _made_in_a_fork(name: str) -> tuple[str, str, str]:
-    """Return name, message and page, made in a fork of this process: what an error leaves behind in torch's registries ends with it.
+    """Return name, message and page, made in a fork of this process, so that changes to torch's registries don't remain.
 
-    It is forked from the main thread of a worker: in a fork of any other thread, Python 3.13.0 runs no signal handler, so no alarm ends it.
+    It is forked from the main thread of a worker. In a fork of another thread, Python 3.13.0 runs no signal handler, so alarms don't work.
     """
     ended = run_isolated(lambda: _make_page(name), seconds=SECONDS, memory=BYTES)
     if ended.failure is not None:
@@ -127,10 +127,10 @@ def _make_page(name: str) -> tuple[str, str, str]:
 
 
 def reproduce_message(error: KnownError) -> str:
-    """Return the message of an error, which is reproduced for it.
+    """Reproduce an error and return its message.
 
     Raises:
-        OutOfDate: it does not happen as it says, or the message is recognised as another error.
+        OutOfDate: it fails differently than documented, or the message is recognised as another error.
     """
     message = strip_machine_details(reproduce(error).message)
     check_found(error, message)
@@ -138,10 +138,10 @@ def reproduce_message(error: KnownError) -> str:
 
 
 def check_found(error: KnownError, message: str) -> None:
-    """Raise where pasting the message of an error finds another.
+    """Check that pasting the message of an error finds that error first.
 
     Raises:
-        OutOfDate: it does.
+        OutOfDate: it finds another error.
     """
     found = [*recognise(message), *candidates(message)][0]
     if found is not error:
@@ -149,7 +149,7 @@ def check_found(error: KnownError, message: str) -> None:
 
 
 def page(error: KnownError, message: str) -> str:
-    """Return what happens, why, and the ways past it: everything on it has just been run."""
+    """Return the page of an error, after running its fixes."""
     return compose_page(
         error,
         _fence_code(excerpt_message(message, error.message), "text"),
@@ -158,55 +158,59 @@ def page(error: KnownError, message: str) -> str:
 
 
 def render_draft(error: KnownError, instead: str) -> str:
-    """Return the page with a line in the place of what an execution would print."""
+    """Return the page with a placeholder instead of the output of an execution."""
     return compose_page(error, instead, [instead] * len(error.fixes))
 
 
 def compose_page(error: KnownError, message: str, reports: Sequence[str]) -> str:
-    """Return a page from the error's own text and code, its message, and a report for each way past it."""
+    """Return a page made of the error's text and code, its message, and a report for each fix."""
     code = snippets(error)
+    reproducer = code.pop("breaks")
     parts = [
         f"# {error.title}",
         f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
-        "## What you see",
+        "## What `verify` reports" if error.stage == "silent" else "## Error message",
         message,
-        "## A model that does it",
-        _fence_code(code.pop("breaks"), "python"),
-        "It returns what {doc}`verify </docs/outcomes>` takes: an export, the module that it has to agree with, and samples.",
-        "## Why",
-        error.why,
-        "## Ways past it",
+        "## How to fix it",
+        "The snippets use the imports and inputs of [the reproducer below](#how-to-reproduce-it). Under each fix is the report of "
+        "{doc}`verify </docs/outcomes>`.",
         *(
             part
-            for number, (fix, report) in enumerate(zip(error.fixes, reports, strict=True), 1)
-            for part in (f"### {number}. {fix.way.capitalize()}", fix.doc, _fence_code(code[fix.make.__name__], "python"), report)
+            for fix, report in zip(error.fixes, reports, strict=True)
+            for part in (f"### {fix.name}", fix.text, _fence_code(code[fix.make.__name__], "python"), report)
         ),
+        "## Why it happens",
+        error.why,
+        "## How to reproduce it",
+        _fence_code(reproducer, "python"),
+        "`breaks` returns the arguments of {doc}`verify </docs/outcomes>`: the exported model, the PyTorch module to compare it with, and "
+        "sample inputs. The first sample is the one used for the export.",
         *threads(error.threads),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _found(error: KnownError) -> str:
     if error.stage == "silent":
-        return f"`verify` finds it by the check *{error.check}*."
-    return f"It still happens with torch {torch.__version__.partition('+')[0]}."
+        return f"The check *{error.check}* of {{doc}}`verify </docs/outcomes>` detects it."
+    return f"Reproduced with PyTorch {torch.__version__.partition('+')[0]}."
 
 
 def threads(names: Sequence[str]) -> list[str]:
-    """Return links to where it is discussed."""
+    """Return links to public discussions."""
     links = [f"[{name}](https://github.com/{name.replace('#', '/issues/')})" for name in names]
-    return ["## Where it is discussed", ", ".join(links)] if links else []
+    return ["## Related issues", ", ".join(links)] if links else []
 
 
 def strip_machine_details(message: str) -> str:
-    """Return a message without this machine's folders and addresses."""
+    """Return a message without local paths and memory addresses."""
     for folder in MACHINE:
         message = message.replace(folder, "")
     return re.sub(r"0x[0-9a-f]{6,}", "0x…", message)
 
 
 def excerpt_message(message: str, pattern: str) -> str:
-    """Return the first lines of a message, folded, and those that its pattern is found in."""
+    """Return the first lines of a message, wrapped, and the lines that its pattern matches."""
     match = next(re.finditer(pattern, message))
     first, last = (message.count("\n", 0, place) for place in match.span())
     lines = message.splitlines()
@@ -216,7 +220,7 @@ def excerpt_message(message: str, pattern: str) -> str:
 
 
 def wrap_line(line: str) -> list[str]:
-    """Return a line at the width of a page."""
+    """Wrap a line to the width of the page."""
     return textwrap.wrap(line, WIDTH, subsequent_indent="    ", drop_whitespace=False) or [""]
 
 
@@ -225,7 +229,7 @@ def _fence_code(text: str, language: str) -> str:
 
 
 def snippets(error: KnownError) -> dict[str, str]:
-    """Return the code of an error's module as a reader would type it: by function, each with what stands before it and belongs to it."""
+    """Return the code of an error's module as a reader would type it: each function with the statements before it that it needs."""
     source = Path(inspect.getfile(error.breaks)).read_text(encoding="utf-8")
     waiting, found = [], {}
     functions = {"breaks", *(fix.make.__name__ for fix in error.fixes)}
@@ -237,7 +241,7 @@ def snippets(error: KnownError) -> dict[str, str]:
 
 
 def _join_statements(statements: Iterable[str]) -> str:
-    """Return them as one text, definitions apart, imports and assignments together."""
+    """Join statements, with blank lines around definitions."""
     text = ""
     for statement in filter(None, statements):
         apart = "\n\n\n" if statement.startswith(("class ", "def ", "@")) or text.rpartition("\n")[2].startswith(" ") else "\n"
@@ -246,7 +250,7 @@ def _join_statements(statements: Iterable[str]) -> str:
 
 
 def _render_statement(statement: ast.stmt, source: str) -> str:
-    """Return a statement without what only the catalogue needs: its imports, its types, and a docstring that the page already shows."""
+    """Return a statement without the parts that the page doesn't need: imports of known_errors, types, and docstrings of functions."""
     if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith("exportlab."):
         return "" if statement.module == "exportlab.errors.known" else render_import(statement)
     lines = source.splitlines()[_begin(statement) - 1 : statement.end_lineno]
@@ -259,7 +263,7 @@ def _render_statement(statement: ast.stmt, source: str) -> str:
 
 
 def render_import(statement: ast.ImportFrom) -> str:
-    """Return an import as a reader would write it: from the package where it is public, else from its module."""
+    """Return an import as a reader would write it: from `exportlab` if the name is public, and otherwise from its module."""
     names = [alias.name for alias in statement.names]
     module = "exportlab" if set(names) <= set(exportlab.__all__) else statement.module
     return f"from {module} import {', '.join(names)}"
@@ -270,25 +274,25 @@ def _begin(statement: ast.stmt) -> int:
 
 
 def index(errors: Sequence[KnownError]) -> str:
-    """Return a table for each stage, the silent one first."""
+    """Return a table for each stage, silent errors first."""
     parts = []
     for stage, meaning in STAGES.items():
         rows = [f"| {{doc}}`{_cell(e.title)} </generated/errors/{e.name}>` | {len(e.fixes)} |" for e in errors if e.stage == stage]
         if rows:
-            table = "\n".join(["| error | ways past it |", "| --- | --- |", *rows])
+            table = "\n".join(["| error | fixes |", "| --- | --- |", *rows])
             parts.append(f"(stage-{stage})=\n## {stage.capitalize()}: {meaning}\n\n{table}\n")
     names = "\n".join(f"/generated/errors/{error.name}" for error in errors)
-    ways = sum(len(error.fixes) for error in errors)
-    return f"{len(errors)} known errors, {ways} ways past them.\n\n" + "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    fixes = sum(len(error.fixes) for error in errors)
+    return f"{len(errors)} known errors with {fixes} fixes.\n\n" + "\n".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
 
 
 def _cell(title: str) -> str:
-    """Return a title inside a link inside a table."""
+    """Escape a title for a link in a table."""
     return title.replace("`", "").replace("<", "&lt;").replace("|", "\\|")
 
 
 def patterns(errors: Sequence[KnownError]) -> str:
-    """Return what the script of the index searches: patterns, titles and addresses, as JSON inside a script element."""
+    """Return the data of the search box: patterns, titles and addresses, as JSON in a script element."""
     known = [
         {
             "pattern": e.message, "op": e.op, "kin": e.kin, "wraps": e.wraps, "title": e.title.replace("`", ""), "stage": e.stage,
@@ -305,6 +309,6 @@ def patterns(errors: Sequence[KnownError]) -> str:
 
 
 def scorer(errors: Sequence[KnownError]) -> str:
-    """Return the script by which the site's search ranks its results."""
+    """Return the script that ranks the results of the site's search."""
     known = {f"generated/errors/{error.name}": error.message for error in errors}
     return f"const knownErrors = {json.dumps(known, indent=0)};\n" + (ROOT / "docs/scorer.js").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Known errors, all executed: how each is recognised, why it happens, what gets past it. Not here: finding them in a model (doctor)."""
+"""Known errors: their messages, causes and verified fixes. The doctor finds them in a model."""
 
 from .known import STAGES, Claim, Fix, KnownError, Reproduced, get, load_known_errors, recognise, reproduce, verify_fix
 

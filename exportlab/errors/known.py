@@ -1,7 +1,7 @@
-"""What a known error is, and running it: its reproducer has to fail as it says, its fixes have to be right.
+"""Known errors, and how to check them: the reproducer has to fail with the documented message, and each fix has to pass `verify`.
 
-A package registers the errors that it knows under the entry-point group `exportlab.known_errors`, by a function that takes nothing and
-returns a list of them.
+A package registers its known errors under the entry-point group `exportlab.known_errors`, with a function that takes no arguments and
+returns a list of `KnownError`.
 """
 
 from __future__ import annotations
@@ -25,38 +25,49 @@ from ..verification.verify import verify
 
 GROUP = "exportlab.known_errors"
 STAGES = {
-    "silent": "nothing is raised, and the answer is wrong",
-    "capture": "the model becomes a graph, mostly by torch.export",
-    "decomposition": "operators become simpler ones",
-    "translation": "operators become ONNX",
-    "optimiser": "the graph is made smaller",
+    "silent": "no error is raised, but the output is wrong",
+    "capture": "the model is captured as a graph, usually by torch.export",
+    "decomposition": "operators are decomposed into simpler ones",
+    "translation": "operators are translated to ONNX",
+    "optimiser": "the graph is optimised",
     "saving": "the file is written",
-    "load": "the runtime reads the file",
-    "run": "the runtime runs it",
+    "load": "the runtime loads the file",
+    "run": "the runtime runs the model",
 }
-ANY_NUMBERS = re.compile(r"(?:export inputs|unseen size|other values|called twice): output")  # many defects make the same numbers
+ANY_NUMBERS = re.compile(r"(?:export inputs|unseen size|other values|called twice): output")  # many defects cause such messages
 QUOTED = re.compile(r'File "(?!(?:[^"\n]*/)?(?:site-packages|torch)/)[^"\n]+", line \d+[^\n]*\n[ \t]*([^\n]+)')
+FIRST_SENTENCE = re.compile(r"\.(?:\s+|$)")  # where the first sentence of a docstring ends
 WAYS = ("change the model", "change the call", "patch", "another exporter")
 Claim = tuple[Exported, nn.Module, Sequence[Inputs]]
-"""What was exported, the module it has to agree with, and samples: that of the export first, then sizes it never saw."""
+"""The exported model, the module to compare it with, and samples: first the sample of the export, then other sizes."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A way past an error: one of `WAYS`, and a function that goes it. The docstring of the function says what it does."""
+    """A fix: its kind, one of `WAYS`, and a function that applies it. The first sentence of the function's docstring is the fix's name."""
 
     way: str
     make: Callable[[], Claim]
 
     @property
     def doc(self) -> str:
-        """What it does, and what it costs."""
+        """Its name, what it does, and what it costs."""
         return inspect.getdoc(self.make) or ""
 
     @property
+    def name(self) -> str:
+        """Return the first sentence of its docstring, in Markdown and without the full stop."""
+        return " ".join(FIRST_SENTENCE.split(self.doc, maxsplit=1)[0].split())
+
+    @property
+    def text(self) -> str:
+        """Return its docstring after the first sentence."""
+        return "".join(FIRST_SENTENCE.split(self.doc, maxsplit=1)[1:])
+
+    @property
     def line(self) -> str:
-        """Return the way, and in one sentence without Markdown what is done."""
-        return f"{self.way}: {self.doc.partition('. ')[0].rstrip('.').replace('`', '')}"
+        """Return its kind and its name, without Markdown."""
+        return f"{self.way}: {self.name.replace('`', '')}"
 
 
 @dataclass(frozen=True)
@@ -65,16 +76,16 @@ class KnownError:
 
     Args:
         stage: one of `STAGES`.
-        message: a regular expression found in the message; of a silent one, in what `verify` says.
-        breaks: fails in this way: it raises, or what it returns is not right.
-        fixes: ways past it, the best first.
-        threads: where it is discussed, as `owner/repository#number`.
-        check: of a silent one, the check of `verify` that finds it.
-        op: a regular expression found in the name of the captured operator that does it, or in the line that calls it, where that tells it
-            from others that have the same message.
-        kin: a regular expression found in messages that this error may be the cause of, though others are as likely.
-        advice: the smallest change of the code that gets past these, in one line.
-        wraps: whether the message is put around another one, which is what has to be known.
+        message: a regular expression that matches the message, or the report of `verify` if the error is silent.
+        breaks: reproduces the error: it raises, or returns an exported model that is wrong.
+        fixes: the fixes, best first within each kind.
+        threads: public discussions, as `owner/repository#number`.
+        check: the check of `verify` that finds the error, if the error is silent.
+        op: a regular expression that matches the captured operator that causes the error, or the line that calls it. Needed if other errors
+            have the same message.
+        kin: a regular expression that matches messages with several likely causes, of which this error is one.
+        advice: the smallest change to the code for messages that match `kin`, in one line.
+        wraps: whether the message only wraps another message, which has the cause.
     """
 
     stage: str
@@ -90,22 +101,22 @@ class KnownError:
 
     @property
     def name(self) -> str:
-        """The name of its module."""
+        """Return the name of its module."""
         return self.breaks.__module__.rpartition(".")[2]
 
     @property
     def title(self) -> str:
-        """What a person would type."""
+        """Return what a user would search for."""
         return self._doc().split("\n")[0]
 
     @property
     def page(self) -> str:
-        """Its address on the site."""
+        """Return its address on the site."""
         return f"generated/errors/{self.name}.html"
 
     @property
     def why(self) -> str:
-        """Why it happens, in Markdown."""
+        """Return its cause, in Markdown."""
         return self._doc().partition("\n")[2].strip()
 
     def _doc(self) -> str:
@@ -114,7 +125,7 @@ class KnownError:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What a reproducer did: the message, and what was raised or reported."""
+    """The result of a reproducer: the message, and the exception or the report."""
 
     message: str
     error: Exception | None = None
@@ -122,15 +133,15 @@ class Reproduced:
 
 
 class OutOfDate(AssertionError):
-    """A known error that no longer fails as it says, or a fix that is none."""
+    """A known error that no longer fails as documented, or a fix that doesn't work."""
 
 
 @cache
 def load_known_errors() -> tuple[KnownError, ...]:
-    """Return every known error that an installed package registers, by stage, the silent ones first.
+    """Return the known errors of all installed packages, sorted by stage, silent errors first.
 
     Raises:
-        BrokenEntryPoint: what a package registers cannot be used.
+        BrokenEntryPoint: a package registers something unusable.
     """
     return tuple(sorted(collect_by_name(GROUP, KnownError).values(), key=lambda error: (list(STAGES).index(error.stage), error.name)))
 
@@ -139,23 +150,23 @@ def get(name: str) -> KnownError:
     """Return the known error of this name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: no known error has this name.
     """
     return {error.name: error for error in load_known_errors()}[name]
 
 
 def recognise(message: BaseException | str, code: str | None = None) -> list[KnownError]:
-    """Return the known errors that a message, or that of an error or its causes, can only be of; the longest match first.
+    """Return the known errors that a message identifies with certainty, the longest match first. An error's causes are searched too.
 
     Args:
-        code: the line of the user's or the operator that the message is about; else the lines that the message quotes.
+        code: the user's line or the operator that the message is about. The default is the lines that the message quotes.
     """
     said = message if isinstance(message, str) else text_of(message)
     return [error for error, is_sure in _found(said, extract_quoted_code(said) if code is None else code) if is_sure]
 
 
 def candidates(message: str, code: str | None = None) -> list[KnownError]:
-    """Return the known errors that a message may be of, where others have the same message: nothing in it tells which one it is."""
+    """Return the known errors that a message may belong to, if the message alone doesn't identify the cause."""
     found = _found(message, extract_quoted_code(message) if code is None else code)
     sure = [error for error, is_sure in found if is_sure]
     return [error for error in dict.fromkeys([*(error for error, _ in found), *_kin(message)]) if error not in sure]
@@ -166,12 +177,12 @@ def _kin(message: str) -> list[KnownError]:
 
 
 def extract_quoted_code(message: str) -> str:
-    """Return the lines of code that a message or a traceback quotes, those of installed packages left out."""
+    """Return the lines of code that a message or a traceback quotes, without those of installed packages."""
     return "\n".join(QUOTED.findall(message))
 
 
 def _found(said: str, code: str) -> list[tuple[KnownError, bool]]:
-    """The errors whose pattern is found, the longest match first, and whether it can be no other; what only wraps another comes last."""
+    """Return the errors whose pattern matches, and whether the match is certain. The longest match comes first, wrapping messages last."""
     found = [(match[0], error) for error in load_known_errors() if (match := re.search(error.message, said))]
     alone = len(found) == 1 and not _kin(said)
     judged = [(match, error, (alone or not error.wraps) and _is_sure(match, error, code)) for match, error in found]
@@ -184,7 +195,7 @@ def _is_sure(match: str, error: KnownError, code: str) -> bool:
 
 
 def smallest_change(message: str, known: KnownError | None = None, code: str = "") -> str:
-    """Return what to change in one line: the first fix of the error that a message was recognised as, else the advice of its kin."""
+    """Return what to change, in one line: the first fix of the recognised error, or the advice of an error whose `kin` matches."""
     if known and known.fixes:
         return known.fixes[0].line
     kin = [error for error in _kin(message) if error.advice]
@@ -193,7 +204,7 @@ def smallest_change(message: str, known: KnownError | None = None, code: str = "
 
 
 def text_of(error: BaseException) -> str:
-    """Return the messages of an error and its causes, the first cause first, colours removed."""
+    """Return the messages of an error and its causes without colours, the first cause first."""
     return "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(list(chain(error))))
 
 
@@ -201,7 +212,7 @@ def reproduce(error: KnownError) -> Reproduced:
     """Run the reproducer.
 
     Raises:
-        OutOfDate: it does not fail, or not with this message, or raises though it is said to be silent.
+        OutOfDate: it doesn't fail, has another message, or raises although the error is documented as silent.
     """
     seen = _run_reproducer(error)
     if not re.search(error.message, seen.message):
@@ -215,7 +226,7 @@ def _run_reproducer(error: KnownError) -> Reproduced:
     try:
         with heard():
             claim = error.breaks()
-    except Exception as raised:  # noqa: BLE001 - whatever it raises is held against the message that it is known by
+    except Exception as raised:  # noqa: BLE001 - any exception is compared with the documented message
         return Reproduced(text_of(raised), error=raised)
     report = _verify_claim(claim)
     if report.outcome == Outcome.OK:
@@ -224,10 +235,10 @@ def _run_reproducer(error: KnownError) -> Reproduced:
 
 
 def verify_fix(fix: Fix) -> Report:
-    """Go a way past an error, and verify what comes out at sizes that the export never saw.
+    """Apply a fix, and verify the result at sizes other than the exported one. Exceptions of the fix are passed on.
 
     Raises:
-        OutOfDate: what comes out is not right, or it was looked at in one size only. What the fix raises is raised as it is.
+        OutOfDate: the result is wrong, or the fix has samples of one size only.
     """
     with heard():
         claim = fix.make()
