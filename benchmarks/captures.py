@@ -1,10 +1,10 @@
 """
-What does each way to export cost, in time and in memory?
-=========================================================
+Export time and memory of to_onnx, torch.export and torch.onnx.export
+=====================================================================
 
-You see what four ways to export cost: ``to_onnx``, which runs the model, ``to_onnx`` on the capture of ``torch.export``, and both flavours
-of ``torch.onnx.export``. The models have from a few operators to thousands. First comes what the stored full run found, up to a Llama of 64 layers and one of 1 B
-weights; then the code, and a quick run: how long each one takes, in which part, and how much memory it needs.
+Compare the cost of four ways to export: ``to_onnx`` with its default capture, ``to_onnx`` with the capture of ``torch.export``,
+``torch.onnx.export``, and the legacy exporter (``dynamo=False``). The models range from a few operators to a Llama of 64 layers and one
+with a billion weights.
 """
 
 # sphinx_gallery_parallel = False
@@ -131,10 +131,11 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each way first exports each model once, and its file is compared with eager at every size; that of a large model at two, by the values it was
-# given alone. What is right is timed, and so is what is right except where a mask hides everything.
+#
+# Each way exports each model once, and the result is compared with eager at every size. Large models are compared at two sizes with the
+# given values. Results that are right, or right except where a mask hides everything, are timed.
 
 names = ("MLP", "Llama(2)")
 if not page.quick:
@@ -178,10 +179,11 @@ assert all({BASE, OURS, TRACED} <= set(ways) for ways in right.values()), outcom
 show.table([{"model": model, **ways} for model, ways in outcomes.items()])
 
 # %%
-# How it is measured
-# ------------------
-# By turns, as :doc:`how_we_measure` says; the clock counts the processor's seconds. Every export gets a fresh copy of the module. The full run
-# adds a ResNet-50, a ViT-B and a Llama of a billion weights.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`) and use the CPU clock. Each export gets a new copy of the module. The full
+# run includes a ResNet-50, a ViT-B and a Llama with a billion weights.
 
 
 def points(kind: str, models: tuple[str, ...]) -> dict[str, dict[str, timing.Make]]:
@@ -205,11 +207,11 @@ with muffled():
     times |= timed(LARGE, large, 3, 600) if large else {}
 
 # %%
-# What ours is made of
-# --------------------
-# While ``to_onnx`` exports again and again, a signal looks every millisecond at where it is: in the runs, in the run that
-# has symbols for sizes and whose graph is held against the others, in the translation, in the tidying, or elsewhere: the checks before and
-# after.
+# Profile of to_onnx
+# ------------------
+#
+# While ``to_onnx`` exports repeatedly, a signal samples its position every millisecond: in the runs, in the run with symbolic sizes and
+# the comparison of the graphs, in the translation, in the simplification, or in the checks before and after.
 
 PARTS = {
     Runs._run.__code__: "runs",
@@ -260,10 +262,11 @@ with muffled(), timing.frozen():
     }
 
 # %%
-# How much memory
-# ---------------
-# The highest memory that a process ever held only rises, so each export gets a process of its own. It first exports another model in the same
-# way, which loads what is loaded once, and then counts what the peak adds.
+# Peak memory
+# -----------
+#
+# The peak memory of a process never decreases, so each export gets its own process. The process first exports another model in the same
+# way, which loads all libraries, and then measures the increase of the peak.
 
 PROCESS = """
 import gc, json, logging, sys, warnings
@@ -318,8 +321,8 @@ peaks = {
 }
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 rounds = min(len(seen.rounds) for seen in times.values())
 units = {
@@ -336,7 +339,7 @@ run = page.keep(
 page.close(run, finding, draw, table)
 
 # %%
-# And its parts, memory, and large models where they were run:
+# The profile, the memory and the large models, if they were run:
 
 draw_parts(run)
 draw_memory(run)
@@ -345,9 +348,9 @@ draw_large(run)
 # %%
 # What this does not show
 # -----------------------
-# What a file does once it is there: :doc:`latency` and :doc:`real_sizes` have that. Only models that both captures get right are compared; which
-# models each of them refuses stands in :doc:`coverage`. An export with a GPU was not measured.
 #
-# Most of these models are tiny, so that running them costs next to nothing. A large one is run without values:
-# :doc:`two captures </docs/converter>` says how. Next: :doc:`what to_onnx costs beside torch.export <own_exporter>`, and what its files are
-# like.
+# The speed of the exported models (:doc:`latency`, :doc:`real_sizes`), models that one of the captures refuses (:doc:`coverage`), and
+# exports on a GPU.
+#
+# Most of these models are tiny, so that running them costs little. ``to_onnx`` runs large models without values: :doc:`the page of
+# to_onnx </docs/converter>` describes how. Next: :doc:`the cost of to_onnx compared with torch.export <own_exporter>`.

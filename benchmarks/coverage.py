@@ -1,10 +1,10 @@
 """
-Who exports what, and what is silently wrong?
-=============================================
+Correct, refused and wrong exports by exporter
+==============================================
 
-Every case of the zoo goes through every exporter twice: with every size as in the example (*static*), and with the named axes moving
-(*dynamic*). Each result is compared with eager. First come the totals of the stored sweep: what is right, what is refused, and what is wrong without a
-word. Then a few cases are run again, to see whether they come out as stored.
+Compare how many test cases each exporter exports correctly, how many it refuses, and how many give a wrong model without a warning.
+Every case is exported with the sizes of the example (*static*) and with its named dimensions dynamic (*dynamic*), and compared with
+eager.
 """
 
 import tempfile
@@ -198,16 +198,16 @@ else:
 # %%
 # What is counted
 # ---------------
-# A run is one case, by one exporter, in one mode. *right* is ``ok``. *silent* is ``wrong`` or ``frozen``: a file that runs, and answers something
-# else than the model, without a word. *warned* answers something else too, but a warning named the cause. *narrow* is right where it answers, and
-# refuses a size that was asked for, aloud. *refused* is ``capture`` or ``convert``: you know at once. *failed* is what the runtime did not take,
-# and what never ended.
-# :doc:`The outcomes </docs/outcomes>` are explained word by word.
 #
-# The cases are small and chosen to be difficult, one difficulty each. So the shares compare exporters with each other; they are not how
-# often *your* model fails. Every share counts the cases that the exporter was tried on; of fewer than 50 there is no share, but a number.
+# A run is one case with one exporter in one mode. *right* is ``ok``. *silent* is ``wrong`` or ``frozen`` without a warning, and
+# *warned* is the same with a warning that names the cause. *narrow* refuses a requested size with an error. *refused* is ``capture`` or
+# ``convert``. *failed* is an error of the runtime, a crash or a timeout. :doc:`The outcomes </docs/outcomes>` are defined on their own
+# page.
 #
-# ``to_onnx`` has an advantage here that no other has: it is written beside these cases, and was mended where one of them failed.
+# The cases are small, and each contains one difficulty. The shares therefore compare exporters; they don't predict how often *your*
+# model fails. Each share refers to the cases that the exporter was tested with; below 50 cases the number is shown instead.
+#
+# We developed ``to_onnx`` with these cases and fixed what they revealed, so it has an advantage.
 
 if stored and page.plot:
     with written_whole(page.plot) as draft:
@@ -228,9 +228,11 @@ def row(name: str, mode: str, kinds: Counter[str]) -> dict[str, object]:
 show.table([row(*who, kinds) for who, kinds in sorted(counted.items())])
 
 # %%
-# Which families are hard, and for whom
-# -------------------------------------
-# What each exporter gets right of the hardest families, and what it gets silently wrong, where axes move. A family is a file of the zoo.
+# The hardest families of cases
+# -----------------------------
+#
+# For each family, the cases with dynamic dimensions that each exporter gets right, and those that are wrong without a warning. A family
+# is a file of the test suite.
 
 moving = [record for record in stored if record.mode == "dynamic"]
 family_of = {case.name: case.family for case in zoo.cases()}
@@ -250,10 +252,11 @@ hard = list(by_family(moving))[:HARD]
 show.table([{"family": f, **{name: told(tried.get((f, name))) for name in names}} for f in hard])
 
 # %%
-# Does it come out the same here?
-# -------------------------------
-# A few cases, chosen so that between them they show as many outcomes as they can, are run again: each in a process of its own, with a time
-# limit. What differs is listed. All of them take an hour or more: ``make matrix-check``.
+# Comparison with the stored sweep
+# --------------------------------
+#
+# A few cases, chosen to cover as many outcomes as possible, are run again, each in its own process with a time limit. Differences are
+# listed. ``make matrix-check`` reruns all cases in an hour or more.
 
 AGAIN, CASES = ("to_onnx", "torchscript"), 8
 
@@ -299,9 +302,10 @@ elif not page.quick:
 # %%
 # What this does not show
 # -----------------------
-# How often your kind of model stands among the cases: each counts once, and we chose them. Many were written while we built an exporter of our own,
-# which was mended where it failed on them; :doc:`the atlas </docs/atlas>` asks models that others wrote.
 #
-# Take the exporter that is never silent on what you do, before the one that is right most often: a refusal tells you its line. Look up your
-# own kind of model in :doc:`the support matrix </docs/support>`, and verify your file at sizes that the export did not see. Next, one such model
-# in depth: :doc:`a Llama by number of layers <llama_layers>`.
+# How common your kind of model is: each case counts once, and we chose them. Many were written during the development of ``to_onnx``.
+# :doc:`The atlas </docs/atlas>` tests models from other libraries.
+#
+# Prefer an exporter without silent failures for models like yours to the one with the most correct exports, because an error names the
+# line. Look up your kind of model in :doc:`the support matrix </docs/support>`, and verify the exported model at other sizes. Next:
+# :doc:`a Llama by number of layers <llama_layers>`.

@@ -1,9 +1,9 @@
 """
-What does a model in C++ weigh, and when does it answer?
-========================================================
+C++ programs with ONNX Runtime, AOTInductor and ExecuTorch
+==========================================================
 
-Three programs of C++, without Python, run the same models: by ONNX Runtime, by AOTInductor and by ExecuTorch. You see what each brings along in
-libraries, what a new process spends on its first answer and on a later call, in time of the processor, and how much memory it needs.
+Compare three C++ programs that run the same models without Python: the size of their libraries, the CPU time until the first result and
+for later calls, and the memory that they need.
 """
 
 # sphinx_gallery_parallel = False
@@ -86,10 +86,11 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# A tiny one, where everything but the runtime costs nothing, and four layers of a transformer. They are exported with a batch of 4, which moves, and
-# called with one of 7.
+# Models
+# ------
+#
+# A tiny model, for which almost all cost is that of the runtime, and four layers of a transformer. They are exported with a dynamic
+# batch of 4 and called with 7.
 
 
 class Transformer(nn.Module):
@@ -112,20 +113,21 @@ if not page.quick:
     models["transformer"] = (Transformer().eval(), features)
 
 # %%
-# The programs
-# ------------
-# Each is a file beside this page, in ``benchmarks/cpp``. What they share reads an input, calls, compares with what eager gives, and notes the
-# processor's seconds after each step. They begin when the process does, so finding and linking the libraries counts.
+# Programs
+# --------
+#
+# The sources are in ``benchmarks/cpp``. The shared code reads an input, calls the model, compares the result with that of eager, and
+# records the CPU time after each step. The time starts with the process, so it includes loading and linking the libraries.
 
 print(*(ROOT / "benchmarks/cpp/measured.hpp").read_text().partition("// PROGRAM")[1:], sep="")
 
 # %%
-# This one is for ONNX Runtime; the others differ in what is called.
+# This is the program for ONNX Runtime. The others differ in the calls.
 
 print((ROOT / "benchmarks/cpp/onnx.cpp").read_text())
 
 # %%
-# A program whose tools are not here is left out, with the reason.
+# A program is omitted, with the reason, if its tools aren't installed.
 
 HEADERS = "build/onnxruntime/onnxruntime_cxx_api.h"
 
@@ -174,9 +176,10 @@ def built(folder: Path) -> None:
 
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each model is exported and held against eager. Only what is right is saved and timed; the programs compare once more.
+#
+# Each model is exported and compared with eager. Only correct models are saved and timed. The programs compare the results again.
 
 compared = {
     title: compare(*made, dynamic_shapes=({0: "batch"},), exporters=names)
@@ -199,7 +202,8 @@ def saved(title: str, folder: Path) -> dict[str, Path]:
 # %%
 # One process
 # -----------
-# All compute on one thread. The memory is the most that the process held.
+#
+# Each program computes on one thread. The memory is the peak of the process.
 
 
 def measured(name: str, model: str, path: Path, program: Path) -> dict[str, float]:
@@ -237,9 +241,11 @@ def megabytes(program: Path, file: Path) -> dict[str, float]:
 
 
 # %%
-# How it is measured
-# ------------------
-# By turns, as :doc:`how_we_measure` says: a process for each file, beginning with another one each round. The first round is not counted.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`): one process per model and program, in a different order each round. The
+# first round is discarded.
 
 rounds = 2 if page.quick else 12
 seen: dict[str, list[dict[str, Any]]] = {title: [] for title in models}
@@ -258,8 +264,8 @@ if BASE in names:
         weights = {n: megabytes(programs[n], p) for n, p in files[list(models)[-1]].items()}
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 TITLES = {part: f"{{}}, {part}" for part in PARTS + WHOLES}
 TITLES["memory"] = "memory, {}"
@@ -277,7 +283,7 @@ if weights:
     page.close(page.keep(times, facts=facts, unit=units), finding, draw, table)
 
 # %%
-# What has to be there besides the system's own libraries, in MB, for the largest model of the full run:
+# Size of the required libraries in MB, without those of the system, for the largest model of the full run:
 
 if page.quick:
     weights = benchmark.stored(page.name).facts["MB"]
@@ -286,10 +292,12 @@ show.table([{"run by": figures.shown(name), **parts} for name, parts in weights.
 # %%
 # What this does not show
 # -----------------------
-# A disk that has to be read first: all files were in memory; a process that waits takes longer than its processor. Convolutions, of which
-# ExecuTorch's XNNPACK and AOTInductor make something else. The libraries are those of the Python packages, built for every model there is;
-# ONNX Runtime and ExecuTorch can be built for the operators of yours alone, and are smaller then. libtorch is what a package of AOTInductor
-# needs here, and it has the operators of training too. A phone has other processors.
 #
-# Lessons build such programs step by step: :doc:`308 </tutorials/308_onnx_in_cpp>` for ONNX Runtime, :doc:`304 </tutorials/304_cpp_with_aotinductor>` for
-# AOTInductor, :doc:`305 </tutorials/305_the_edge_with_executorch>` for ExecuTorch. What the same costs from Python: :doc:`start_up`.
+# Reading from a cold disk, because all files were cached, and waiting time, because only CPU time is counted. Convolutions, which
+# XNNPACK and AOTInductor compile differently. Minimal builds: the libraries are those of the Python packages, and ONNX Runtime and
+# ExecuTorch can be built with only the operators of your model. A package of AOTInductor needs libtorch, which includes the operators
+# for training. Phones have other processors.
+#
+# Lessons build such programs: :doc:`308 </tutorials/308_onnx_in_cpp>` with ONNX Runtime, :doc:`304
+# </tutorials/304_cpp_with_aotinductor>` with AOTInductor and :doc:`305 </tutorials/305_the_edge_with_executorch>` with ExecuTorch.
+# :doc:`start_up` measures the same from Python.

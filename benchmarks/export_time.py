@@ -1,9 +1,8 @@
 """
-How does export time grow with depth?
-=====================================
+Export time by model depth
+==========================
 
-Four exporters export two models at several depths. First comes what the stored full run found, up to 32 layers; then the code, the same
-measurement with a few layers on the machine that built this page, and where in an export the time goes.
+Compare how the export time of four exporters grows with the number of layers, up to 32 layers, and which step of the export is slow.
 """
 
 # sphinx_gallery_parallel = False
@@ -97,9 +96,10 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# One layer of each, 32 wide. The transformer block is written out, so that every exporter sees the same few operations.
+# Models
+# ------
+#
+# One layer of each model, 32 wide. The transformer block is written in basic operators, so that every exporter gets the same ones.
 
 
 class Layer(nn.Sequential):
@@ -134,10 +134,11 @@ def stacked(model: str, depth: int) -> tuple[nn.Module, list[tuple[torch.Tensor]
 
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each exporter first exports both models with a dynamic batch of 4, and is held against eager at batches of 4, 7, 1 and 0. Only those
-# whose outcome is ``ok`` are timed.
+#
+# Each exporter exports both models with a dynamic batch of 4, and the result is compared with eager at batches of 4, 7, 1 and 0. Only
+# results with the outcome ``ok`` are timed.
 
 names = [BASE, "to_onnx", "dynamo", "torchscript"]
 compared = {
@@ -151,9 +152,10 @@ assert all({BASE, "to_onnx", "dynamo"} <= set(names) for names in timed.values()
 compared["transformer"]
 
 # %%
-# How it is measured
-# ------------------
-# By turns, as :doc:`how_we_measure` says; the clock counts the processor's seconds. Every export gets a fresh copy of the module.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`) and use the CPU clock. Each export gets a new copy of the module.
 
 
 def makers(model: str, depth: int) -> dict[str, timing.Make]:
@@ -175,10 +177,11 @@ with muffled():
     )
 
 # %%
-# Where the time goes
-# -------------------
-# The steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``, one after the other, each with the result of the one
-# before. By default, ``to_onnx`` runs the model instead: the exports above do that, and these steps do not.
+# Time of each step
+# -----------------
+#
+# These are the steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``. Each step gets the result of
+# the previous one. By default ``to_onnx`` runs the model instead; the exports above do so, and these steps don't.
 
 Step = Callable[[Any], Any]
 
@@ -246,25 +249,26 @@ with tempfile.TemporaryDirectory() as folder, muffled(), timing.frozen():
             seen.setdefault(name, []).append(step_by_step(taken, copy.deepcopy(module)))
 
 # %%
-# What was seen
-# -------------
-# A flat curve grows as ``torch.export`` does, a rising one faster. A falling one grows more slowly: some of its cost is paid once,
-# however deep the model.
+# Results
+# -------
+#
+# A flat curve grows like that of ``torch.export``, and a rising curve faster. A falling curve grows more slowly, because part of its
+# cost doesn't depend on the depth.
 
 titled = {f"parts of {name}": timing.Timings((), tuple(rows)) for name, rows in seen.items()}
 run = page.keep({**times, **titled})
 page.close(run, finding, draw, table)
 
 # %%
-# The steps of one export of the transformer, both captured by ``torch.export``, medians:
+# Median time of each step for the transformer, captured with ``torch.export`` by both exporters:
 
 draw_parts(run)
 
 # %%
 # What this does not show
 # -----------------------
-# Two kinds of models, with equal layers, on one thread. A model of many different layers, or with branches, may cost more for each; and nothing here
-# says what the files are worth.
 #
-# Compare exporters at the depth of your own model: at one layer, much of what you measure is paid only once. Next, a loop that is
-# captured once however often it runs: :doc:`scan </generated/gallery/torch_export/scan>`.
+# Models with many different layers or with branches, which may cost more per layer, and the speed of the exported models.
+#
+# Compare exporters at the depth of your model: at one layer you measure mostly one-time costs. Next: :doc:`capture a loop once with
+# scan </generated/gallery/torch_export/scan>`.

@@ -1,10 +1,9 @@
 """
-How small could the graph be?
-=============================
+Number of nodes compared with hand-written ONNX
+===============================================
 
-Three exporters export fourteen small models, and we wrote each model by hand in the fewest ONNX nodes that we know. You see how many more
-an exporter needs, model by model, and how to write your model so that it needs fewer. All files, those by hand too, are compared with eager
-at several sizes. There are no times on this page.
+Compare the ONNX models of three exporters with hand-written ones of as few nodes as we could find, for fourteen small models, and learn
+how to write a model that needs fewer nodes. All of them are verified at several sizes. This page doesn't measure time.
 """
 
 import statistics
@@ -99,11 +98,12 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models, and the fewest nodes
-# --------------------------------
-# A task is a model, its inputs, and a graph in ONNX's own text format. The rules: operators of the standard, at opset 20, which every
-# exporter is asked for; weights may be folded into each other, but none is stored twice; nothing that overflows sooner than eager; no
-# ``Einsum``, one node that hides many steps. A ``Constant`` is not counted: it stores, and computes nothing.
+# Models and smallest graphs
+# --------------------------
+#
+# A task is a model, its inputs, and a graph in ONNX's text format. The graphs use standard operators at opset 20, as all exporters here
+# do. Weights may be folded but not duplicated, overflow must not occur earlier than in eager, and ``Einsum`` isn't allowed, because it
+# hides many steps. A ``Constant`` isn't counted, because it computes nothing.
 
 
 class Of(nn.Module):
@@ -152,7 +152,7 @@ tasks: dict[str, Task] = {}
 number = torch.tensor
 
 # %%
-# Layers and normalisation. With two axes, a linear layer is one ``Gemm``; with three, it takes two nodes.
+# Layers and normalisation. A linear layer is one ``Gemm`` for two dimensions and two nodes for three.
 
 layers = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8))
 w, b, v, c = layers.parameters()
@@ -181,7 +181,7 @@ tasks["RMS norm"] = Task(
 )  # fmt: skip
 
 # %%
-# An image: the statistics of a batch norm can be multiplied into the convolution before it.
+# An image: the statistics of a batch norm can be folded into the convolution before it.
 
 conv, norm, head = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Linear(8, 4)
 norm.running_mean.normal_()
@@ -196,7 +196,7 @@ tasks["conv, norm, pool"] = Task(
 )  # fmt: skip
 
 # %%
-# Attention. Opset 23 has one node for it, ``Attention``; before, the triangle has to be made for the length of the call.
+# Attention. Opset 23 has one node for it, ``Attention``. At opset 20 the causal mask has to be computed for the length of the call.
 
 tasks["causal attention"] = Task(
     Of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)),
@@ -239,7 +239,7 @@ tasks["tied embedding"] = Task(
 )  # fmt: skip
 
 # %%
-# Indices, and writing into a part of a tensor.
+# Indexing, and writing into a part of a tensor.
 
 
 def masked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -275,7 +275,7 @@ tasks["last token"] = Task(
 )  # fmt: skip
 
 # %%
-# Branches and loops, their bodies counted too.
+# Branches and loops, including the nodes of their bodies.
 
 tasks["cond"] = Task(
     Of(lambda x: torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,))),
@@ -303,10 +303,11 @@ tasks["scan"] = Task(
 )  # fmt: skip
 
 # %%
-# Is it enough?
-# -------------
-# The files by hand are held against eager first, at every size: what is too small is wrong, and stops this page. The ``Identity`` in the
-# last graph, for one, looks superfluous. Without it, the file passes the checker of ONNX, and this happens:
+# Verification of the hand-written graphs
+# ---------------------------------------
+#
+# The hand-written models are compared with eager at every size, and a wrong one stops this page. The ``Identity`` in the last graph,
+# for example, looks redundant. Without it the model passes ONNX's checker, but then:
 
 built = {task: made.built() for task, made in tasks.items()}
 hand = {task: made.by_hand(built[task]) for task, made in tasks.items()}
@@ -319,9 +320,10 @@ onnx.checker.check_model(ir.to_proto(fewer.model), full_check=True)
 print(verify(fewer, built["scan"].module, built["scan"].samples[:2]))
 
 # %%
-# The exports
-# -----------
-# The same models, inputs and sizes; the official exporter once more without its optimiser.
+# Exports
+# -------
+#
+# The same models, inputs and sizes. ``torch.onnx.export`` is also run without its optimiser.
 
 
 def exported(name: str, made: Built) -> Attempt:
@@ -356,8 +358,7 @@ right = {
 }
 
 # %%
-# If an exporter took fewer nodes than the file by hand, with no more weights, then that one was not the smallest, and the page would stop
-# here.
+# If an exporter needs fewer nodes than the hand-written model, without more weights, that model isn't minimal and the page stops here.
 
 for task, row in right.items():
     least = nodes(hand[task]).total()
@@ -367,7 +368,7 @@ for task, row in right.items():
     assert not beaten, (task, beaten)
 
 # %%
-# What each has more than the file by hand, where it has more, and what it refuses:
+# Additional nodes of each export compared with the hand-written model, and refusals:
 
 
 def row_of(task: str, name: str) -> dict[str, Any]:
@@ -395,8 +396,8 @@ show.table(
 )
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 counts = {
     task: timing.Timings((), ({name: nodes(a).total() for name, a in row.items()},))
@@ -410,17 +411,18 @@ run = page.keep(counts, unit="integer", facts=facts)
 page.close(run, finding, draw, table)
 
 # %%
-# A grey mark has exactly the nodes of the file by hand; no mark means that the file is refused or wrong. What a file holds besides its
-# weights is names, shapes, and notes on where in your code each node comes from. In a model of many megabytes, it does not count.
+# A grey mark means the same nodes as the hand-written model; no mark means that the export was refused or wrong. Apart from its
+# weights, a model contains names, shapes and metadata about your code, which don't matter in a model of many megabytes.
 
 (axes,) = figures.panels("Bytes for each node, weights left out", height=2.8)
 figures.bars(axes, {name: beside(run, name) for name in (HAND, *NAMES)}, unit="B")
 
 # %%
-# What you can do
-# ---------------
-# Most of what is too much computes where to read or write, or a shape. Where you can say it without indices and shapes, the exporters take
-# fewer nodes. Three of the functions in other words, and the nodes of each file:
+# How to write a model that needs fewer nodes
+# -------------------------------------------
+#
+# Most additional nodes compute a position or a shape. Code without indices and shapes needs fewer nodes. Here are three of the
+# functions in another form, with the nodes of each export:
 
 body = nn.Sequential(conv, norm, nn.ReLU())
 rewritten = {
@@ -447,8 +449,9 @@ show.table([again(task) for task in rewritten])
 # %%
 # What this does not show
 # -----------------------
-# How fast the files are: a fused node can cost more than three small ones. The models were chosen by us, and what we wrote by hand is the
-# fewest that *we* know. The order of the exporters may change with the tasks.
 #
-# Count the nodes of your own file when it seems slow or large, and look for ``Shape``, ``Expand`` and ``ScatterND``: each tells of a line
-# like those above. Fewer nodes are not always faster; next, what a file costs before its first answer: :doc:`start_up`.
+# Speed: a fused node can cost more than three small ones. We chose the models, and the hand-written graphs are the smallest that *we*
+# know. Other tasks may give another order of exporters.
+#
+# If your model is slow or large, count its nodes and look for ``Shape``, ``Expand`` and ``ScatterND``, which come from code like the
+# examples above. Next: :doc:`the time until the first result <start_up>`.

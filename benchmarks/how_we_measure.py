@@ -1,9 +1,9 @@
 """
-How do we measure, and how often are we fooled?
-===============================================
+Measurement error: how often do we see a false difference?
+==========================================================
 
-We time the same exporter again and again under two names, as if it were two: any difference that shows up is false. First comes how often
-the rule of these pages and the naive way were fooled in the stored full run; then how each of them measures.
+We time one exporter under two names, so each difference that we see is false. The stored run counts false differences for the rule that
+our benchmarks use and for a simple comparison of means.
 """
 
 # sphinx_gallery_parallel = False
@@ -89,7 +89,8 @@ page.open(finding, draw)
 # %%
 # What is timed
 # -------------
-# One export, prepared anew each time: a fresh module, TorchDynamo's memory emptied. What is exported is right, or it would not be timed.
+#
+# One export, prepared again each time: a new module and an empty TorchDynamo cache. The exported model is verified first.
 
 layers = [module for _ in range(2) for module in (nn.Linear(8, 8), nn.ReLU())]
 model, x, moving = nn.Sequential(*layers).eval(), torch.randn(4, 8), ({0: "batch"},)
@@ -105,14 +106,15 @@ def make() -> Callable[[], object]:
 
 
 # %%
-# By turns
-# --------
-# ``timing.interleaved`` measures A, B, then B, A, then A, B: a slow moment hits both, and neither is always first. The first round, which
-# pays for what is done once, is discarded. The garbage of each call is collected before the next is timed, and what was alive at the start
-# is not looked at. Torch, and ONNX Runtime where it runs, have one thread: two wait for each other when the machine is busy. A time is only
-# divided by another of its own round. Six rounds make six ratios; a difference was seen if all lie on one side of 1. For equals that is the
-# toss of a coin, six times alike: 1 time in 32. The interval that is printed goes from the lowest to the highest; of fewer rounds it is
-# Student's where that is wider. "No difference seen" means that the interval holds 1, and nothing else.
+# Interleaved measurement
+# -----------------------
+#
+# ``timing.interleaved`` measures A and B, then B and A, then A and B, so a slow moment affects both and neither is always first. It
+# discards the first round, which pays one-time costs, and collects garbage before each call. PyTorch and ONNX Runtime use one thread.
+#
+# A time is divided only by another of the same round, so six rounds give six ratios. We report a difference if all six are on the same
+# side of 1; for equal exporters this happens once in 32 comparisons. The printed interval is from the lowest to the highest ratio; for
+# fewer rounds it is Student's interval if that is wider. "No difference seen" means that the interval contains 1.
 
 rounds, count = 6, 12 if page.quick else 100
 pairs = {number: {"A": make, "B": make} for number in range(count)}
@@ -128,9 +130,10 @@ with muffled():
     times = {TURNS: by_turns(time.perf_counter), CLOCK: by_turns(time.process_time)}
 
 # %%
-# The naive way
-# -------------
-# All of A, then all of B, by the clock on the wall; means are compared.
+# Simple comparison of means
+# --------------------------
+#
+# All runs of A, then all runs of B, in wall-clock time. The means are compared.
 
 
 def naively(call: Callable[[], object]) -> float:
@@ -151,11 +154,11 @@ with muffled():
 times[NAIVE] = timing.Timings((), tuple(naive))
 
 # %%
-# What was seen
-# -------------
-# The processor's clock counts the seconds in which the processor worked for this process: what others do on the machine hardly moves it.
-# The pages use it for exports, which work on one thread. What a rule calls no difference may still be one: it says only that so few rounds
-# did not show it.
+# Results
+# -------
+#
+# The CPU clock counts the time that the processor worked for this process, so other programs hardly affect it. We use it for exports,
+# which run on one thread. "No difference seen" doesn't prove equality: a few rounds may not reveal a difference.
 
 run = page.keep(times, facts={"rounds": rounds})
 page.close(run, finding, draw)
@@ -165,7 +168,8 @@ if not page.quick:
 # %%
 # What this does not show
 # -----------------------
-# Errors that both names share: a slow processor, a wrong setting, a model that is not yours. And it was one exporter on one machine: on one where
-# much else runs, a rule may be fooled more often.
 #
-# Measure by turns, and distrust a mean without a spread. Next: :doc:`how export time grows with depth <export_time>`.
+# Errors that affect both names, such as a slow processor, a wrong setting or an unusual model. The run covers one exporter on one
+# machine; on a busier machine the rule may be wrong more often.
+#
+# Interleave your measurements, and don't trust a mean without a spread. Next: :doc:`export time by model depth <export_time>`.

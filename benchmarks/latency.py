@@ -1,9 +1,8 @@
 """
-What runs an exported model fastest?
-====================================
+Latency of exported models by runtime and batch size
+====================================================
 
-Two models are exported in every way that this site knows, and run next to eager at batches from 1 to 256, on one thread and on two. First comes
-what the stored full run found; then the code, and the same for one model at two batches on the machine that built this page.
+Compare the latency of two models in each runtime of this site with eager, at batches from 1 to 256, on one thread and on two.
 """
 
 # sphinx_gallery_parallel = False
@@ -122,9 +121,10 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# An MLP, where the call itself counts, and four blocks of a transformer, where the arithmetic does.
+# Models
+# ------
+#
+# An MLP, for which the overhead of a call dominates, and four blocks of a transformer, for which the arithmetic does.
 
 torch.manual_seed(0)
 layers = (nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
@@ -138,10 +138,11 @@ if page.quick:
     batches, counts, rounds, span = (1, 64), (1,), 6, 0.005
 
 # %%
-# Who takes part
-# --------------
-# Each exporter whose result runs by itself, and torch.compile. The latter and AOTInductor (``aoti``) need a C++ compiler. What is missing
-# is left out, and so is AOTInductor when this page is built: it compiles for longer than all others together.
+# Runtimes compared
+# -----------------
+#
+# Each exporter whose result can be run, and ``torch.compile``. ``torch.compile`` and AOTInductor (``aoti``) need a C++ compiler.
+# Missing tools are omitted. A quick run omits AOTInductor too, because it compiles longer than all others together.
 
 known = exporters.available()
 wanted = ("to_onnx", "dynamo", "torchscript", "openvino", "executorch", "aoti")
@@ -152,9 +153,11 @@ for name, why in left_out.items():
     print(f"{name} is left out: {why}")
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each exports with a dynamic batch of 4 and is held against eager at others. What is not ``ok`` is not timed, but listed.
+#
+# Each model is exported with a dynamic batch of 4 and compared with eager at other batches. Results that aren't ``ok`` are listed but
+# not timed.
 
 apart: dict[str, float] = {}
 
@@ -186,9 +189,10 @@ def compiled(model: str) -> Callable[[torch.Tensor], torch.Tensor]:
 # %%
 # What is timed
 # -------------
-# The runtime's own call, its argument made beforehand, and no more: exportlab's artifacts also check and convert, which counts at batch 1.
-# ONNX Runtime has its number of threads from the session's options. They stop waiting for work when a run ends; else they would keep the
-# processor from whoever is timed next. Its sessions are made anew in each round: one that is slow by chance would be slow in all of them.
+#
+# The runtime's own call with prepared arguments. The artifacts of exportlab also check and convert arguments, which would matter at
+# batch 1. ONNX Runtime's threads are set in the session options and stop waiting after a run, so they don't slow down the next
+# measurement. Sessions are created again in each round, so that a session that is slow by chance doesn't affect all rounds.
 
 Call = Callable[[], object]
 
@@ -225,10 +229,11 @@ def make(prepare: Callable[[], Call], repeats: int, threads: int) -> Call:
 
 
 # %%
-# One thread, then two
-# --------------------
-# Inductor and OpenVINO compile for a number of threads, and ExecuTorch has one pool for all: for two threads everything is exported anew.
-# Eager and to_onnx's file then run on one thread as well, by turns with two, as no time is divided by one of another round.
+# One thread and two threads
+# --------------------------
+#
+# Inductor and OpenVINO compile for a number of threads, and ExecuTorch has one thread pool, so everything is exported again for two
+# threads. Eager and the model of ``to_onnx`` then run with one and two threads in the same rounds.
 
 
 def often(model: str, batch: int) -> int:
@@ -280,15 +285,16 @@ with torch.no_grad(), muffled():
 torch.set_num_threads(1)
 
 # %%
-# What was seen
-# -------------
-# At batch 1 you time the call: Python, checks, the way into the library and back. At batch 256 you time the arithmetic.
+# Results
+# -------
+#
+# At batch 1 you measure the overhead of a call: Python, checks and the library. At batch 256 you measure the arithmetic.
 
 run = page.keep(times, facts={"models": list(models), "left out": left_out, "apart": apart})
 page.close(run, finding, draw, table)
 
 # %%
-# Two threads, as the stored run saw them: 1 is no gain, 2 all that can be had.
+# Speed-up with two threads in the stored run: 1 means no gain, 2 is the maximum.
 
 if (benchmark.DATA / "latency.json").exists():
     draw_threads(benchmark.stored("latency"))
@@ -296,8 +302,9 @@ if (benchmark.DATA / "latency.json").exists():
 # %%
 # What this does not show
 # -----------------------
-# Two small models with random weights on one processor: nothing of a GPU, of half precision, of models wider than the caches of a
-# processor, or of requests that arrive while others run. Real models stand in :doc:`real_sizes`.
 #
-# Choose by the batch that you serve, then by what you can install where it runs. Give a second thread to a request only where it gains;
-# otherwise two requests at a time make better use of it. Next, what optimising or quantising the file adds: :doc:`optimisers`
+# GPUs, half precision, models larger than the processor's caches, and concurrent requests. These are two small models with random
+# weights on one processor; :doc:`real_sizes` has real models.
+#
+# Choose a runtime for your batch size and for what you can install. Use a second thread per request only if it helps; otherwise run two
+# requests at a time. Next: :doc:`optimise or quantise the model <optimisers>`.

@@ -1,10 +1,9 @@
 """
-How does a Llama export and run, layer by layer?
-================================================
+Llama with a KV cache: export time and speed by number of layers
+================================================================
 
-A narrow Llama with random weights takes its cache as inputs and returns it extended. We export it at several depths, and each file runs both
-halves of generation: *prefill*, a prompt of 64 tokens and an empty cache, and *decode*, one token after 64. First comes what the stored
-full run found, up to 16 layers; then the code, and a quick run of one layer.
+Compare exporters on a narrow Llama whose cache is an input and an output, with up to 16 layers: export time, *prefill* (a prompt of 64
+tokens and an empty cache), and *decode* (one token after 64).
 """
 
 # sphinx_gallery_parallel = False
@@ -100,13 +99,14 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The model
-# ---------
-# 64 wide, 4 heads that share the keys and values of 2. So small a model shows what its *operators* cost, not what its products cost: do not
-# expect these speeds at the width that you deploy. Batch, tokens and past all move.
+# Model
+# -----
 #
-# The cache stands outside as pairs of tensors, and each layer gets its own pair. That is the library's forward written out, for one reason:
-# a layer that is handed a ``DynamicCache`` may change it, so ``to_onnx(…, functions=…)`` does not make it a function.
+# The Llama is 64 wide, has random weights, and has 4 heads that share the keys and values of 2. A model this small shows the cost of
+# its *operators*, so don't expect these speeds at the width that you deploy. Batch, tokens and past are dynamic.
+#
+# The cache is passed as pairs of tensors, one per layer. The forward method of the library is written out for this, because a layer
+# that gets a ``DynamicCache`` may modify it, and ``to_onnx(…, functions=…)`` then doesn't make it a function.
 
 WIDTH, HEADS, KEY_HEADS, WORDS, PROMPT = 64, 4, 2, 256, 64
 SIZES = {
@@ -201,11 +201,12 @@ assert not apart.problem, apart.problem
 
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# The export sees 3 tokens after 5. Each artifact is then held against eager at another batch, at the prompt without a past, and at the one
-# token after 64. What is wrong is not timed; a file that is right except where a mask hides everything is. ``to_onnx, functions`` writes the
-# layer once, as a function, and calls it with the weights of each layer.
+#
+# The export uses 3 tokens after 5. Each artifact is compared with eager at another batch, for the prompt without a past, and for one
+# token after 64. Results that are right, or right except where a mask hides everything, are timed. ``to_onnx, functions`` writes the
+# layer once, as a local function, and calls it with the weights of each layer.
 
 ways: dict[str, dict[str, Any]] = {
     BASE: {},
@@ -238,10 +239,11 @@ timed = [way for way in ways if all(tried[depth][way].mark.works for depth in de
 show.table([{**tried[depths[-1]][way].row(), "exporter": way} for way in ways])
 
 # %%
-# How it is measured
-# ------------------
-# By turns, on one thread, in seconds of the processor: :doc:`how_we_measure`. Every export gets a fresh copy of the module. Eager runs without
-# gradients, and its cache goes in and out like that of the files.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`), on one thread, with the CPU clock. Each export gets a new copy of the
+# module. Eager runs without gradients and passes its cache in and out like the exported models.
 
 
 def exports(depth: int) -> dict[str, timing.Make]:
@@ -291,8 +293,8 @@ with muffled():
 ran = {title: seen.each(repeats) for title, seen in many.items()}
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 
 def refusal(way: str) -> str:
@@ -314,13 +316,14 @@ run = page.keep({**exported, **ran}, facts=facts, packages=(*benchmark.PACKAGES,
 page.close(run, finding, draw, table)
 
 # %%
-# A flat curve on the left grows as ``torch.export`` does. Below 1 is less than ``torch.export`` takes itself. A trace is cheap because it
-# sees no symbols: where it is timed it is right, and :doc:`the support matrix </docs/support>` shows where it is not. Next, the other half, and the nodes:
+# In the left figure, a flat curve grows like that of ``torch.export``, and a value below 1 is less than the time of ``torch.export``.
+# Tracing is cheap, because it uses no symbols. It is timed where it is right; :doc:`the support matrix </docs/support>` shows where it
+# isn't. The next figures show the speed and the nodes:
 
 draw_rest(run)
 
 # %%
-# Is the layer captured once as well? The report of the export says it, here for two layers.
+# The report shows whether the layer was captured once, here for two layers.
 
 with muffled():
     program = to_onnx(
@@ -332,8 +335,9 @@ print(f"not shared: {program.report.not_shared}")
 # %%
 # What this does not show
 # -----------------------
-# A width at which products decide: these layers are 64 wide. Nor a GPU, half precision, several texts at a time, or how good an answer is: the
-# weights are random. A Llama of a billion weights stands in :doc:`real_sizes`.
 #
-# If you generate text, judge a file by *decode*: it runs once a token, *prefill* once a prompt. If you export often, look at the left of the
-# first figure. Next: :doc:`who exports what, all cases together <coverage>`.
+# Wide layers, for which matrix products dominate, GPUs, half precision, several texts at once, and the quality of the output, because
+# the weights are random. :doc:`real_sizes` has a Llama with a billion weights.
+#
+# If you generate text, compare *decode*, which runs once per token; *prefill* runs once per prompt. If you export often, compare the
+# export times. Next: :doc:`exports of all test cases <coverage>`.

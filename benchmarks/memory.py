@@ -1,9 +1,9 @@
 """
-How much memory does an export need?
-====================================
+Peak memory of an export
+========================
 
-``to_onnx`` and the official exporter each export and save a model of four large layers, each time in a process of its own. First
-comes what the stored full run found, with up to 2 GB of weights; then the code, and the same with few weights.
+Compare the memory that ``to_onnx`` and ``torch.onnx.export`` need to export and save a model of four large layers with up to 2 GB of
+weights.
 """
 
 from exportlab.measure import benchmark, figures, tables, timing, words
@@ -57,11 +57,12 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# One process, one export
-# -----------------------
-# The highest memory that a process ever held is a number that only rises, so each export gets a new process. It first exports a small
-# model in the same way, which loads what is loaded once; then it makes the large one, notes its memory, exports, and saves. At the end
-# it runs the file at a batch that the export did not see, to know that the right thing was saved.
+# One process per export
+# ----------------------
+#
+# The peak memory of a process never decreases, so each export gets a new process. It first exports a small model in the same way, which
+# loads all libraries. Then it creates the large model, records its memory, exports, and saves. Finally it runs the saved model with
+# another batch to verify it.
 
 PROCESS = """
 import gc, json, logging, resource, sys, tempfile, warnings
@@ -128,9 +129,10 @@ def weights_of(width: int) -> int:
 
 
 # %%
-# How it is measured
-# ------------------
-# By turns. A single file is left out at 2 GB: the format holds no more in one piece.
+# Method
+# ------
+#
+# The measurements are interleaved. A single file is omitted at 2 GB, because that is the limit of the format.
 
 widths, rounds = ((2048,), 2) if page.quick else ((8000, 11312), 2)
 sizes = {figures.in_bytes(weights_of(width)): width for width in widths}
@@ -151,10 +153,11 @@ for number in range(rounds):
         page.tell(f"round {number + 1} of {rounds}, {size}")
 
 # %%
-# What was seen
-# -------------
-# Most of the peak belongs to the saving: a file of its own for the weights is written piece by piece, a single file is first put together
-# in memory, several times over. The system counts memory in pages, and keeps some that were given back: at 64 MB, a few hundredths are noise.
+# Results
+# -------
+#
+# Most of the peak comes from saving. A separate file for the weights is written in pieces, but a single file is first assembled in
+# memory, several times. The system counts memory in pages and keeps some freed ones, so a few hundredths are noise at 64 MB.
 
 peaks = {
     size: timing.Timings((), tuple({way: one["saved"] for way, one in row.items()} for row in rows))
@@ -170,8 +173,8 @@ page.close(run, finding, draw, table)
 # %%
 # What this does not show
 # -----------------------
-# Four equal layers are an easy model: nothing here has many small weights, and no graph is large. What running a file needs, and what a GPU holds,
-# was not measured.
 #
-# Save a large model with ``external_data=True``, and leave room for its peak. Next, what an export takes of your time:
-# :doc:`what does to_onnx cost? <own_exporter>`
+# Models with many small weights or with large graphs, the memory that running the model needs, and GPUs.
+#
+# Save a large model with ``external_data=True``, and plan for the peak. Next: :doc:`the cost of to_onnx compared with torch.export
+# <own_exporter>`.

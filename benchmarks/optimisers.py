@@ -1,10 +1,9 @@
 """
-What does a graph optimiser really buy you?
-===========================================
+Graph optimisers and quantisers for ONNX Runtime
+================================================
 
-We put the files of two models through every optimiser and quantiser that this site knows, and run the results in ONNX Runtime (ORT) with
-and without its own optimisations. First comes what the stored full run found; then the code, and the same with small models on the machine that built
-this page.
+Compare the optimisers and quantisers that this site knows on the exported models of two networks, run in ONNX Runtime (ORT) with and
+without its own optimisations.
 """
 
 # sphinx_gallery_parallel = False
@@ -99,9 +98,10 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# Convolutions with batch norm, which an optimiser can fold away, and blocks of a transformer, which it can fuse. The weights are random.
+# Models
+# ------
+#
+# Convolutions with batch norm, which an optimiser can fold, and transformer blocks, which it can fuse. The weights are random.
 
 
 def convolution(start: int, end: int) -> nn.Sequential:
@@ -125,8 +125,9 @@ samples = {
 # %%
 # Optimisers
 # ----------
-# Each takes the file that ``torch.onnx.export(optimize=False)`` leaves, and writes another; ``dynamo`` is what you get by default. ORT can
-# save what it made of a file, for the processor that it ran on.
+#
+# Each optimiser gets the model of ``torch.onnx.export(optimize=False)``. ``dynamo`` is the default result of ``torch.onnx.export``. ORT
+# can save its optimised model for the processor that it ran on.
 
 LEVELS = {"disabled": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED"}
 
@@ -183,10 +184,11 @@ if importlib.util.find_spec("onnxslim") is None:
     del optimisers["onnxslim"]
 
 # %%
-# Fewer bits
+# Quantisers
 # ----------
-# These start from dynamo's file. Quantisers want it prepared by ``quant_pre_process``: they refuse a file that notes the shape of a weight
-# which they then transpose. Static quantisation runs eight inputs to see how large numbers get; the inputs it is judged by are others.
+#
+# These start from the model of ``torch.onnx.export``. Quantisers need ``quant_pre_process``, because they refuse a model that declares
+# the shape of a weight which they then transpose. Static quantisation calibrates with eight inputs and is evaluated with others.
 
 
 class Calibration(quantization.CalibrationDataReader):
@@ -227,9 +229,11 @@ percentile = partial(statically, method="Percentile")
 reducers = dict(zip(REDUCED, (halved, dynamically, statically, percentile), strict=True))
 
 # %%
-# All files
-# ---------
-# What raises, or is refused by ORT, is listed and not timed. "off" is the largest difference from eager over eager's largest output.
+# All variants
+# ------------
+#
+# Variants that raise an error, or that ORT refuses, are listed but not timed. "off" is the largest difference from eager divided by the
+# largest output of eager.
 
 refused: list[str] = []
 
@@ -319,16 +323,18 @@ for files in facts.values():
     assert all(found["off"] < 1e-4 or name in REDUCED for name, found in files.items()), files
 
 # %%
-# What was seen
-# -------------
-# ORT folds, merges and fuses whenever it starts, so a file that was optimised before has little left to gain. Fewer nodes are still
-# easier to read, and quicker to start from.
+# Results
+# -------
+#
+# ORT folds, merges and fuses whenever it loads a model, so an optimised model gains little. Fewer nodes are still easier to read and
+# faster to load.
 
 run = page.keep(times, facts={"files": facts, "refused": refused})
 page.close(run, finding, draw, table)
 
 # %%
-# Each file of the larger model: nodes, bytes, and its time over that of dynamo's file with all that ORT does.
+# Nodes, bytes and relative time of each variant of the larger model, compared with the model of ``torch.onnx.export`` and all
+# optimisations of ORT:
 
 
 def rows(run: benchmark.Run, model: str) -> list[dict[str, str]]:
@@ -350,12 +356,12 @@ def rows(run: benchmark.Run, model: str) -> list[dict[str, str]]:
 show.table(rows(run, "transformer"))
 
 # %%
-# And of the convolutions:
+# The same for the convolutions:
 
 show.table(rows(run, "CNN"))
 
 # %%
-# ORT's levels, each on the file that was not optimised:
+# ORT's optimisation levels, for the model without optimisation:
 
 show.table(
     [
@@ -370,8 +376,9 @@ show.table(
 # %%
 # What this does not show
 # -----------------------
-# How much accuracy a task loses: "off" is an error of numbers, and the weights are random. Quantised files gain most where a processor has
-# instructions for them, and this one decides for its own kind alone.
 #
-# Leave the graph to ORT. Quantise where the table says that it pays for your kind of model, and look at "off" before you ship it.
-# Next, what else runs the model: :doc:`latency`
+# The loss of accuracy in a task, because "off" is a numerical error and the weights are random. Quantised models gain most on
+# processors with instructions for them, so the result applies to this kind of processor.
+#
+# Leave graph optimisation to ORT. Quantise if the table shows a gain for your kind of model, and check "off" before you ship. Next:
+# :doc:`latency by runtime <latency>`.

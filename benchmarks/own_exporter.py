@@ -1,9 +1,9 @@
 """
-What does ``to_onnx`` cost compared with ``torch.export``, and what do you get for it?
-======================================================================================
+Cost of to_onnx compared with torch.export and torch.onnx.export
+================================================================
 
-Six models go through ``torch.export``, ``to_onnx`` and the official exporter, ``dynamo``. First comes what the stored full run found: the
-price of each, the speed of the files, and what is left of the price when equal layers are captured once; then the code, and a quick run.
+Compare ``torch.export``, ``to_onnx`` and ``torch.onnx.export`` (``dynamo``) on six models: export time, the speed of the exported
+models, and the gain from capturing equal layers once.
 """
 
 # sphinx_gallery_parallel = False
@@ -109,10 +109,11 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# Tiny, with random weights: what an export costs depends on how many operators there are, not on how wide they are. The first size of
-# each axis is that of the export; the last one is what ONNX Runtime is timed at.
+# Models
+# ------
+#
+# The models are tiny and have random weights, because the cost of an export depends on the number of operators, not on their width. The
+# first size of each dimension is that of the export, and the last one is used to time ONNX Runtime.
 
 text = {"batch": (2, 3, 1, 8), "seq": (5, 9, 1, 32)}
 step = {"batch": (2, 3, 1, 8), "past": (5, 2, 7, 31)}
@@ -186,10 +187,11 @@ else:
     models["Llama(2), one step"] = case(dims=step)(llama_step).build()
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each exporter first exports each model once, and ``compare`` verifies the file at the sizes above. Right files are timed, and so are files
-# that are right except where a mask hides everything.
+#
+# Each exporter exports each model once, and ``compare`` verifies the result at the sizes above. Results that are right, or right except
+# where a mask hides everything, are timed.
 
 names = [BASE, "to_onnx", "dynamo"]
 compared = {
@@ -207,9 +209,10 @@ show.table(
 )
 
 # %%
-# How it is measured
-# ------------------
-# By turns, as :doc:`how_we_measure` says; the clock counts the processor's seconds. Every export gets a fresh copy of the module.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`) and use the CPU clock. Each export gets a new copy of the module.
 
 
 def maker(name: str, made: Built, **options: Any) -> timing.Make:
@@ -242,9 +245,10 @@ ran = measured(files, rounds=7 if page.quick else 21, discard=1)
 times |= {title: seen.each(RUNS) for title, seen in ran.items()}
 
 # %%
-# The conversion alone
-# --------------------
-# ``to_onnx`` captures, then converts. The second half by itself is timed on Llamas of several depths that ``torch.export`` captured before.
+# Conversion without the capture
+# ------------------------------
+#
+# ``to_onnx`` captures, then converts. The conversion alone is timed on Llamas of several depths that ``torch.export`` has captured.
 
 
 def capture(layers: int) -> Capture:
@@ -275,11 +279,12 @@ halves = {
 times |= measured(halves, rounds=6, discard=1)
 
 # %%
-# Equal layers once
-# -----------------
-# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of one function, and captures it once, by ``torch.export``. Where the code of a
-# library tests a size, as Llama's does, ``to_onnx`` then runs the captured program at sizes on the other side of the test, and compares it
-# with the model. The outputs are compared with those of the plain export.
+# Equal layers captured once
+# --------------------------
+#
+# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of a local function and captures it once, with ``torch.export``. If library
+# code tests a size, as in Llama, ``to_onnx`` then runs the captured program at sizes with the other answer and compares it with the
+# model. The outputs are compared with those of the plain export.
 
 once = {"functions": (LlamaDecoderLayer,)}
 depths = (1, 3) if page.quick else (4, 32)
@@ -297,8 +302,8 @@ stacks = {
 times |= measured({"depth": stacks})
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 facts = {
     "nodes": {n: len(found.program.graph.nodes) for n, found in captures.items()},
@@ -309,16 +314,17 @@ run = page.keep(times, facts=facts, packages=(*benchmark.PACKAGES, "transformers
 page.close(run, finding, draw, table)
 
 # %%
-# These models are tiny: in ONNX Runtime, what a node costs by itself counts more here than in yours. The outputs of the shared layers
-# differ from those of the plain export by
+# These models are tiny, so the overhead of a node counts more in ONNX Runtime than in yours. The outputs with shared layers differ from
+# those of the plain export by
 
 print(f"{apart.worst:.1e}")
 
 # %%
 # What this does not show
 # -----------------------
-# Models that one of the two exporters refuses or gets wrong take no part: :doc:`coverage` counts those. The exporter of this site was mended where
-# its own pages showed it slow, and the other one was not.
 #
-# Most of the time of ``to_onnx`` goes into its capture: by default it runs the model, and ``functions=``, which captures equal layers once, calls
-# ``torch.export``. Next: :doc:`what an export needs of memory <memory>`.
+# Models that one of the exporters refuses or gets wrong, which :doc:`coverage` counts. We fixed ``to_onnx`` where our own pages showed
+# it to be slow, and didn't do so for the others.
+#
+# Most of the time of ``to_onnx`` is spent on the capture. It runs the model by default; ``functions=``, which captures equal layers
+# once, uses ``torch.export``. Next: :doc:`the memory of an export <memory>`.

@@ -1,10 +1,10 @@
 """
-What do the exporters do with models of real size?
-==================================================
+ResNet-50, ViT, BERT, Whisper and a 1B Llama: export and run times
+==================================================================
 
-A ResNet-50, a ViT-B/16, a BERT-base, both halves of Whisper-small and a Llama of a billion weights, in float32 and in bfloat16, go through every
-exporter: is the file right, what did it cost to make, and how fast does it run? First comes what the stored full run found; then the code, and
-a quick run of the smallest model by two exporters. The weights are random.
+Compare all exporters on models of real size in float32, and on the Llama in bfloat16 too: whether the result is right, what the export
+costs, and how fast the model runs. The models are ResNet-50, ViT-B/16, BERT-base, both halves of Whisper-small and a Llama with a
+billion weights. All weights are random.
 """
 
 # sphinx_gallery_parallel = False
@@ -156,12 +156,13 @@ def draw(run: benchmark.Run) -> None:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# Each is a case of ``exportlab/measure/real.py``. You bench any of them alone with ``python benchmarks/real_sizes.py --only bert_base``, and your
-# own model with :doc:`exportlab bench </generated/gallery/torch_onnx/bench_your_model>`, which does the same.
+# Models
+# ------
 #
-# The cache of a Llama goes in and out as pairs of tensors. Its prompt has 128 tokens and no cache; a step has one token after 128.
+# Each model is a case in ``exportlab/measure/real.py``. Run one with ``python benchmarks/real_sizes.py --only bert_base``, or your own
+# with :doc:`exportlab bench </generated/gallery/torch_onnx/bench_your_model>`, which uses the same method.
+#
+# The cache of the Llama is passed as pairs of tensors. The prompt has 128 tokens and no cache; a step has one token after 128.
 
 show.table(
     [
@@ -175,14 +176,20 @@ show.table(
 )
 
 # %%
-# How it is measured
-# ------------------
-# Every exporter works in a process of its own, and what it wrote is compared with eager at every size. Its calls are timed in turns with eager's, on
-# one thread. What is wrong has no times. *Right except where a mask hides everything*: the file differs from eager only for a mask whose flags are
-# all 0, which no text has. It is timed, and counts as neither right nor wrong. A file that ONNX Runtime does not load on this CPU may load elsewhere:
-# for bfloat16, it has few CPU kernels, and ``to_onnx`` writes casts where it has none; ``torch.onnx.export`` does not. In bfloat16 eager rounds as
-# well: *wrong* is there what lies farther from the answer in float64 than
-# eager, by more than a tenth on the whole, or twice as far at the worst value. An exporter is ended at 20 GiB, and after 20 minutes.
+# Method
+# ------
+#
+# Each exporter runs in its own process, and its result is compared with eager at every size. Calls are timed interleaved with eager's,
+# on one thread. Wrong results aren't timed. An export is stopped at 20 GiB or after 20 minutes.
+#
+# *Right except where a mask hides everything* means that the result differs from eager for masks whose flags are all 0, which real
+# texts don't have. It is timed, and counts as neither right nor wrong.
+#
+# A model that ONNX Runtime doesn't load on this CPU may load elsewhere. ONNX Runtime has few bfloat16 kernels for CPUs. ``to_onnx``
+# adds casts where a kernel is missing; ``torch.onnx.export`` doesn't, and its model suits providers that have these kernels.
+#
+# In bfloat16 eager rounds too. There a result is *wrong* if it is farther from the float64 result than eager: by more than a tenth
+# overall, or twice as far at the worst value.
 
 wanted = tuple(page.only or real.REAL)
 ways = (EAGER, "torch.export", "to_onnx", BASE, "torchscript", "openvino", "executorch", "aoti")
@@ -205,8 +212,8 @@ with muffled():
     benches = {real.REAL[name].name: bench(name) for name in wanted}
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 KINDS = {EXPORT: "export", LOAD: "load"}
 
@@ -278,10 +285,10 @@ page.close(run, finding, draw, table)
 # %%
 # What this does not show
 # -----------------------
-# A GPU, more than one thread, and weights that were trained: with those, half precision loses less or more than here. A runtime that is told to
-# optimise for one size may be faster than it is at sizes that move. The stored run holds the models of the tables at the top; the others of the list
-# above have not been stored. The second core of the machine had other work while it ran. Not all models were measured on one kind of machine: set the
-# times of one model beside each other, not those of two.
 #
-# Find your kind of model in the first table, and take an exporter that gets it right; then compare its calls. Next, your own model:
-# :doc:`bench it </generated/gallery/torch_onnx/bench_your_model>`.
+# GPUs, more than one thread, and trained weights, for which half precision may lose more or less. A runtime that is optimised for one
+# size may be faster than with dynamic sizes. The stored run contains the models of the tables at the top. The second core was busy
+# during the run, and not all models were measured on the same kind of machine: compare times within a model, not between models.
+#
+# Find your kind of model in the first table, select the exporters that get it right, and compare their calls. Next: :doc:`measure your
+# own model </generated/gallery/torch_onnx/bench_your_model>`.

@@ -1,10 +1,9 @@
 """
-How long does the first answer take?
-====================================
+Start-up time: import, load and first result in a new process
+=============================================================
 
-Two models are exported for seven ways to run them. Then a new process that has only the file imports what it needs, loads it, and answers.
-You see what that costs compared with ONNX Runtime and a file of ``to_onnx``: in a new process, in one that has loaded before, and for later
-calls.
+Compare the time until the first result in a new process for seven ways to run two models, relative to ONNX Runtime with the model of
+``to_onnx``. We also measure a second load and later calls.
 """
 
 # sphinx_gallery_parallel = False
@@ -74,9 +73,10 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# A tiny one, where everything but the runtime costs nothing, and four layers of a transformer.
+# Models
+# ------
+#
+# A tiny model, for which almost all cost is that of the runtime, and four layers of a transformer.
 
 
 class Transformer(nn.Module):
@@ -100,9 +100,10 @@ if not page.quick:
     models["transformer"] = (Transformer().eval(), texts)
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each is exported by every exporter that can run here, and held against eager. Only what is right is saved and timed.
+#
+# Each model is exported with every available exporter and compared with eager. Only correct results are saved and timed.
 
 WAYS = {
     "to_onnx": "ONNX Runtime",
@@ -127,9 +128,10 @@ compared = {
 show.table([{"model": title, **compared[title][name].row()} for title in models for name in names])
 
 # %%
-# One process, one start
-# ----------------------
-# For each runtime: what it imports, and how it loads a file. All compute on one thread.
+# One process per measurement
+# ---------------------------
+#
+# For each runtime, the imports and the code that loads a model. All compute on one thread.
 
 RUNTIMES = {
     "ONNX Runtime": """
@@ -181,8 +183,8 @@ def load(path):
 }
 
 # %%
-# A process notes the processor's seconds after each step, once for the imports, twice for loading and the first call. The start of Python
-# itself is not counted, nor is waiting for a disk.
+# A process records the CPU time after each step: once for the imports, and twice for loading and the first call. The start of Python
+# and waiting for the disk aren't counted.
 
 START = """
 import json, sys, time
@@ -241,9 +243,10 @@ def one_round(number: int, files: dict[str, Path]) -> dict[str, dict[str, float]
 
 
 # %%
-# How it is measured
-# ------------------
-# By turns, as :doc:`how_we_measure` says. No round is discarded: waiting for the disk, which the first may do, is not counted.
+# Method
+# ------
+#
+# The measurements are interleaved (:doc:`how_we_measure`). No round is discarded, because waiting for the disk isn't counted.
 
 rounds = 2 if page.quick else 6
 seen: dict[str, list[dict[str, Any]]] = {title: [] for title in models}
@@ -256,8 +259,8 @@ with tempfile.TemporaryDirectory() as kept:
         page.tell(f"round {number + 1} of {rounds}")
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 times = {
     f"{title}, {part}": timing.Timings(
@@ -271,14 +274,14 @@ run = page.keep(times, facts={"models": list(models), "apart": apart})
 page.close(run, finding, draw, table)
 
 # %%
-# Where the time goes until the first answer, medians. What a Python package imports is not what its runtime needs: ExecuTorch and
-# AOTInductor are run from C++ as well, which imports nothing.
+# Median CPU time of each step until the first result. The imports of a Python package aren't needed by its runtime: in C++, ExecuTorch
+# and AOTInductor import nothing.
 
 draw_parts(run)
 
 # %%
-# A process that has loaded one model has less left to do for the next, and little for every call after the first. Every round is a point;
-# it is grey where no difference was seen.
+# A process that has loaded one model loads the next one faster, and later calls are fast. Each round is a point, which is grey if no
+# difference was seen.
 
 panels = figures.panels(f"{list(models)[-1]}; to_onnx = 1", 2)
 for axes, part in zip(panels, ("load again", "later call"), strict=True):
@@ -288,9 +291,8 @@ for axes, part in zip(panels, ("load again", "later call"), strict=True):
 # %%
 # What this does not show
 # -----------------------
-# A disk that has to be read first: all files were in memory. Nor a start in a container, on a phone, or in C++, where nothing of Python is imported:
-# :doc:`cpp_programs`.
 #
-# If your process answers one question and ends, look at the import before you look at the model: choose a runtime that does not import
-# torch, and load nothing that you do not call. If it stays, only later calls count: compare those on your own model. Next:
-# :doc:`latency`.
+# Reading from a cold disk, because all files were cached, and starting in a container, on a phone or in C++ (:doc:`cpp_programs`).
+#
+# If your process computes one result and ends, choose a runtime that doesn't import PyTorch. If it keeps running, compare later calls
+# on your own model. Next: :doc:`latency`.

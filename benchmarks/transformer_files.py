@@ -1,10 +1,10 @@
 """
-Which file runs a transformer fastest?
-======================================
+Which export of a transformer runs fastest in ONNX Runtime and OpenVINO?
+========================================================================
 
-From opset 23 on, ONNX has an operator for attention, one for rotary embeddings and one for RMS norms. We give five small transformers to both
-exporters at opset 20 and at opset 23, to ONNX Runtime's own optimiser, to OpenVINO and to ``torch.compile``, and time a call of each. First comes
-what the stored full run found; then the code, and a quick run of one model.
+Compare five small transformers exported with ``torch.onnx.export`` and ``to_onnx`` at opsets 20 and 23, with ONNX Runtime's transformer
+optimiser, with OpenVINO and with ``torch.compile``. From opset 23 on, ONNX has operators for attention, rotary embeddings and RMS
+norms.
 """
 
 # sphinx_gallery_parallel = False
@@ -105,10 +105,11 @@ def table(run: benchmark.Run) -> list[tables.Table]:
 page.open(finding, draw, table)
 
 # %%
-# The models
-# ----------
-# Models of transformers, 384 wide and three layers deep, with random weights. The first value of each size is the one that is exported with, the
-# others are for what is timed and for one more check. A Llama and the decoder of Whisper take their cache as pairs of tensors.
+# Models
+# ------
+#
+# The models are from transformers, 384 wide with three layers and random weights. The first value of each size is used for the export,
+# the others for timing and for another check. A Llama and the decoder of Whisper get their cache as pairs of tensors.
 
 WIDTH, LAYERS, HEADS, WORDS = 384, 3, 6, 1000
 SHAPE: dict[str, Any] = {
@@ -180,10 +181,11 @@ if page.quick:
     CALLS, rounds, span = {bert: CALLS[bert]}, 6, 0.02
 
 # %%
-# The files
-# ---------
-# ONNX Runtime's optimiser for transformers rewrites the file of ``torch.onnx.export``; it is told the kind of model, as its documentation asks.
-# OpenVINO reads the file of ``to_onnx``.
+# Exports
+# -------
+#
+# ONNX Runtime's optimiser for transformers rewrites the model of ``torch.onnx.export``, with the model type as its documentation
+# recommends. OpenVINO reads the model of ``to_onnx``.
 
 KINDS = {bert: "bert", vit: "vit", whisper: "bart", llama: "gpt2"}
 
@@ -225,9 +227,11 @@ def give_back(before: ir.Model, after: ir.Model) -> None:
 
 
 # %%
-# Is it right?
+# Verification
 # ------------
-# Each is held against eager at all sizes of the list above. What differs by more than 1e-3 or is refused is not timed, and listed.
+#
+# Each result is compared with eager at all sizes in the list above. Results that differ by more than 1e-3 or are refused are listed but
+# not timed.
 
 left_out: dict[str, str] = {}
 apart: list[float] = []
@@ -261,8 +265,9 @@ def right(one: Case, name: str) -> Artifact | None:
 # %%
 # What is timed
 # -------------
-# The runtime's own call on one thread, its arguments handed over beforehand. Sessions are made anew in each round: one that is slow by chance
-# would be slow in all of them.
+#
+# The runtime's own call on one thread with prepared arguments. Sessions are created again in each round, so that a session that is slow
+# by chance doesn't affect all rounds.
 
 
 def make(artifact: Artifact, args: tuple[Any, ...], repeats: int) -> Callable[[], object]:
@@ -304,8 +309,8 @@ with torch.no_grad(), muffled(), running_on(threads=1):
     together = timing.interleaved(groups, rounds, tell=page.tell)
 
 # %%
-# What was seen
-# -------------
+# Results
+# -------
 
 facts = {"left out": left_out, "apart": max(apart), "opsets": opsets}
 packages = (*benchmark.PACKAGES, "transformers")
@@ -314,7 +319,7 @@ run = page.keep(times, facts=facts, packages=packages)
 page.close(run, finding, draw, table)
 
 # %%
-# Which operators the files hold for attention and norms:
+# Operators for attention and norms in each model:
 
 show.table(
     [
@@ -340,8 +345,9 @@ show.table(
 # %%
 # What this does not show
 # -----------------------
-# Models of real size, which stand in :doc:`real_sizes`; more than one thread, a GPU, half precision. OpenVINO may have done better with a file of
-# another exporter. A file at opset 23 takes no empty batch in ONNX Runtime, and needs a release of it that knows that opset.
 #
-# If your runtime is recent, export at opset 23 and time both files. Next, your own model:
-# :doc:`bench it </generated/gallery/torch_onnx/bench_your_model>`.
+# Models of real size (:doc:`real_sizes`), more than one thread, GPUs and half precision. OpenVINO might be faster with the model of
+# another exporter. ONNX Runtime accepts no empty batch at opset 23, and needs a release that supports the opset.
+#
+# If your ONNX Runtime is recent, export at opset 23 and time both models. Next: :doc:`measure your own model
+# </generated/gallery/torch_onnx/bench_your_model>`.

@@ -1,4 +1,4 @@
-"""What autodoc leaves undone for the page of the API: links to the source, and parameters in the order of the signature."""
+"""Complete autodoc for the API page: links to the source, and parameters in the order of the signature."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from site_files import ROOT
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-AFTER_AUTODOC = 900  # a priority; autodoc has added the types by then
+AFTER_AUTODOC = 900  # priority; autodoc has added the types before
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Link to the repository, where it has an address, else to copies of the source in the site."""
+    """Link to the repository if its address is known, otherwise to copies of the source in the site."""
     app.setup_extension("sphinx.ext.linkcode" if repository() else "sphinx.ext.viewcode")
     app.config.linkcode_resolve = address_of
     app.connect("object-description-transform", sort_parameters, priority=AFTER_AUTODOC)
@@ -28,7 +28,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def address_of(domain: str, found: dict[str, str]) -> str | None:
-    """Return where an object is in the repository: its file and its first line; nothing where it has no source."""
+    """Return file and first line of an object in the repository, or None if it doesn't have a source."""
     thing: object = sys.modules.get(found["module"])
     for part in found["fullname"].split("."):
         thing = getattr(thing, part, None)
@@ -41,7 +41,7 @@ def address_of(domain: str, found: dict[str, str]) -> str | None:
 
 
 def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Lead from a copy of the source to where an object is described: viewcode gives all of a module the prefix of the first."""
+    """Link a copy of the source to the description of an object. viewcode gives all objects of a module the prefix of the first."""
     if pagename.startswith("_modules/"):
         known, module = app.env.domaindata["py"]["objects"], pagename.removeprefix("_modules/").replace("/", ".")
         anchors = {name: resolve_name(name, module, known) for name in re.findall(r'api\.html#([\w.]+)"', context["body"])}
@@ -50,20 +50,20 @@ def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
 
 
 def resolve_name(name: str, module: str, known: Collection[str]) -> str:
-    """Return the name under which an object is described: the one given, or that in its module."""
+    """Return the name under which an object is described: the given one, or the one in its module."""
     parts = name.split(".")
     tried = (name, *(".".join([module, *parts[start:]]) for start in range(1, len(parts))))
     return next((each for each in tried if each in known), name)
 
 
 def sort_parameters(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
-    """Put the described parameters into the order of the signature: autodoc adds those at the end that the docstring leaves out."""
+    """Sort the described parameters in the order of the signature. autodoc appends those without a description at the end."""
     order = [name.astext() for each in content.parent.findall(addnodes.desc_parameter) for name in each.findall(addnodes.desc_sig_name)]
     for fields in content.findall(nodes.field_list):
         fields.children.sort(key=lambda field: place_of(field, order))
 
 
 def place_of(field: nodes.Node, order: list[str]) -> int:
-    """Return where a field belongs: a parameter at its place in the signature, anything else behind them."""
+    """Return the position of a field: parameters in the order of the signature, others after them."""
     what, _, name = field.children[0].astext().partition(" ")
     return order.index(name.lstrip("*")) if what in ("param", "type") and name.lstrip("*") in order else len(order)

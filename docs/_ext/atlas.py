@@ -1,4 +1,4 @@
-"""The page of the atlas: its stored sweeps as one table, and what an export took where all exporters came out right."""
+"""Build the page of the atlas: the stored sweeps as a table, and the costs of exports that all exporters got right."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = {
     "diffusers": diffusers.Part,
     "segmentation_models": segmentation_models.Segmenter,
     "torch_geometric": torch_geometric.OnGraph,
-}  # what builds a model of each family, whose source the page shows
+}  # the function that builds a model of each family; the page shows its source
 LISTED = {
     "timm": timm.MODELS,
     "torchvision": [*torchvision.CLASSIFIERS, *torchvision.SEGMENTATION, *torchvision.DETECTION, *torchvision.VIDEO, *torchvision.FLOW],
@@ -40,19 +40,19 @@ LISTED = {
     "diffusers": [part.model for part, _ in diffusers.parts()],
     "segmentation_models": segmentation_models.DECODERS,
     "torch_geometric": torch_geometric.MODELS,
-}  # the models of each, asked or not
+}  # all models of each family, tested or not
 MB = 1e6
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the page's parts before it is read; style and script are those of the support matrix."""
+    """Store the page's parts before it is read. Style and script are those of the support matrix."""
     app.connect("builder-inited", store_parts)
     app.connect("html-page-context", lambda app, page, *_: add_files(app, page))
     return {"parallel_read_safe": True}
 
 
 def store_parts(app: Sphinx) -> None:
-    """Write what docs/atlas.md includes, and what it loads, from the stored sweeps."""
+    """Write the files that docs/atlas.md includes and loads, from the stored sweeps."""
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     write(STATIC / SCRIPT, swept.script())
@@ -61,14 +61,14 @@ def store_parts(app: Sphinx) -> None:
 
 
 def add_files(app: Sphinx, page: str) -> None:
-    """Give the page its style and its script."""
+    """Add the style and the script of the page."""
     if page == PAGE:
         app.add_css_file(STYLE)
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
 def load_sweeps(folder: Path) -> Sweep:
-    """Return the sweeps of a folder, one of each family, as one."""
+    """Return the sweeps in a folder, one per family, combined."""
     environments: dict[str, dict[str, Any]] = {}
     records: list[Record] = []
     for path in sorted(folder.glob("*.jsonl.gz")):
@@ -79,27 +79,27 @@ def load_sweeps(folder: Path) -> Sweep:
 
 
 class Listed(Case):
-    """A case of the atlas by its name, without its library: nothing is built."""
+    """A case of the atlas by name. Its library isn't needed, because the model isn't built."""
 
     @property
     def doc(self) -> str:
-        """Nothing: all of them ask the same."""
+        """Empty, because all cases ask the same question."""
         return ""
 
 
 def list_cases(sweep: Sweep) -> list[Case]:
-    """Return the cases of a sweep, by family and name."""
+    """Return the cases of a sweep by family and name."""
     names = sorted({record.case for record in sweep.records}, key=lambda name: (family_of(name), name.lower()))
     return [Listed(name, ASKED[family_of(name)]) for name in names]
 
 
 def family_of(case: str) -> str:
-    """Return the family that the name of a case begins with."""
+    """Return the family in the name of a case."""
     return case.partition(".")[0]
 
 
 def parts(sweep: Sweep) -> dict[str, str]:
-    """Return the generated files, by their names in generated/."""
+    """Return the generated files by their names in generated/."""
     cases = list_cases(sweep)
     loaded = texts(sweep.runs, cases, link_from_matrix, lambda case: [])
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
@@ -113,7 +113,7 @@ def parts(sweep: Sweep) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one exporter did in a family, and what its exports took where all that write the same kind of thing work."""
+    """The results of an exporter in a family, and its costs where all exporters with the same kind of output succeed."""
 
     family: str
     exporter: str
@@ -128,7 +128,7 @@ class Cost:
 
 
 def families(sweep: Sweep) -> list[Cost]:
-    """Return the costs by family, then by exporter."""
+    """Return the costs by family and exporter."""
     names = exporters_of(sweep.runs)
     found = dict.fromkeys(family_of(record.case) for record in sweep.records)
     return [cost for family in sorted(found) for cost in costs(family, names, select_family(sweep.records, family))]
@@ -140,7 +140,7 @@ def select_family(records: Sequence[Record], family: str) -> list[Record]:
 
 
 def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Iterator[Cost]:
-    """Yield what each exporter did, its medians over the models that all exporters of the family got right."""
+    """Yield the results of each exporter, with medians over the models that all exporters of the family got right."""
     by_exporter = {name: {r.case: r for r in records if r.exporter == name} for name in names}
     asked = {name: seen for name, seen in by_exporter.items() if seen}
     works = {name: {case for case, r in seen.items() if r.mark.works} for name, seen in asked.items()}
@@ -162,7 +162,7 @@ def costs(family: str, names: Sequence[str], records: Sequence[Record]) -> Itera
 
 
 def middle(values: Sequence[float]) -> float | None:
-    """Return the median, None of nothing."""
+    """Return the median, or None without values."""
     return median(values) if values else None
 
 

@@ -1,4 +1,4 @@
-"""The index of benchmarks: each a card with its question, what its stored run found, and the shape of its figure."""
+"""Build the index of benchmarks: a card for each, with its question, the finding of its stored run, and the shape of its figure."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 NUMBER = re.compile(r"(?<![\w.-])\d[\d.,]*\d(?!\w)|(?<![\w.-])\d(?!\w)")
-WIDTH, HEIGHT, GAP = 280, 80, 16  # of the shape on a card, and between two plots
+WIDTH, HEIGHT, GAP = 280, 80, 16  # size of the shape on a card, and the gap between two plots
 BLACK = ("#000000", "#333333")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add what puts the cards there."""
+    """Register the transform that inserts the cards."""
     app.add_transform(Cards)
     return {"parallel_read_safe": True}
 
 
 class Cards(SphinxTransform):
-    """Put a card for each benchmark in place of the thumbnails."""
+    """Replace the thumbnails by a card for each benchmark."""
 
     default_priority = 100
 
     def apply(self, **options: Any) -> None:
-        """Do it, on that page."""
+        """Insert the cards if this is the index page."""
         if self.env.docname != "generated/benchmarks/index":
             return
         folder = Path(self.env.srcdir) / "generated/benchmarks"
@@ -49,12 +49,12 @@ class Cards(SphinxTransform):
 
 
 def finding_of(page: Path) -> Path:
-    """Return where a benchmark's script writes what it found."""
+    """Return the file with the finding of a benchmark's script."""
     return (page.parent / PICTURE.format(name=page.stem)).with_suffix(".json")
 
 
 def card(page: Path) -> str:
-    """Return that of one benchmark, of which there may be no finding yet."""
+    """Return the card of a benchmark, with its finding if there is one."""
     question = page.read_text(encoding="utf-8").partition("\n=====")[0].rpartition("\n")[2]
     written = finding_of(page)
     found = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
@@ -63,17 +63,17 @@ def card(page: Path) -> str:
 
 
 def badge(found: dict[str, Any]) -> str:
-    """Return what stands on a card whose stored run is older than the code that it measured."""
+    """Return the badge for a stored run that is older than the code that it measured."""
     return f'<span class="stale-run">{html.escape(found["badge"])}.</span>' if found.get("badge") else ""
 
 
 def highlight_numbers(text: str) -> str:
-    """Return a line as HTML in which the numbers stand out, all alike."""
+    """Return a line as HTML with highlighted numbers."""
     return NUMBER.sub(r"<b>\g<0></b>", html.escape(text, quote=False))
 
 
 def shape(found: dict[str, Any]) -> str:
-    """Return the figure of a finding without its words; it says no more than the sentence above it, so it is read to nobody."""
+    """Return the figure of a finding without its words. Screen readers skip it, because the sentence above has the same facts."""
     plots = [drawn for drawn in found["shape"] if drawn]
     wide = (WIDTH - GAP * (len(plots) - 1)) / max(1, len(plots))
     groups = [
@@ -83,7 +83,7 @@ def shape(found: dict[str, Any]) -> str:
 
 
 def mark(drawn: dict[str, Any], wide: float) -> str:
-    """Return a bar, a line or dots as SVG; what is black on paper has the colour of the page's text."""
+    """Return a bar, a line or dots as SVG. Black becomes the text colour of the page."""
     color = "currentColor" if drawn["color"] in BLACK else drawn["color"]
     if drawn["kind"] == "bar":
         left, top, right, bottom = drawn["at"]

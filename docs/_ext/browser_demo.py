@@ -1,4 +1,4 @@
-"""The demo of lesson 306 in its own page: its model, trained and exported by the cells of the lesson, and its page in a frame."""
+"""Build the demo of lesson 306: train and export its model with the lesson's cells, and embed its page in a frame."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sphinx.transforms import SphinxTransform
 
 LESSON = "tutorials/306_in_the_browser"
 PAGE = ROOT / "tutorials/browser"
-FOLDER = STATIC / "ort"  # beside the runtime, which is shipped once
+FOLDER = STATIC / "ort"  # next to the runtime, which is shipped once
 FRAME = """<div class="demo">
 <button type="button" class="sd-btn sd-btn-success" data-frame="../_static/ort/index.html">Draw a digit here</button>
 <p class="sd-mt-2">The model that this lesson exports runs in the page. Pressing the button loads ONNX Runtime, 14 MB.</p>
 </div>"""
-ABSENT = """<div class="demo"><p>This site was built without ONNX Runtime for browsers, so no digit can be drawn here.
-With <code>make web</code> before <code>make site</code>, the demo is in this place.</p></div>"""
+ABSENT = """<div class="demo"><p>This site was built without ONNX Runtime for browsers, so the demo isn't available.
+To include it, run <code>make web</code> before <code>make site</code>.</p></div>"""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the model after the runtime is published, and put the frame into the page."""
+    """Make the model after the runtime is published, and insert the frame into the page."""
     app.connect("builder-inited", lambda _: store_demo(), priority=900)
     app.connect("html-page-context", add_script)
     app.add_transform(DemoFirst)
@@ -38,7 +38,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_demo() -> None:
-    """Write the page of the lesson and its model beside the runtime, where there is one.
+    """Write the lesson's page and its model next to the runtime, if there is one.
 
     Raises:
         subprocess.CalledProcessError: a cell of the lesson fails.
@@ -57,7 +57,7 @@ def store_demo() -> None:
 
 
 def cells() -> list[str]:
-    """Return the code of the lesson from its imports to its export, without what needs a browser."""
+    """Return the code of the lesson from its imports to its export, without the parts that need a browser."""
     found = [cell.source for cell in jupytext.read(ROOT / f"{LESSON}.md").cells if cell.cell_type == "code"]
     last = next(number for number, cell in enumerate(found) if cell.startswith("program = to_onnx("))
     kept = [cell for cell in found[: last + 1] if "copy_page(" not in cell]
@@ -65,7 +65,7 @@ def cells() -> list[str]:
 
 
 def make(model: Path) -> None:
-    """Run these cells, and save the model that they make."""
+    """Run these cells and save the model."""
     seen: dict[str, Any] = {"__name__": "lesson"}
     for cell in cells():
         exec(compile(cell, LESSON, "exec"), seen)
@@ -73,20 +73,20 @@ def make(model: Path) -> None:
 
 
 def add_script(app: Sphinx, page: str, *_: Any) -> None:
-    """Give the page of the lesson the script of its button."""
+    """Add the script of the button to the lesson's page."""
     if page == LESSON:
         app.add_js_file("demo.js", loading_method="defer")
 
 
 class DemoFirst(SphinxTransform):
-    """Put the demo under the opening words of the lesson."""
+    """Insert the demo below the introduction of the lesson."""
 
     default_priority = 100
 
     def apply(self, **options: Any) -> None:
-        """Do it, on that page."""
+        """Insert the demo if this is the lesson's page."""
         if self.env.docname == LESSON:
-            self.env.note_dependency(str(FOLDER / "digits.onnx"))  # the page is read again when `make web` has brought the runtime
+            self.env.note_dependency(str(FOLDER / "digits.onnx"))  # read the page again after `make web` has added the runtime
             opening = next(self.document.findall(nodes.block_quote))
             html = FRAME if FOLDER.is_dir() else ABSENT
             opening.parent.insert(opening.parent.index(opening) + 1, nodes.raw("", html, format="html"))

@@ -1,4 +1,4 @@
-"""Recipes and benchmarks as pages: in which order, each run as in a new process, run again when something that it reads changed."""
+"""Build recipes and benchmarks as pages: set their order, isolate their runs, and repeat a run if a file it reads changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshness import is_fresh, made_of, mark_fresh
 from site_files import ROOT
 from sphinx.application import Sphinx
 
-BEFORE_THE_GALLERY = 100  # a priority; sphinx-gallery runs the pages at Sphinx's own, which is 500
+BEFORE_THE_GALLERY = 100  # priority; sphinx-gallery runs the pages at Sphinx's default of 500
 ORDER = (
     *("first_graph", "dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "strict_or_not", "draft_export", "scan"),
     "inplace_index",
@@ -32,28 +32,28 @@ ORDER = (
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Prepare what sphinx-gallery finds when it begins."""
+    """Prepare the files before sphinx-gallery starts."""
     app.connect("builder-inited", forget_stale_pages, priority=BEFORE_THE_GALLERY)
     app.connect("builder-inited", lambda _: keep_paths(), priority=BEFORE_THE_GALLERY)
     return {"parallel_read_safe": True}
 
 
 class ReadingOrder:
-    """The order of recipes and benchmarks within a chapter: those of `ORDER` first, new ones after them."""
+    """Sort recipes and benchmarks within a chapter: those in `ORDER` first, then new ones."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def __call__(self, file: str | Path) -> tuple[int, str]:
-        """Return a key to sort by."""
+        """Return the sort key of a page."""
         name = Path(file).stem
         return (ORDER.index(name) if name in ORDER else len(ORDER)), name
 
 
 def forget_stale_pages(app: Sphinx) -> None:
-    """Have those pages run again of which anything changed that they read, and remove those whose script is gone.
+    """Mark pages to run again if a file that they read changed, and remove pages whose script was deleted.
 
-    sphinx-gallery itself looks at the script alone; it runs each that it has no checksum of.
+    sphinx-gallery checks only the script itself, and runs each script that has no checksum.
     """
     galleries = app.config.sphinx_gallery_conf
     for scripts, pages in zip(galleries["examples_dirs"], galleries["gallery_dirs"], strict=True):
@@ -65,27 +65,27 @@ def forget_stale_pages(app: Sphinx) -> None:
 
 
 def forget_if_stale(page: Path, script: Path) -> None:
-    """Do it for one: `page` is the copy of the script that sphinx-gallery keeps beside what it makes of it."""
+    """Mark one page to run again if needed. `page` is sphinx-gallery's copy of the script."""
     checksum = page.with_name(f"{page.name}.md5")
     sources = made_of(script, Path(__file__), Path(graph_pictures.__file__))
     if not is_fresh(checksum, sources):
         checksum.unlink(missing_ok=True)
-        mark_fresh(checksum, sources)  # it stands for nothing before the page has run, and there is a checksum
+        mark_fresh(checksum, sources)  # the digest is only valid with a checksum, which the page's run creates
 
 
 def remove_page(page: Path) -> None:
-    """Remove what was made of a script, but for its pictures, which nothing shows any more."""
+    """Remove the files made from a script, except its pictures, which are no longer shown."""
     for made in page.parent.glob(f"{page.stem}.*"):
         made.unlink()
 
 
-_filters = ExitStack()  # those of warnings, as they were before the page that runs
+_filters = ExitStack()  # the warning filters from before the current page
 
 
 def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
-    """Let a page start as a new process would: with a seed, and no warnings that the reader cannot act on.
+    """Start a page like a new process: with a seed, and without warnings that readers can't act on.
 
-    A benchmark hides all warnings, and a recipe may show one: what a page hides ends with it.
+    A benchmark hides all warnings, and a recipe may enable one. These settings end with the page.
     """
     import torch
 
@@ -100,14 +100,14 @@ def fresh_page(gallery_conf: dict[str, Any], script: str) -> None:
 
 
 def keep_paths() -> None:
-    """Add now what ONNX Runtime's tools add to the path at their first import: a page's path ends with the page."""
+    """Add the import paths of ONNX Runtime's tools now, because changes during a page are undone after it."""
     import onnxruntime.transformers
 
     assert str(Path(onnxruntime.transformers.__file__).parent) in sys.path
 
 
 def forget_main() -> None:
-    """Make TorchDynamo look `__main__` up again: each page has its own, and it remembers that of the page before."""
+    """Make TorchDynamo look up `__main__` again. Each page has a new one, but TorchDynamo caches the previous one."""
     from torch._dynamo import symbolic_convert
 
     symbolic_convert._import_module.cache_clear()

@@ -1,4 +1,4 @@
-"""How a reader gets what a page imports: a wheel that the site carries, one line on each page, one in each notebook that it hands out."""
+"""Tell readers how to install the packages that a page imports: build a wheel, and add an install line to each page and notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 
 PACKAGES = ("exportlab", "fx2onnx", "content")
 IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
-FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
+FROM_THE_REPOSITORY = {  # lessons that read files in the repository
     "tutorials/301_transformer_whole_road": "tutorials/serving",
     "tutorials/304_cpp_with_aotinductor": "tutorials/cpp",
     "tutorials/306_in_the_browser": "tutorials/browser",
@@ -31,13 +31,13 @@ FROM_THE_REPOSITORY = {  # lessons that read what stands beside them there
     "tutorials/310_text_in_text_out": "tutorials",
 }
 CODE = re.compile(r'<div class="(?:cell docutils|highlight-)')
-THE_SAME_EACH_TIME = "1767225600"  # seconds since 1970, for what a wheel notes of its files
+THE_SAME_EACH_TIME = "1767225600"  # timestamp of the files in a wheel, in seconds since 1970
 BLOCK, TAG = re.compile(r"<pre>(.*?)</pre>", re.DOTALL), re.compile(r"<[^>]+>")
 MARK = "exportlab_get_it"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Build the wheel before the pages are read, and say on each page and in each notebook how to get it."""
+    """Build the wheel before the pages are read, and add the install line to each page and notebook."""
     app.connect("builder-inited", lambda _: store_wheel())
     app.connect("builder-inited", publish_static)
     app.connect("html-page-context", add_line)
@@ -47,7 +47,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_wheel() -> Path:
-    """Build the wheel of both packages into generated/static, where anything of them has changed, and return its path."""
+    """Build the wheel of both packages into generated/static if a source has changed, and return its path."""
     files = [
         path for package in PACKAGES for path in sorted((ROOT / package).rglob("*")) if path.is_file() and "__pycache__" not in path.parts
     ]
@@ -67,10 +67,10 @@ def store_wheel() -> Path:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build it from a copy, as setuptools would leave folders beside the packages.
+    """Build the wheel from a copy, because setuptools would leave folders next to the packages.
 
     Raises:
-        RuntimeError: pip could not; with the end of what it said.
+        RuntimeError: pip failed. The message contains the end of its output.
     """
     shutil.copy(ROOT / "pyproject.toml", folder)
     for package in PACKAGES:
@@ -84,13 +84,13 @@ def build_wheel(folder: Path) -> Path:
 
 
 def wheel_name() -> str:
-    """Return what the wheel is called, also before it is built."""
+    """Return the file name of the wheel, even before it is built."""
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     return f"exportlab-{version}-py3-none-any.whl"
 
 
 def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Say above the first code of a page that imports the package how to get it."""
+    """Insert the install line above the first code of a page that imports the package."""
     body = context.get("body", "") if doctree is not None else ""
     first = CODE.search(body)
     if first is None or not any(IMPORTED.search(TAG.sub("", block)) for block in BLOCK.findall(body)):
@@ -104,34 +104,34 @@ def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
 
 
 def render_repository_line(pagename: str) -> str:
-    """Return the line of a page that reads what only the repository has."""
+    """Return the line of a page that reads files of the repository."""
     read = f"<code>{FROM_THE_REPOSITORY[pagename]}</code>"
     return f'<p class="get-it">To run this page, open it with <code>make lab</code> in the repository: it reads {read}.</p>\n'
 
 
 def render_install_line(wheel: str, where: str, site: str) -> str:
-    """Return the line of a page that runs wherever the package is installed.
+    """Return the line of a page that only needs the installed package.
 
     Args:
         wheel: the name of the file.
-        where: its address, from the page.
-        site: the address of the site, or nothing; without it the page's script puts in where the page was loaded from.
+        where: its address, relative to the page.
+        site: the address of the site, or "". Without it, a script inserts the address from which the page was loaded.
     """
     command = html.escape(install_command(f"{site}_static/{wheel}" if site else wheel), quote=False)
     return (
-        '<p class="get-it">To run this page in an environment of your own (Python 3.11 to 3.13): '
+        '<p class="get-it">To run this page in your own environment (Python 3.11 to 3.13): '
         f'<code data-wheel="{where}">{command}</code>'
         f"{'' if site else f', with <a href={chr(34)}{where}{chr(34)} download>this file</a>'}</p>\n"
     )
 
 
 def install_command(wheel: str) -> str:
-    """Return what installs a wheel, given by address or by name, with all that the pages import."""
+    """Return the command that installs a wheel, given by address or name, with all packages that the pages import."""
     return f'pip install "exportlab[book] @ {wheel}"' if "://" in wheel else f'pip install "{wheel}[book]"'
 
 
 def introduce_notebooks(app: Sphinx, error: Exception | None) -> None:
-    """Say in each notebook that the site hands out how to get what it imports."""
+    """Insert the install line into each notebook of the site."""
     if error or app.builder.format != "html":
         return
     site, wheel = Path(app.outdir), next(STATIC.glob("exportlab-*.whl")).name
@@ -142,12 +142,12 @@ def introduce_notebooks(app: Sphinx, error: Exception | None) -> None:
 
 
 def introduce(path: Path, wheel: str) -> None:
-    """Put a cell with the line after the first cell of a notebook that imports the package; one that has it keeps it."""
+    """Insert the install line after the first cell of a notebook that imports the package, unless it is already there."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     if not any(IMPORTED.search("".join(cell["source"])) for cell in notebook["cells"] if cell["cell_type"] == "code"):
         return
-    beside = "" if "://" in wheel else f" (the file {wheel} is on the site, linked from the page of this notebook)"
-    text = f"To run this in an environment of your own, Python 3.11 to 3.13: `{install_command(wheel)}`{beside}."
+    beside = "" if "://" in wheel else f" (download the file {wheel} from the page of this notebook)"
+    text = f"To run this in your own environment, Python 3.11 to 3.13: `{install_command(wheel)}`{beside}."
     cell = {"cell_type": "markdown", "id": "get-it", "metadata": {MARK: True}, "source": [text]}
     if notebook["nbformat_minor"] < 5:
         del cell["id"]

@@ -1,4 +1,4 @@
-"""The page for addresses that are not there: a server shows it at any depth, so its links begin at the address of the site."""
+"""Build the 404 page. A server shows it at any depth, so its links start at the address of the site."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ PAGE = "404"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Give the page a base, where the address of the site is configured."""
+    """Set the base of the page if the address of the site is configured."""
     app.connect("html-page-context", begin_at_the_site)
     return {"parallel_read_safe": True}
 
 
 def begin_at_the_site(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Let the page's links and style sheets begin at `html_baseurl`."""
+    """Make the page's links and style sheets relative to `html_baseurl`."""
     if pagename == PAGE and app.config.html_baseurl:
         context["metatags"] = f'<base href="{app.config.html_baseurl.rstrip("/")}/">{context.get("metatags", "")}'

@@ -1,4 +1,4 @@
-"""The table of operators on the page of `to_onnx`, from the table that the exporter itself looks into."""
+"""Build the table of operators on the page of `to_onnx` from the exporter's own registry."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sphinx.application import Sphinx
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store it before the pages are read."""
+    """Store the table before the pages are read."""
     app.connect("builder-inited", lambda _: write(PARTS / "operators.md", operators_table()))
     return {"parallel_read_safe": True}
 
 
 def operators_table() -> str:
-    """Return every operator that the exporter translates itself, by family, with what the translation says of itself."""
+    """Return all operators with a translation in the exporter, by family, with the docstrings of the translations."""
     from fx2onnx.ops import own_translations, pair_translations
 
     families: dict[str, dict[Any, list[str]]] = {}
@@ -24,12 +24,12 @@ def operators_table() -> str:
         names, name = families.setdefault(family, {}).setdefault(translation, []), getattr(target, "__name__", str(target))
         names += [name] if name not in names else []
     own, pairs = len(own_translations()), len(pair_translations())
-    parts = [f"{own} operators have a translation of our own; {pairs} have one for complex numbers.\n"]
+    parts = [f"`to_onnx` has its own translation for {own} operators, and for {pairs} of them a translation for complex numbers.\n"]
     return "\n".join([*parts, *(dropdown(family, families[family]) for family in sorted(families))])
 
 
 def dropdown(family: str, translations: dict[Any, list[str]]) -> str:
-    """Return one family, folded."""
+    """Return one family as a dropdown."""
     count = sum(map(len, translations.values()))
     rows = [f"| {', '.join(f'`{op}`' for op in ops)} | {one_line(made.__doc__)} |" for made, ops in translations.items()]
     table = ["| operators | becomes |", "| --- | --- |", *rows]
@@ -37,5 +37,5 @@ def dropdown(family: str, translations: dict[Any, list[str]]) -> str:
 
 
 def one_line(text: str | None) -> str:
-    """Return a docstring as the cell of a table."""
+    """Return a docstring as a table cell."""
     return " ".join((text or "").split()).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_").replace("<", "\\<")

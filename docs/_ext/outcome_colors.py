@@ -1,4 +1,4 @@
-"""The colours of outcomes for style sheets: a variable each, `--outcome-wrong` and so on, in generated/static/outcomes.css."""
+"""Define the colours of outcomes for style sheets: CSS variables such as `--outcome-wrong` in generated/static/outcomes.css."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ NAME = "outcomes.css"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the style sheet, and give it to every page."""
+    """Store the style sheet and add it to all pages."""
     app.connect("builder-inited", store_colors)
-    app.add_css_file(NAME, priority=400)  # before those that read it
+    app.add_css_file(NAME, priority=400)  # before the style sheets that use it
     return {"parallel_read_safe": True}
 
 

@@ -1,4 +1,4 @@
-"""Who compares whom: a box on every page that compares exporters says that one of them is this site's own, and how that is kept fair."""
+"""Add a box to pages that compare exporters: it discloses that `to_onnx` belongs to this site, and how the comparison is kept fair."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from sphinx.application import Sphinx
 
 OURS = "to_onnx"
 SAID = (
-    " is this site's own exporter. Every exporter gets the same models and inputs, and is held against eager by the same checks. "
-    "What is wrong is not timed; times are taken by turns on one machine; a test computes each headline a second time. "
-    "One advantage remains: ours was mended where this site showed it wrong or slow, and the others were not. "
-    "torchscript is torch.onnx.export with dynamo=False; in commands and records, dynamo is torch.onnx.export."
+    " is this site's own exporter. We test all exporters with the same models and inputs, and compare their results with eager mode. "
+    "Wrong models are not timed. Times are measured alternately on one machine, and a test computes each headline a second time. "
+    "One advantage remains: we fixed to_onnx where this site showed it to be wrong or slow, but not the other exporters. "
+    "In commands and records, dynamo is torch.onnx.export, and torchscript is the legacy exporter (dynamo=False)."
 )
 
 
@@ -28,8 +28,8 @@ def box() -> nodes.note:
 
 
 class OwnExporter(Directive):
-    """Put the box here."""
+    """Insert the box."""
 
     def run(self) -> list[nodes.Node]:
-        """Return it."""
+        """Return the nodes of the box."""
         return [box()]

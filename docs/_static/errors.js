@@ -82,10 +82,10 @@
 
   const guess = (pages, { near, worth }) => {
     const errors = pages.filter(({ kind, score }) => kind === "error" && score >= near).slice(0, 3);
-    if (errors.length) return tell("No known error has exactly this message. A guess by its words, the nearest first (1 would be the same words):", errors, "near");
+    if (errors.length) return tell("No known error has exactly this message. These errors have the most similar words (likeness 1 means the same words):", errors, "near");
     const reading = pages.filter(({ kind, score }) => kind !== "error" && score >= worth).slice(0, 3);
-    if (reading.length) return tell("No known error is near. These pages are about the same words:", reading, "reading");
-    return tell("Nothing here is near. The pages below are all the errors that are known here.", [], "nothing");
+    if (reading.length) return tell("No known error is similar. These pages are about the same words:", reading, "reading");
+    return tell("Nothing similar was found. The tables below list all known errors.", [], "nothing");
   };
 
   const filter = (text, pages) => {
@@ -104,8 +104,8 @@
     const errors = certain.length ? certain : unsure;
     if (errors.length) {
       filter(text, errors.map(({ page }) => page));
-      if (certain.length) return tell(errors.length > 1 ? "Known, the closest first:" : "Known:", errors, "certain");
-      return tell("This message alone does not tell the cause. These known errors have it; compare them with the line of your code:", errors, "unsure");
+      if (certain.length) return tell(errors.length > 1 ? "Known errors, the closest match first:" : "Known error:", errors, "certain");
+      return tell("Several known errors have this message. Compare them with the line of your code:", errors, "unsure");
     }
     const data = await index();
     if (text !== box.value.trim()) return undefined;

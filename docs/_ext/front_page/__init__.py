@@ -1,4 +1,4 @@
-"""What the landing page includes: an instrument that shows a wrong file, all outcomes as strips, a stamp. Its words are in index.md."""
+"""Build the parts of the landing page: a demo of a wrong export, all outcomes as strips, and the date. The text is in index.md."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INSTRUMENT = PARTS / "front-instrument.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the parts of the page before it is read; style and script are for this page alone."""
+    """Store the parts of the page before it is read, and add its style and script."""
     app.connect("builder-inited", lambda _: store_parts())
     app.connect("html-page-context", add_files)
     return {"parallel_read_safe": True}
 
 
 def store_parts() -> None:
-    """Write what index.md includes: the exports are made again where something that they depend on changed."""
+    """Write the files that index.md includes. The exports are repeated if a source has changed."""
     store_instrument()
     write(PARTS / "front-buttons.html", render_template("buttons.html", wheel=wheel_name(), **opened_by(repository())))
     sweep = Sweep.read(STORED)
@@ -43,7 +43,7 @@ def store_parts() -> None:
 
 
 def store_instrument() -> None:
-    """Export the model of the instrument by both exporters, and write their files and answers into its part of the page."""
+    """Export the demo's model with both exporters, and write the models and their outputs into its part of the page."""
     sources = made_of(Path(instrument.__file__), Path(__file__), HERE / "templates/instrument.html")
     if is_fresh(INSTRUMENT, sources):
         return
@@ -56,16 +56,16 @@ def store_instrument() -> None:
 
 
 def repository() -> str:
-    """Return the address of the repository, where pyproject.toml has one."""
+    """Return the address of the repository from pyproject.toml, or ""."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return str(project.get("urls", {}).get("repository", ""))
 
 
 def opened_by(repository: str) -> dict[str, str]:
-    """Return how to install this, and where lesson 101 can be run without that: only a repository with an address has such a place.
+    """Return the install command, and the address of lesson 101 on Colab, which requires a public repository.
 
     Args:
-        repository: such as `https://github.com/OWNER/NAME`; empty where there is none yet.
+        repository: such as `https://github.com/OWNER/NAME`, or "".
     """
     owner_and_name = repository.removeprefix("https://github.com/").rstrip("/")
     hosted = repository.startswith("https://github.com/")
@@ -75,7 +75,7 @@ def opened_by(repository: str) -> dict[str, str]:
 
 
 def add_files(app: Sphinx, page: str, *_: Any) -> None:
-    """Give the landing page its style and its script, which no other page needs."""
+    """Add the style and the script of the landing page."""
     if page == "index":
         app.add_css_file("front.css")
         add_runtime(app)
@@ -83,7 +83,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """Return a template of this folder with its values, which it escapes."""
+    """Render a template of this folder. Values are escaped."""
     made = environment(HERE / "templates")
     made.filters["spoken"] = spoken
     return made.get_template(template).render(values)

@@ -1,4 +1,4 @@
-"""All outcomes of the support matrix with moving axes as strips, one an exporter: for the landing page, and the card of a link."""
+"""Draw the outcomes of the support matrix with dynamic shapes as strips, one per exporter, for the landing page and the link card."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlab.sweep.changes import find_worst_record
 from exportlab.sweep.page.counts import Runs, Score, Sweep, scores
 
 MODE = "dynamic"
-COLORS = {  # the marks of the strips, the most serious last
+COLORS = {  # the marks in the strips, the most serious last
     Mark.OK: Outcome.OK,
     Mark.MASKED: Outcome.CONVERT,
     Mark.NARROW: Outcome.NARROW,
@@ -27,7 +27,7 @@ Kinds = dict[str, dict[str, Mark]]  # by exporter and case
 
 
 def kinds(runs: Runs) -> Kinds:
-    """Return which strip's color each case has, by exporter."""
+    """Return the colour of each case, by exporter."""
     found: Kinds = {}
     for (case, exporter, mode), rounds in runs.items():
         if mode == MODE:
@@ -36,7 +36,7 @@ def kinds(runs: Runs) -> Kinds:
 
 
 def order(found: Kinds) -> list[str]:
-    """Return the cases, those first that the most exporters get right; at the same place in each strip."""
+    """Return the order of the cases, which all strips share: cases that most exporters get right come first."""
     cases = {case for by_case in found.values() for case in by_case}
     rank = list(COLORS)
 
@@ -48,7 +48,7 @@ def order(found: Kinds) -> list[str]:
 
 
 def strips(runs: Runs) -> Iterator[tuple[Score, list[tuple[str, int, int]]]]:
-    """Yield each exporter's score, and its strip: runs of equal cells, as kind, start and length; a case it was not tried with has none."""
+    """Yield each exporter's score and strip: runs of equal cells as kind, start and length. Cases that weren't tested are empty."""
     found = kinds(runs)
     cases = order(found)
     for score in scores(runs):
@@ -59,7 +59,7 @@ def strips(runs: Runs) -> Iterator[tuple[Score, list[tuple[str, int, int]]]]:
 
 
 def build_strip_data(runs: Runs) -> dict[str, Any]:
-    """Return what the template of the strips takes: paths by color, counts, titles."""
+    """Return the values for the template: paths by colour, counts and titles."""
     rows = [
         {"score": score, "paths": {kind: path_of(span[1:] for span in spans if span[0] == kind) for kind in COLORS}}
         for score, spans in strips(runs)
@@ -70,12 +70,12 @@ def build_strip_data(runs: Runs) -> dict[str, Any]:
 
 
 def path_of(spans: Iterator[Sequence[int]]) -> str:
-    """Return rectangles one unit high as the path of an SVG."""
+    """Return rectangles of height 1 as an SVG path."""
     return "".join(f"M{start} 0h{length}v1h-{length}z" for start, length in spans)
 
 
 def stamp(sweep: Sweep) -> dict[str, Any]:
-    """Return what was run, when, and with what: the last line of the page."""
+    """Return the data of the page's last line: what was run, when, and with which versions."""
     right = sum(find_worst_record(rounds).outcome is Outcome.OK for rounds in sweep.runs.values())
     days = sorted(str(made.get("date", ""))[:10] for made in sweep.environments)
     versions = [version for version in sweep.versions() if version.split()[0] in ("torch", "onnxruntime")]
@@ -83,7 +83,7 @@ def stamp(sweep: Sweep) -> dict[str, Any]:
 
 
 def draw_card(runs: Runs, path: Path) -> None:
-    """Draw the picture that stands beside a shared link, 1200 by 630 pixels: the strips, and what the site is."""
+    """Draw the picture for shared links, 1200 by 630 pixels: the strips and the description of the site."""
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=(12, 6.3), dpi=100, facecolor="white")
@@ -100,7 +100,7 @@ def draw_card(runs: Runs, path: Path) -> None:
 
 
 def draw_strips(bars: Callable[..., Any], rows: Sequence[tuple[Score, Sequence[tuple[str, int, int]]]]) -> None:
-    """Draw a line of bars for each exporter, the first on top."""
+    """Draw a row of bars for each exporter, from top to bottom."""
     for row, (_, spans) in enumerate(rows):
         for kind, outcome in COLORS.items():
             bars([span[1:] for span in spans if span[0] == kind], (-row, 0.8), facecolors=outcome.color)

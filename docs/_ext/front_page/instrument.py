@@ -1,4 +1,4 @@
-"""One model, two files of it, and what each answers at every batch: the data of the instrument on the landing page."""
+"""Compute the data of the demo on the landing page: one model, two exports of it, and their outputs for each batch size."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import torch
 from exportlab import exporters, quiet
 from exportlab.messages import muffled
 
-ROWS, BATCHES, WIDTH = 6, range(1, 9), 3  # of the export, of the slider, of a row
+ROWS, BATCHES, WIDTH = 6, range(1, 9), 3  # batch of the export, range of the slider, columns
 EXPORTERS = {"dynamo": "torch.onnx.export", "to_onnx": "to_onnx"}
 
 
 class ByBatch(torch.nn.Module):
-    """The model: another factor for a small batch."""
+    """A model with a different factor for small batches."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return x, float32 of (batch, 3), times two, or times three."""
+        """Return x of shape (batch, 3), float32, times two or three."""
         if x.shape[0] > 4:
             return x * 2
         return x * 3
@@ -30,7 +30,7 @@ class ByBatch(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Measured:
-    """A file, and the factor that it and eager give at each batch."""
+    """An exported model, and its factor and the factor of eager mode for each batch size."""
 
     name: str
     file: bytes
@@ -40,12 +40,12 @@ class Measured:
 
     @property
     def right(self) -> tuple[bool, ...]:
-        """Whether it agrees with eager, batch by batch."""
+        """Whether it agrees with eager mode, for each batch size."""
         return tuple(mine == theirs for mine, theirs in zip(self.answers, self.eager, strict=True))
 
 
 def code() -> str:
-    """Return the model and its export as a reader would type them."""
+    """Return the model and its export as source code."""
     head, _, *body = inspect.getsource(ByBatch.forward).splitlines()
     plain = head.replace(": torch.Tensor", "").replace(" -> torch.Tensor", "")
     model = "\n".join(["class ByBatch(nn.Module):", plain, *body])
@@ -54,22 +54,22 @@ def code() -> str:
 
 
 def measure_all() -> list[Measured]:
-    """Return what each exporter's file answers.
+    """Return the outputs of both exported models.
 
     Raises:
-        ValueError: a file is not what the page says of it: the first wrong below five rows alone, the second never.
+        ValueError: a model contradicts the page: the first must be wrong only below five rows, the second must not be wrong.
     """
     quiet()
     seen = [measure_exporter(name) for name in EXPORTERS]
     wanted = [tuple(rows > 4 for rows in BATCHES), (True,) * len(BATCHES)]
     for one, right in zip(seen, wanted, strict=True):
         if one.right != right:
-            raise ValueError(f"the landing page says otherwise of {one.name}: it is right at {[*zip(BATCHES, one.right, strict=True)]}")
+            raise ValueError(f"the landing page is wrong about {one.name}: it is right at {[*zip(BATCHES, one.right, strict=True)]}")
     return seen
 
 
 def measure_exporter(name: str) -> Measured:
-    """Export the model with a batch that moves, and call the file and eager at every batch."""
+    """Export the model with a dynamic batch, and run the export and eager mode at all batch sizes."""
     model = ByBatch().eval()
     with muffled():
         made = exporters.get(name).export(model, (torch.ones(ROWS, WIDTH),), dynamic_shapes=({0: "batch"},))
@@ -81,7 +81,7 @@ def measure_exporter(name: str) -> Measured:
 
 
 def to_json(seen: Sequence[Measured]) -> str:
-    """Return what the script of the page reads: files, and the answers as they were when the site was built."""
+    """Return the data for the page's script: the exported models and their outputs when the site was built."""
     return json.dumps(
         {
             "width": WIDTH,

@@ -52,12 +52,12 @@ def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
     loaded = texts(sweep.runs, cases, link_from_matrix, links.links_of)
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
+        "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
         "parts/matrix-totals.html": swept.totals(sweep, WHOSE, beside=True),
         "parts/matrix-causes.html": render_template("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
         "parts/matrix-noise.html": render_template(
             "lines.html", lines=[(name_of(noise.source), noise.pattern, noise.why) for noise in NOISE]
         ),
-        "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
         f"static/{DATA}": pack_texts(loaded),
     }
 
