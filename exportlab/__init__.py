@@ -1,6 +1,6 @@
-"""Export Lab's helper package: exporters behind one protocol, and a verification that looks for silent failures.
+"""Export models through one interface to all exporters, and verify the exported models against eager PyTorch.
 
-A name is imported when it is first asked for: torch takes seconds, and a help text needs none of it.
+Public names are imported on first use, because importing torch is slow and the command's help doesn't need it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HOMES = {
 
 
 class _Package(ModuleType):
-    """This module: `doctor` and `bench` are the functions, though importing a package of that name sets them to the package."""
+    """Keep `doctor` and `bench` as functions, because importing a subpackage of that name would replace them with the subpackage."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, getattr(value, name) if name in ("doctor", "bench") and isinstance(value, ModuleType) else value)

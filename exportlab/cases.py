@@ -1,12 +1,12 @@
-"""A scenario declared once: its module, its inputs, its sizes; and those that installed packages register.
+"""Declare a test case once: its module, inputs and sizes. Also collect the cases that installed packages register.
 
-A package registers its cases under the entry-point group `exportlab.cases`, by a function that takes nothing and returns a list of
-them. In pyproject.toml:
+A package registers its cases in the entry-point group `exportlab.cases`, with a function that has no arguments and returns a list of
+cases. In pyproject.toml:
 
     [project.entry-points."exportlab.cases"]
     mine = "mine.cases:all_of_them"
 
-Under `exportlab.atlas` stand families that are run only where they are named: many cases, of a library that may not be installed.
+The group `exportlab.atlas` contains families that run only on request. A family has many cases, from a library that may not be installed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
     "registered", "registered_case",
 ]  # fmt: skip
 GROUP = "exportlab.cases"
-ATLAS = "exportlab.atlas"  # each entry point is a family, and its cases are named `family.model`
-OF_USER = "exportlab_user_"  # what the module of a file of the user's own is called, before the name of the file
+ATLAS = "exportlab.atlas"  # each entry point is a family whose cases are named `family.model`
+OF_USER = "exportlab_user_"  # prefix for the module name of a user's file
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """What one call of a case's factory gives: the module, a sample for each row of sizes, and the axes that move."""
+    """The result of one call of a case's factory: the module, a sample for each row of sizes, and the dynamic axes."""
 
     module: nn.Module
     samples: list[Sample]
@@ -46,10 +46,10 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One scenario. The first value of each dimension is the size at export; the others are only ever used to verify.
+    """A test case. The first value of each dimension is the size at export; the other values are used only for verification.
 
     Attributes:
-        samples_move: whether the sizes of the samples that its factory gives differ, which a case without `dims` cannot say itself.
+        samples_move: whether the factory's samples differ in size. Only the caller can know this for a case without `dims`.
     """
 
     name: str
@@ -61,47 +61,47 @@ class Case:
 
     @property
     def moves(self) -> bool:
-        """Whether there is anything to export it with dynamic axes for."""
+        """Whether the case can be exported with dynamic axes."""
         return bool(self.dims) or self.samples_move
 
     @property
     def doc(self) -> str:
-        """What the case asks, in one line."""
+        """The first line of the factory's docstring."""
         return (self.factory.__doc__ or "").strip().split("\n")[0]
 
     @property
     def family(self) -> str:
-        """The file it stands in."""
+        """The name of the file that declares the case."""
         return self.factory.__module__.rpartition(".")[2].removeprefix(OF_USER)
 
     def sizes(self) -> list[dict[str, int]]:
-        """Return the sizes to run at, the one of the export first: row i holds the i-th value of every dimension, or its last."""
+        """Return the sizes to run at, starting with the export's: row i holds the i-th value of each dimension, or its last value."""
         rows = max(map(len, self.dims.values()), default=1)
         return [{name: values[min(i, len(values) - 1)] for name, values in self.dims.items()} for i in range(rows)]
 
     def build(self) -> Built:
-        """Return module, samples and dynamic shapes from one call of the factory, which may be costly."""
+        """Call the factory once, since it may be slow, and return the module, samples and dynamic shapes."""
         made = self.made()
         return replace(made, module=made.module.train(self.training))
 
     def made(self) -> Built:
-        """Return the same, the module in the mode that the factory left it in."""
+        """Do the same as `build`, but keep the module in the mode (training or evaluation) that the factory set."""
         module, given = self._declared()
         samples = self._samples(given)
         return Built(module, samples, self._dynamic_shapes(module, given, samples))
 
     def module(self) -> nn.Module:
-        """Return a new module, always with the same weights, in evaluation mode unless the case is about training."""
+        """Return a new module with reproducible weights, in evaluation mode unless the case is about training."""
         return self._declared()[0].train(self.training)
 
     def samples(self) -> list[Sample]:
-        """Return the samples that the factory gives, or one for each row of `sizes()`, always with the same values."""
+        """Return the factory's samples, or one sample for each row of `sizes()`; the values are reproducible."""
         return self._samples(self._declared()[1])
 
     def dynamic_shapes(self) -> DynamicShapes:
-        """Return the axes that move, as `torch.onnx.export(dynamic_shapes=…)` takes them; None when none does.
+        """Return the dynamic axes in the form of `torch.onnx.export(dynamic_shapes=…)`, or None if there are no dynamic axes.
 
-        They are those that the case names; where it names none, those whose sizes differ between the samples that it gives.
+        Without `dims`, an axis is dynamic if its size differs between the factory's samples.
         """
         module, given = self._declared()
         return self._dynamic_shapes(module, given, self._samples(given))
@@ -124,26 +124,29 @@ class Case:
             returned = self.factory()
         module, given = parse_declaration(returned, self.name)
         if self.dims and len(given) > 1:
-            raise NotDeclared(f"{self.name} returns several samples and has dims too: these make the samples, so it must return one")
+            raise NotDeclared(f"{self.name} returns several samples and also declares dims. With dims, return exactly one sample")
         return module, given
 
 
 def case(
     dims: Mapping[str, tuple[int, ...]] | None = None, topics: tuple[str, ...] = (), training: bool = False
 ) -> Callable[[Callable[[], Declaration]], Case]:
-    """Declare a case: decorates a function that returns `(module, args)`, `(module, args, kwargs)` or, without `dims`, several samples.
+    """Decorate a function that returns `(module, args)`, `(module, args, kwargs)` or, without `dims`, several samples.
 
     Args:
-        dims: the sizes of each named dimension, the one used to export first. Sizes 0 and 1 belong among the others
-            wherever eager takes them.
-        topics: words by which cases are found.
-        training: whether the module is exported in training mode.
+        dims: the sizes of each named dimension, starting with the size used for the export. Include 0 and 1 among the other sizes
+            if eager PyTorch accepts them.
+        topics: keywords for finding the case.
+        training: whether to export the module in training mode.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: a dimension has no size, or one less than 0.
+        TypeError: an argument has the wrong type.
+        ValueError: a dimension has no sizes, or a negative size.
     """
     if isinstance(dims, FunctionType):
-        raise TypeError(f"@case stands bare on {dims.__name__}: write @case(), or @case(dims={{'batch': (4, 7, 1)}}) for sizes that move")
+        raise TypeError(
+            f"@case on {dims.__name__} needs parentheses: write @case(), or @case(dims={{'batch': (4, 7, 1)}}) for dynamic dimensions"
+        )
     must_be(Mapping, type(None), dims=dims)
     must_be_names(topics=topics)
     must_be(bool, training=training)
@@ -152,7 +155,7 @@ def case(
         must_be(Sequence, **{f"dims[{name!r}]": values})
         must_be_whole(0, **{f"dims[{name!r}][{i}]": size for i, size in enumerate(values)})
         if not values:
-            raise ValueError(f"dimension {name!r} needs at least one size, the one to export at")
+            raise ValueError(f"dimension {name!r} needs at least one size, the size to export at")
 
     def declare(factory: Callable[[], Declaration]) -> Case:
         if not callable(factory) or not hasattr(factory, "__name__"):
@@ -164,41 +167,45 @@ def case(
 
 @cache
 def registered() -> Mapping[str, Case]:
-    """Return by name the cases that installed packages register, those of the zoo among them.
+    """Return the cases that installed packages register, by name. The project's own test suite is included.
 
     Raises:
-        BrokenEntryPoint: what a package registers cannot be used.
+        BrokenEntryPoint: a package's entry point cannot be used.
     """
     return collect_by_name(GROUP, Case)
 
 
 class NotInstalled(ImportError):
-    """The library whose models a family of the atlas lists is not there; the message says how to get it."""
+    """The library behind a family of the atlas is not installed; the message explains how to install it."""
 
 
 def atlas_families() -> tuple[str, ...]:
-    """Return the names of the families of the atlas, none of them imported."""
+    """Return the names of the atlas's families without importing them."""
     return tuple(sorted(entry.name for entry in entry_points(group=ATLAS)))
 
 
 @cache
 def atlas(family: str) -> Mapping[str, Case]:
-    """Return by name the cases of one family of the atlas.
+    """Return the cases of one family of the atlas, by name.
 
     Raises:
-        KeyError: there is no such family. NotInstalled: its library is not there. BrokenEntryPoint: it cannot be imported.
+        KeyError: the family does not exist.
+        NotInstalled: the family's library is not installed.
+        BrokenEntryPoint: the family cannot be imported.
     """
     if family not in atlas_families():
-        raise KeyError(f"the atlas has no family {family!r}; there are {', '.join(atlas_families()) or 'none'}")
+        raise KeyError(f"the atlas has no family {family!r}; its families are: {', '.join(atlas_families()) or 'none'}")
     function = next(function for entry, function in load_entry_points(ATLAS) if entry.name == family)
     return {case.name: case for case in function()}
 
 
 def registered_case(name: str) -> Case:
-    """Return the registered case of this name, those of the atlas among them.
+    """Return the registered case with this name, including cases of the atlas.
 
     Raises:
-        KeyError: there is none. TypeError: it is no name. NotInstalled: it is of the atlas, and its library is not there.
+        KeyError: no such case exists.
+        TypeError: `name` is not a string.
+        NotInstalled: the case belongs to the atlas and its library is not installed.
     """
     must_be(str, name=name)
     family, dot, _ = name.partition(".")

@@ -1,4 +1,4 @@
-"""What a public function is given, looked at before anything is done with it: a refusal names the argument."""
+"""Validate the arguments of public functions before any work is done; each error names the argument."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 
 def must_be(*kinds: type, **given: Any) -> None:
-    """Refuse arguments, given by their names, that are of none of these kinds.
+    """Check that each argument, passed by its name, is an instance of one of these types.
 
     Raises:
-        TypeError: one is not; the message says what it is.
+        TypeError: an argument has another type; the message contains that type.
     """
     for name, value in given.items():
         if not isinstance(value, kinds):
@@ -21,10 +21,10 @@ def must_be(*kinds: type, **given: Any) -> None:
 
 
 def must_be_names(**given: Any) -> None:
-    """Refuse arguments that are no lists of names, as a string is none; a dictionary is one of its keys.
+    """Check that each argument is a collection of names and not a single string. For a dictionary, the keys are checked.
 
     Raises:
-        TypeError: one is not.
+        TypeError: an argument is not a collection of strings.
     """
     for name, value in given.items():
         if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(part, str) for part in value):
@@ -32,10 +32,10 @@ def must_be_names(**given: Any) -> None:
 
 
 def must_be_all(kind: type, /, **given: Any) -> None:
-    """Refuse arguments that are no sequences of values of one kind.
+    """Check that each argument is a sequence with elements of one type.
 
     Raises:
-        TypeError: one is not.
+        TypeError: an argument is not a sequence, or an element has another type.
     """
     for name, value in given.items():
         must_be(Sequence, **{name: value})
@@ -44,10 +44,11 @@ def must_be_all(kind: type, /, **given: Any) -> None:
 
 
 def must_be_path(**given: Any) -> None:
-    """Refuse arguments that are no paths.
+    """Check that each argument is a valid path.
 
     Raises:
-        TypeError: one is none. ValueError: no file has such a name.
+        TypeError: an argument is neither a string nor a path.
+        ValueError: an argument cannot be the name of a file.
     """
     for name, value in given.items():
         must_be(str, PathLike, **{name: value})
@@ -55,15 +56,15 @@ def must_be_path(**given: Any) -> None:
             os.stat(value)
         except OSError:
             pass
-        except ValueError as error:  # a null character, or a surrogate that is not of the file system's encoding
+        except ValueError as error:  # a null character, or a surrogate that the file system's encoding cannot represent
             raise ValueError(f"{name}={str(value)!r}: no file has such a name") from error
 
 
 def must_end(**given: Any) -> None:
-    """Refuse arguments in which containers lie in containers without an end.
+    """Check that no argument is an endlessly nested container.
 
     Raises:
-        ValueError: one holds itself, or is nested deeper than torch can follow.
+        ValueError: a container contains itself, or is nested too deeply for torch.
     """
     from torch.utils import _pytree as pytree
 
@@ -75,10 +76,11 @@ def must_end(**given: Any) -> None:
 
 
 def must_be_whole(least: int, /, **given: Any) -> None:
-    """Refuse arguments that are no whole numbers, or less than one.
+    """Check that each argument is an integer and not less than a minimum.
 
     Raises:
-        TypeError: one is no whole number. ValueError: one is less.
+        TypeError: an argument is not an integer.
+        ValueError: an argument is less than the minimum.
     """
     for name, value in given.items():
         if not isinstance(value, int) or isinstance(value, bool):
@@ -88,10 +90,11 @@ def must_be_whole(least: int, /, **given: Any) -> None:
 
 
 def must_be_positive(**given: Any) -> None:
-    """Refuse arguments that are no numbers greater than 0, or not finite.
+    """Check that each argument is a positive, finite number.
 
     Raises:
-        TypeError: one is no number. ValueError: one is none of these.
+        TypeError: an argument is not a number.
+        ValueError: an argument is not positive or not finite.
     """
     for name, value in given.items():
         must_be(int, float, **{name: value})
@@ -100,13 +103,13 @@ def must_be_positive(**given: Any) -> None:
 
 
 def kind_of(value: Any) -> str:
-    """Return what a value is, in words: of a tuple, what it is of."""
+    """Describe a value's type in words; for a tuple, include the types of its elements."""
     if type(value) is tuple:
         return f"a tuple of {', '.join(type(part).__name__ for part in value) or 'nothing'}"
     return "None" if value is None else _a(type(value))
 
 
 def _a(kind: type) -> str:
-    """The name of a class with its article."""
+    """Return the name of a class with its article."""
     name = "None" if kind is type(None) else kind.__name__
     return name if name == "None" else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -1,4 +1,4 @@
-"""Running a module as it is, on copies, so that neither it nor its arguments change."""
+"""Run a module in eager mode on copies, so that neither the module nor its arguments change."""
 
 from __future__ import annotations
 
@@ -17,39 +17,41 @@ from .cases import Sample
 
 
 def fresh(module: nn.Module) -> nn.Module:
-    """Return a copy of the module with buffers and attributes of its own; parameters are shared, not copied.
+    """Return a copy of the module with its own buffers and attributes; the parameters are shared.
 
     Raises:
-        TypeError: something that it holds cannot be copied, as a lock or an open file; the error names it.
+        TypeError: an attribute cannot be copied, such as a lock or an open file; the message names it.
     """
     try:
         return with_shared_parameters(module)
     except Exception as error:
-        held = _not_copied(module)
-        raise TypeError(f"{held} cannot be copied ({error}), so the module cannot be run without changing it: set that aside") from error
+        attribute = _not_copied(module)
+        raise TypeError(
+            f"{attribute} cannot be copied ({error}), so running the module could change it. Remove this attribute before the call"
+        ) from error
 
 
 def _not_copied(module: nn.Module) -> str:
-    """Return where in the module the first attribute is that cannot be copied, as `Model.layer.lock`."""
+    """Return the path of the module's first attribute that cannot be copied, such as `Model.layer.lock`."""
     shared: dict[int, Any] = {id(p): p for p in module.parameters()}
     for path, part in module.named_modules(prefix=type(module).__name__):
         for name, value in vars(part).items():
             try:
                 copied_whole(value, {**shared, **{id(child): child for child in part.children()}})
-            except Exception:  # noqa: BLE001 - whatever a copy of it raises: this is the attribute that is looked for
+            except Exception:  # noqa: BLE001 - any error while copying identifies the attribute
                 return f"{path}.{name}"
     return type(module).__name__
 
 
 def copy_sample(sample: Sample) -> Sample:
-    """Return a deep copy of the arguments; a tensor that was computed from others is copied without what it was computed from."""
+    """Return a deep copy of the arguments. Tensors are copied without their autograd history."""
     return copied_whole(sample)
 
 
 def run_calls(callee: Callable[..., Any], calls: Sequence[Sample]) -> Any:
-    """Return what the last of these calls returns, without gradients; each gets copies, since a module may write into its inputs.
+    """Return the result of the last of these calls, without gradients. Each call gets copies, since a module may modify its inputs.
 
-    A module may compute gradients itself, under `torch.enable_grad`, which `torch.inference_mode` would not allow.
+    This uses `torch.no_grad` and not `torch.inference_mode`, because a module may compute gradients under `torch.enable_grad`.
     """
     with torch.no_grad():
         results = [callee(*s.args, **s.kwargs) for s in map(copy_sample, calls)]
@@ -61,10 +63,10 @@ def _detach(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def disable_compile() -> AbstractContextManager[Any]:
-    """Return a block in which what `torch.compile` wrapped runs as it was written: compiling each copy of a model would take minutes."""
+    """Return a context manager that disables `torch.compile`, since compiling each copy of a model would take minutes."""
     return torch.compiler.set_stance("force_eager")
 
 
 def called_once(module: nn.Module, sample: Sample) -> Any:
-    """Return what a copy of the module returns for copies of these arguments, without gradients."""
+    """Call a copy of the module with copies of these arguments, without gradients, and return the result."""
     return run_calls(fresh(module), (sample,))

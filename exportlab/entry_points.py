@@ -1,4 +1,4 @@
-"""Finding what installed packages register by entry point: exporters, cases, known errors; our own as a third party's."""
+"""Load the exporters, cases and known errors that installed packages, including this one, register as entry points."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .messages import first_line
 
 
 class BrokenEntryPoint(TypeError):
-    """What a package registers cannot be used; the message names the entry point."""
+    """A package's entry point cannot be used; the message names the entry point."""
 
     def __init__(self, entry: EntryPoint, why: str) -> None:
         super().__init__(f"entry point {entry.name} = {entry.value} in group {entry.group} {why}")
 
 
 class Named(Protocol):
-    """Anything that is found by its name."""
+    """An object that is registered by its name."""
 
     @property
     def name(self) -> str:
-        """The name, which no other one of its kind has."""
+        """The name, unique among objects of its type."""
 
 
 Kind = TypeVar("Kind", bound=Named)
 
 
 def load_entry_points(group: str) -> Iterator[tuple[EntryPoint, Any]]:
-    """Yield the entry points of a group in the order of their names, each with what it stands for.
+    """Yield the entry points of a group, sorted by name, each with the object that it refers to.
 
     Raises:
-        BrokenEntryPoint: one cannot be imported.
+        BrokenEntryPoint: an entry point cannot be imported.
     """
     for entry in find_entry_points(group, tuple(modified_times())):
         try:
@@ -58,18 +58,18 @@ def modified_times() -> Iterator[tuple[str, float]]:
 
 
 def collect_by_name(group: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Return by name what the functions of a group list: each entry point stands for one that takes nothing and returns a list of `kind`.
+    """Return the objects that the functions of a group list, by name. Each entry point is a function without arguments.
 
     Raises:
-        BrokenEntryPoint: one cannot be imported, fails, lists something else, or lists a name that is taken.
+        BrokenEntryPoint: an entry point cannot be imported or fails, or its list contains another type or a duplicate name.
     """
     found: dict[str, Kind] = {}
     for entry, function in load_entry_points(group):
         for one in _call_entry_point(entry, function):
             if not isinstance(one, kind):
-                raise BrokenEntryPoint(entry, f"lists a {type(one).__name__}, not only what is a {kind.__name__}")
+                raise BrokenEntryPoint(entry, f"lists a {type(one).__name__}; each item must be a {kind.__name__}")
             if one.name in found:
-                raise BrokenEntryPoint(entry, f"lists {one.name!r}, a name that is taken")
+                raise BrokenEntryPoint(entry, f"lists {one.name!r}, a name that is already registered")
             found[one.name] = one
     return found
 
@@ -78,4 +78,4 @@ def _call_entry_point(entry: EntryPoint, function: Any) -> list[Any]:
     try:
         return list(function())
     except Exception as error:
-        raise BrokenEntryPoint(entry, f"is no function that returns a list: {first_line(error)}") from error
+        raise BrokenEntryPoint(entry, f"is not a function that returns a list: {first_line(error)}") from error

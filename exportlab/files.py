@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: what the exporter itself has for that."""
+"""Write files atomically, with the functions that `to_onnx` uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves between samples, and samples of sizes in between."""
+"""Find the dimensions that differ between samples, and make samples of intermediate sizes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torch.utils import _pytree as pytree
 from .samples import Sample, bound, format_leaf_path
 from .specs import Maker
 
-DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # the axes that move, of each input, as torch.onnx.export takes them
-SEQUENCE = 1  # the axis of tokens and of masks over them that is a sequence
+DynamicShapes = dict[str, Any] | tuple[Any, ...] | list[Any] | None  # dynamic axes of each input, as torch.onnx.export accepts them
+SEQUENCE = 1  # the sequence axis of token tensors and attention masks
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Moving:
-    """A size that moves: its name, what it was in each sample, where it stands, and the others that it is the sum of, with a constant."""
+    """A dynamic dimension: its name, its size in each sample, its axes, and the dimensions that it is the sum of, plus a constant."""
 
     name: str
     seen: tuple[int, ...]
@@ -39,17 +39,17 @@ class Moving:
     plus: int = 0
 
     def how(self) -> str:
-        """Say how it is known."""
+        """Describe the sizes and axes that identify this dimension."""
         where = ", ".join(f"{place.path} axis {place.axis}" for place in self.places)
-        told = " (they move together)" if len(self.places) > 1 else ""
+        same_size = " (always the same size)" if len(self.places) > 1 else ""
         parts = (*self.sum_of, *([str(self.plus)] if self.plus else []))
         total = f", always {' + '.join(parts)}" if self.sum_of else ""
-        return f"{self.name} is {', '.join(map(str, self.seen))}: {where}{told}{total}"
+        return f"{self.name} is {', '.join(map(str, self.seen))}: {where}{same_size}{total}"
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """All that moves between the samples, and what does so and should not: numbers that change, other structures, the same tensor twice."""
+    """The dynamic dimensions of the samples, and the problems: changing numbers, different structures, a tensor that is passed twice."""
 
     moving: tuple[Moving, ...]
     changing: tuple[str, ...] = ()
@@ -58,21 +58,21 @@ class Sizes:
 
 
 def sizes_of(module: nn.Module, samples: Sequence[Sample]) -> Sizes:
-    """Hold the samples against each other, leaf by leaf."""
+    """Compare the samples leaf by leaf."""
     flat = [pytree.tree_flatten_with_path(arguments_of(module, sample)) for sample in samples]
     paths = [format_leaf_path(path) for path, _ in flat[0][0]]
     columns = [[leaf for _, leaf in leaves] for leaves, _ in flat]
     twice = _twice(paths, columns[0])
     if any(spec != flat[0][1] for _, spec in flat[1:]):
         return Sizes((), unlike="the samples have different structures", twice=twice)
-    unlike = next((told for i, path in enumerate(paths) if (told := _unlike(path, [column[i] for column in columns]))), "")
+    unlike = next((reason for i, path in enumerate(paths) if (reason := _unlike(path, [column[i] for column in columns]))), "")
     if unlike:
         return Sizes((), unlike=unlike, twice=twice)
     return Sizes(_moving(paths, columns), tuple(_changing(paths, columns)), twice=twice)
 
 
 def arguments_of(module: nn.Module, sample: Sample) -> dict[str, Any]:
-    """Return the arguments by name, as far as `forward` takes them."""
+    """Return the arguments by name; use positions as names where `forward` doesn't accept the arguments."""
     try:
         return bound(module, sample.args, sample.kwargs)
     except TypeError:
@@ -80,7 +80,7 @@ def arguments_of(module: nn.Module, sample: Sample) -> dict[str, Any]:
 
 
 def _unlike(path: str, leaves: Sequence[Any]) -> str:
-    """Why these cannot be the same argument of several calls."""
+    """Return why these values cannot be the same argument of several calls; empty if they can."""
     if len({isinstance(leaf, torch.Tensor) for leaf in leaves}) > 1:
         return f"{path} is a tensor in some samples and something else in others"
     if not isinstance(leaves[0], torch.Tensor):
@@ -104,7 +104,7 @@ def _twice(paths: Sequence[str], leaves: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Moving, ...]:
-    """Axes whose sizes differ; those with the same sizes in every sample are one."""
+    """Return the dynamic dimensions. Axes with the same size in each sample are one dimension."""
     groups: dict[tuple[int, ...], list[Axis]] = {}
     for i, path in enumerate(paths):
         tensors = [column[i] for column in columns]
@@ -117,14 +117,14 @@ def _moving(paths: Sequence[str], columns: Sequence[Sequence[Any]]) -> tuple[Mov
 
 
 def _lengths_that_stay(columns: Sequence[Sequence[Any]]) -> set[int]:
-    """Of the tokens that are the same number in every sample, as the one of a step with a cache: a mask is as long as it and the cache."""
+    """Return the constant lengths of token tensors, such as 1 in a decoding step; a mask is as long as the cache plus this length."""
     tokens = (leaves for leaves in zip(*columns, strict=True) if isinstance(leaves[0], torch.Tensor) and _is_token_tensor(leaves[0]))
     lengths = ({tensor.shape[SEQUENCE] for tensor in leaves} for leaves in tokens)
     return {seen.pop() for seen in lengths if len(seen) == 1}
 
 
 def _names(groups: Mapping[tuple[int, ...], Sequence[Axis]], leaves: Sequence[Any]) -> dict[tuple[int, ...], str]:
-    """`batch` for a first axis, `seq` for the second of integers, else argument and axis."""
+    """Name each dimension: `batch` for axis 0, `seq` for axis 1 of an integer tensor, otherwise the argument and axis."""
     names: dict[tuple[int, ...], str] = {}
     for seen, places in groups.items():
         first = places[0]
@@ -148,7 +148,7 @@ def _identifier(path: str) -> str:
 
 
 def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], still: set[int]) -> tuple[tuple[str, ...], int]:
-    """The sizes that it is the sum of, and the length that stays, if it is longer than another by that in every sample."""
+    """Return the dimensions, and the constant token length, whose sum equals this dimension in each sample."""
     for a, b in combinations(names, 2):
         if seen not in (a, b) and all(x + y == total for x, y, total in zip(a, b, seen, strict=True)):
             return (names[a], names[b]), 0
@@ -160,7 +160,7 @@ def _sum_of(seen: tuple[int, ...], names: Mapping[tuple[int, ...], str], still: 
 
 
 def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving]) -> DynamicShapes:
-    """Return what `torch.onnx.export(dynamic_shapes=…)` takes for these; None where nothing moves."""
+    """Return `dynamic_shapes` for `torch.onnx.export`, or None without dynamic dimensions."""
     if not moving:
         return None
     arguments = arguments_of(module, sample)
@@ -173,7 +173,7 @@ def dynamic_shapes_of(module: nn.Module, sample: Sample, moving: Sequence[Moving
 
 
 def make_intermediate_samples(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving]) -> list[tuple[str, Sample]]:
-    """Return samples of sizes that were not given, each with its sizes: all half way between the least and the most, and each alone."""
+    """Return samples of new sizes, each with a description: all dimensions halfway between minimum and maximum, then each alone."""
     halves = {size.name: (min(size.seen) + max(size.seen)) // 2 for size in moving}
     first = {size.name: size.seen[0] for size in moving}
     wanted = [halves, *({**first, name: half} for name, half in halves.items() if len(halves) > 1)]
@@ -193,7 +193,7 @@ def _added_up(sizes: Mapping[str, int], moving: Sequence[Moving]) -> dict[str, i
 
 
 def resize_sample(module: nn.Module, samples: Sequence[Sample], moving: Sequence[Moving], sizes: Mapping[str, int]) -> Sample:
-    """The largest sample cut to these sizes, so that tokens, masks and positions stay of a kind; where it is too short, it begins again."""
+    """Cut the largest sample to these sizes, so that tokens, masks and positions stay valid; repeat it where it is too short."""
     largest = max(samples, key=lambda sample: sum(leaf.numel() for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)))
     leaves = pytree.tree_leaves(arguments_of(module, largest))
     made: dict[int, torch.Tensor] = {}

@@ -1,4 +1,4 @@
-"""A call in a child of this process, forked or started anew, under limits of time and memory: what came of it."""
+"""Run a call in a child process, forked or spawned, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .messages import chain, first_line
 from .outcomes import Outcome
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-OFTEN = 0.1  # seconds between two looks at the memory of a child
-DYING, SOON = 5.0, 0.01  # seconds that a child may take to die once it has closed its pipe, and between two looks
+OFTEN = 0.1  # seconds between two checks of a child's memory
+DYING, SOON = 5.0, 0.01  # seconds to wait for the exit of a child that has closed its pipe, and between two checks
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # man 2 prctl
-NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # in a fork: `torch.cuda.is_available()` in its parent is enough for CUDA to refuse to start there
-DEEP = 60  # frames of a traceback that are kept, the innermost ones
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for forks: after `torch.cuda.is_available()` in the parent, CUDA fails to start in a fork
+DEEP = 60  # maximum number of traceback frames; the innermost ones are kept
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ class Frame:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no value.
+    """The reason why a call returned no value.
 
     Attributes:
         kind: `raised`, `timeout` or `crash`.
-        error: type and first line of what was raised, or what ended the child.
-        message: the whole message, its first cause first. types: of the error and its causes, base classes included.
-        frames: the traceback of the error and its causes, the first cause last and its innermost line at the very end.
-        notes: what was added to them on their way.
+        error: the type and first line of the exception, or the reason why the child was ended.
+        message: the whole message, root cause first.
+        types: the types of the error and its causes, including base classes.
+        frames: the tracebacks of the error and its causes, root cause last, innermost frame last.
+        notes: the notes that were added to the exceptions.
     """
 
     kind: Literal["raised", "timeout", "crash"]
@@ -62,24 +63,24 @@ class Failure:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome of an export in this call, which is to report by itself whatever the exporter raises: the rest is a `crash`."""
+        """The outcome for an export in this call. Exporters' own errors are reported separately, so any other error is a `crash`."""
         return Outcome.TIMEOUT if self.kind == "timeout" else Outcome.CRASH
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a call ended: with a value, or with a failure."""
+    """The end of a call: a value or a failure."""
 
     value: Any = None
     failure: Failure | None = None
 
 
 class Abandoned(Exception):
-    """Whoever waited for the call is gone; it was ended."""
+    """The process that waited for the call is gone, so the call was ended."""
 
 
 def run_isolated(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None, anew: bool = False) -> Ended:
-    """Call `call` in a child, and say how that ended. Arguments and errors are those of `events`."""
+    """Run `call` in a child process and return its value or failure. See `events` for the arguments and errors."""
     for ended in events(partial(_call_without_events, call), seconds=seconds, memory=memory, until=until, anew=anew):
         if isinstance(ended, Ended):
             return ended
@@ -99,20 +100,20 @@ def events(
     whole: bool = True,
     anew: bool = False,
 ) -> Iterator[Any]:
-    """Call `call` in a child; yield what it tells by the function that it is given, and last an `Ended`: how it ended.
+    """Run `call` in a child process. Yield each event that it sends with the function it receives, then an `Ended`.
 
-    A forked child sees all that this process holds without a copy. What the call tells and returns comes back by pickle; whatever it
-    prints goes nowhere. All that it started ends with it.
+    A forked child shares this process's memory without a copy. Events and the result are pickled; printed output is discarded. All
+    processes that the call started end with it.
 
     Args:
-        memory: bytes that the child and what it starts may take.
-        until: a file descriptor; when it can be read, or is closed, the child is ended.
-        whole: whether what the child starts counts as its memory; not where it keeps a limit for these itself.
-        anew: start a new interpreter in place of a fork, which imports everything again; `call` goes there by pickle. CUDA needs it: it
-            does not work in a fork of a process that has used it.
+        memory: limit in bytes for the child and the processes it starts.
+        until: a file descriptor; the child is ended when it becomes readable or is closed.
+        whole: whether `memory` includes the processes that the child starts. Use False if the child limits them itself.
+        anew: spawn a new interpreter instead of a fork. It imports all modules again, and `call` is pickled. CUDA needs this, because
+            it doesn't work in a fork of a process that has used it.
 
     Raises:
-        Abandoned: `until` could be read.
+        Abandoned: `until` became readable.
     """
     context = multiprocessing.get_context("spawn" if anew else "fork")
     ours, theirs = context.Pipe(duplex=False)
@@ -129,7 +130,7 @@ def events(
 def _watch_child(
     child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
 ) -> Iterator[Any]:
-    """Yield what the child says, unless it dies or goes beyond a limit."""
+    """Yield the child's events until it ends, dies or exceeds a limit."""
     sources: list[Connection | int] = [answers] if until is None else [answers, until]
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -141,7 +142,7 @@ def _watch_child(
                 return
         elif ready:
             raise Abandoned
-        elif exit_code(child) is not None and not answers.poll():  # what it started may still hold the pipe
+        elif exit_code(child) is not None and not answers.poll():  # the child's own children may still have the pipe open
             yield _report_death(child)
             return
         if taken() > memory:
@@ -151,31 +152,31 @@ def _watch_child(
 
 
 def _receive(child: BaseProcess, answers: Connection) -> Any:
-    """Return what the child says, or how it died without a word."""
+    """Return the child's next event, or a failure if the child died without sending one."""
     try:
         return answers.recv()
     except EOFError:
         return _report_death(child)
-    except Exception as error:  # noqa: BLE001 - whatever unpickling raises: another than `_send` wrote into the pipe
-        return Ended(failure=Failure("crash", f"ProcessDied: what it said cannot be read: {first_line(error)}"))
+    except Exception as error:  # noqa: BLE001 - unpickling can raise anything if the pipe contains other data
+        return Ended(failure=Failure("crash", f"ProcessDied: its result cannot be read: {first_line(error)}"))
 
 
 def _report_death(child: BaseProcess) -> Ended:
     deadline = time.monotonic() + DYING
     while (code := exit_code(child)) is None and time.monotonic() < deadline:
         time.sleep(SOON)
-    said = "it closed its pipe, went on, and was ended" if code is None else how_it_ended(code)
+    said = "it closed its pipe, kept running, and was ended" if code is None else how_it_ended(code)
     return Ended(failure=Failure("crash", f"ProcessDied: {said}"))
 
 
 def exit_code(child: BaseProcess) -> int | None:
-    """Return that of a child that has died, negative for a signal; None while it lives. On Linux, its id stays its own until `end`."""
+    """Return a dead child's exit code, negative for a signal, or None while it runs. On Linux the id isn't reused before `end`."""
     if sys.platform != "linux":
         return child.exitcode
     assert child.pid is not None
     try:
         found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-    except ChildProcessError:  # somebody has asked before
+    except ChildProcessError:  # the child has already been waited for
         return child.exitcode
     if found is None:
         return None
@@ -183,12 +184,12 @@ def exit_code(child: BaseProcess) -> int | None:
 
 
 def how_it_ended(code: int | None) -> str:
-    """Return an exit code in words: `killed by SIGSEGV`."""
+    """Describe an exit code in words, such as `killed by SIGSEGV`."""
     return f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
 
 
 def memory_of(child: BaseProcess, whole: bool = True) -> int:
-    """Return bytes resident of the child, and where `whole` of what it started; none once it is gone."""
+    """Return the resident memory in bytes of the child and, if `whole`, its descendants; 0 if the child is gone."""
     import psutil
 
     try:
@@ -199,40 +200,40 @@ def memory_of(child: BaseProcess, whole: bool = True) -> int:
 
 
 def end(child: BaseProcess) -> None:
-    """End the child, and whatever it started: of what it left behind when it died, all that is still in its group."""
+    """End the child and all its descendants. If the child is already dead, end all processes left in its group."""
     assert child.pid is not None
     for process in _started_by(child.pid):
         _kill(process)
-    with suppress(ProcessLookupError, PermissionError):  # it has not made its group yet, or nobody is left in it
+    with suppress(ProcessLookupError, PermissionError):  # the child has not created its group yet, or the group is empty
         os.killpg(child.pid, signal.SIGKILL)
     child.kill()
     child.join()
 
 
 def descendants(process: int | None = None) -> set[int]:
-    """Return the processes that this one started, or another one, and what these started; those that ended and wait to be asked, too."""
+    """Return the ids of a process's descendants, this process's by default. Zombies are included."""
     return set(_started_by(os.getpid() if process is None else process))
 
 
 def started_with(variable: str, value: str) -> set[int]:
-    """Return the processes that have this in their environment, or had it when they were started: what one hands on to all it starts."""
+    """Return the processes with this environment variable, either in their own environment or inherited at their start."""
     import psutil
 
     found = set()
     for process in psutil.process_iter():
-        with suppress(psutil.Error):  # it is another's, or has ended
+        with suppress(psutil.Error):  # it belongs to another user, or has ended
             if process.environ().get(variable) == value:
                 found.add(process.pid)
     return found
 
 
 def end_descendants(kept: Collection[int]) -> None:
-    """End whatever this process has started, but for some; with `adopt_orphans`, that is all that its children left behind."""
+    """End this process's descendants, except for some. After `adopt_orphans`, this includes processes that its children left behind."""
     while others := descendants().difference(kept):
         for process in others:
             _kill(process)
         for process in others:
-            with suppress(ChildProcessError):  # it is this one's child in a moment
+            with suppress(ChildProcessError):  # not yet a child of this process
                 os.waitpid(process, 0)
 
 
@@ -246,7 +247,7 @@ def _started_by(process: int) -> list[int]:
 
 
 def _kill(process: int) -> None:
-    with suppress(ProcessLookupError):  # it ended by itself
+    with suppress(ProcessLookupError):  # it has already ended
         os.kill(process, signal.SIGKILL)
 
 
@@ -256,24 +257,24 @@ def _run_in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connect
         os.environ.update(NO_GPU)
     die_with_parent()
     _keep_what_is_the_parents()
-    faulthandler.disable()  # its file may be one that is not redirected
+    faulthandler.disable()  # its output file may not be one of those redirected here
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (STDIN, STDOUT, STDERR):
         os.dup2(nowhere, descriptor)
     _send(answers, _run_to_end(call, answers.send))
     answers.close()
-    os._exit(0)  # what the call left behind (exit handlers, threads) must not keep it from ending
+    os._exit(0)  # skip exit handlers and threads of the call, which could block the exit
 
 
 def _keep_what_is_the_parents() -> None:
-    """Keep what needs threads of the parent, of which none came along, from being freed here, and from being waited for."""
-    gc.freeze()  # a session that is garbage there would wait in its destructor for threads that are not here, for ever
+    """Keep objects that depend on the parent's threads, which a fork doesn't copy, from being freed or waited for."""
+    gc.freeze()  # the destructor of a garbage session would wait for threads that don't exist here
     if (tqdm := sys.modules.get("tqdm")) is not None:
-        tqdm.tqdm.set_lock(threading.RLock())  # tqdm's own is shared by all forks, and one that is ended may hold it
+        tqdm.tqdm.set_lock(threading.RLock())  # tqdm's lock is shared by all forks, and a killed fork may never release it
 
 
 def _send(answers: Connection, ended: Ended) -> None:
-    """A value that cannot be sent is a failure of the call."""
+    """Send the result; if it cannot be pickled, send that error as the failure."""
     try:
         answers.send(ended)
     except Exception as error:  # noqa: BLE001 - pickle raises what the value's own class raises
@@ -283,12 +284,12 @@ def _send(answers: Connection, ended: Ended) -> None:
 def _run_to_end(call: Callable[[Callable[[Any], None]], Any], tell: Callable[[Any], None]) -> Ended:
     try:
         return Ended(call(tell))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - it crosses the pipe as text
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - it is sent through the pipe as text
         return Ended(failure=failure_of(error))
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return an error as text, with its traceback."""
+    """Convert an exception and its traceback to text."""
     causes = list(chain(error))
     message = "\n".join(f"{type(cause).__name__}: {ANSI.sub('', str(cause)).strip()}" for cause in reversed(causes))
     types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
@@ -298,12 +299,12 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def die_with_parent() -> None:
-    """End this process with the one that waits for it, however that ends. On Linux; elsewhere it ends with its call."""
+    """End this process when its parent ends. Works on Linux; elsewhere the process ends with its call."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what a child of this process leaves behind when it dies. On Linux; elsewhere it is nobody's."""
+    """Make this process the parent of orphans that its children leave behind. Works on Linux; elsewhere they have no parent here."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -1,4 +1,4 @@
-"""What is said when something goes wrong: in one line, expected on a page, or kept off it."""
+"""Shorten, capture and filter the messages of exports: errors, warnings, log lines and native output."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .checks import kind_of, must_be
 from .diagnostics import ANSI, NATIVE, NOISE, WARNING_OR_ERROR, Line, clean_line, kept
 
 STDOUT, STDERR = 1, 2
-CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py")  # where a notebook keeps what a cell held; another path in each run
+CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py")  # the path that a notebook gives a cell's source; it differs between runs
 
 
 def first_line(error: BaseException) -> str:
-    """Return the type and the first line of an error that says something, colours removed."""
+    """Return the type and the first non-empty line of an error's message, without colour codes."""
     return f"{type(error).__name__}: {(_message(error) or 'no message').splitlines()[0].strip()}"
 
 
@@ -32,7 +32,7 @@ def _message(error: BaseException) -> str:
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those it was raised from, the first cause last."""
+    """Yield an error and the errors it was raised from, root cause last."""
     yield error
     while error.__cause__ is not None:
         error = error.__cause__
@@ -40,13 +40,13 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def root(error: BaseException) -> BaseException:
-    """Return the error that started the chain of `raise … from …`."""
+    """Return the root cause of an error raised with `raise … from …`."""
     return list(chain(error))[-1]
 
 
 @contextmanager
 def muffled() -> Iterator[None]:
-    """Hide during a block what `said.NOISE` lists, and nothing else: what says nothing about the reader's model."""
+    """Hide the messages that `diagnostics.NOISE` lists during a block; other messages are still shown."""
     hiding = _NoNoise()
     with warnings.catch_warnings():
         _hide_warnings()
@@ -60,7 +60,7 @@ def muffled() -> Iterator[None]:
 
 
 def quiet() -> None:
-    """Hide the same for the rest of this process. Notebooks and command line begin so."""
+    """Hide the same messages for the rest of this process. Notebooks and the command line call this first."""
     _hide_warnings()
     for logger in _noisy_loggers():
         logger.addFilter(_quiet)
@@ -71,7 +71,7 @@ class _NoNoise(logging.Filter):
         return not Line(record.name, record.getMessage()).is_noise
 
 
-_quiet = _NoNoise()  # always the same one: a logger takes it once
+_quiet = _NoNoise()  # a single instance, because a logger adds the same filter only once
 
 
 def _noisy_loggers() -> list[logging.Logger]:
@@ -86,9 +86,9 @@ def _hide_warnings() -> None:
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Keep what a block says off the page, and yield a list that holds it at the end, as `said.kept` keeps it.
+    """Capture the messages of a block and hide them. The yielded list is filled at the end of the block, as `diagnostics.kept` returns it.
 
-    That is: Python's warnings, log lines from `WARNING` on, and the warnings and errors in what code below Python writes.
+    Captured are Python warnings, log records from `WARNING` up, and warnings and errors in native output.
     """
     said: list[str] = []
     lines: list[Line] = []
@@ -111,7 +111,7 @@ def _warnings_in(lines: list[Line]) -> Iterator[None]:
 
 @contextmanager
 def _records_in(lines: list[Line]) -> Iterator[None]:
-    """What all loggers say, those too that hand nothing on, or come up in the block; what is below `WARNING` some handlers work with."""
+    """Capture the records of all loggers, including those that don't propagate. Handlers still receive records below `WARNING`."""
     making, handlers, hiding = logging.getLogRecordFactory(), _handlers(), _BelowWarning()
     for handler in handlers:
         handler.addFilter(hiding)
@@ -125,7 +125,7 @@ def _records_in(lines: list[Line]) -> Iterator[None]:
 
 
 class _Noting:
-    """Makes log records as they are made otherwise, and notes those from `WARNING` on; of two blocks the inner one notes."""
+    """A log record factory that also captures records from `WARNING` up. In nested blocks, only the inner one captures."""
 
     def __init__(self, lines: list[Line], making: Callable[..., logging.LogRecord]) -> None:
         self.lines = lines
@@ -144,7 +144,7 @@ class _BelowWarning(logging.Filter):
 
 
 def _handlers() -> list[logging.Handler]:
-    """All that there are, and the one that logging takes where a logger has none."""
+    """Return all handlers, including logging's last resort."""
     known = list(logging.getLogger().manager.loggerDict.values())
     loggers = [logging.getLogger(), *(logger for logger in known if isinstance(logger, logging.Logger))]
     last = [logging.lastResort] if logging.lastResort else []
@@ -153,7 +153,7 @@ def _handlers() -> list[logging.Handler]:
 
 @contextmanager
 def _written_in(lines: list[Line]) -> Iterator[None]:
-    """What is a warning or an error of all that is written to standard output and error below Python, and to Python's own `stderr`."""
+    """Capture warnings and errors from native output on stdout and stderr, and from Python's `sys.stderr`."""
     printed = io.StringIO()
     sys.stdout.flush()
     with tempfile.TemporaryFile() as written:
@@ -175,9 +175,9 @@ def _written_in(lines: list[Line]) -> Iterator[None]:
 
 @contextmanager
 def native_output_dropped() -> Iterator[None]:
-    """Drop what code below Python writes to standard output and error, as torch's tracer does with whole graphs when it gives up.
+    """Discard native output on stdout and stderr, such as the graphs that torch's tracer prints when it fails.
 
-    Warnings and errors that are no noise are written to standard error when the block is done.
+    Warnings and errors that are not noise are written to stderr at the end of the block.
     """
     lines: list[Line] = []
     try:
@@ -189,12 +189,12 @@ def native_output_dropped() -> Iterator[None]:
 
 
 def shown_file(path: str) -> str:
-    """Return the name of a file as a message shows it; what a notebook keeps of a cell has another path in each run."""
+    """Return a file's name for a message; a notebook cell gets a fixed name, because its path differs between runs."""
     return "a cell of this notebook" if CELL.fullmatch(path) else PurePath(path).name
 
 
 def _beginning(message: str, lines: int) -> list[str]:
-    """So many lines, and those after them as long as the last one ends in a colon: it promises another."""
+    """Return the first lines of a message, and more as long as the last line ends with a colon."""
     found = CELL.sub("a cell of this notebook", message).splitlines()
     while lines < len(found) and found[lines - 1].rstrip().endswith(":"):
         lines += 1
@@ -202,7 +202,7 @@ def _beginning(message: str, lines: int) -> list[str]:
 
 
 def _wrap_line(line: str) -> str:
-    """A line of a message at the width of a page, further lines indented."""
+    """Wrap a line to the width of a page, with indented continuation lines."""
     return textwrap.fill(line, 100, subsequent_indent="    ", break_long_words=False, drop_whitespace=True)
 
 
@@ -213,32 +213,33 @@ def _check_expectation(kind: Any, match: Any) -> None:
     try:
         re.compile(match)
     except re.error as error:
-        raise ValueError(f"match={match!r} is no regular expression: {error}") from error
+        raise ValueError(f"match={match!r} is not a valid regular expression: {error}") from error
 
 
 @contextmanager
 def expect_failure(kind: type[BaseException], match: str = "", lines: int = 3) -> Iterator[None]:
-    """Run a block that must raise `kind` with `match` found in its message or that of a cause; print the message's first lines.
+    """Run a block that must raise `kind` with a message that matches `match`, and print the first lines of the message.
 
     Args:
-        lines: how many, at least one; those that follow a colon are not cut off.
+        match: a regular expression, searched for in the messages of the error and its causes.
+        lines: the number of lines to print, at least one. A line that ends with a colon is printed with the next line.
 
     Raises:
-        AssertionError: nothing was raised, or the message is another. An error of another type passes through.
-        TypeError: an argument is of another kind. ValueError: `match` is no regular expression, or `lines` is less than one: nothing of the
-            message would be seen.
+        AssertionError: nothing was raised, or the message doesn't match. Errors of other types are not caught.
+        TypeError: an argument has the wrong type.
+        ValueError: `match` is not a valid regular expression, or `lines` is less than one.
     """
     _check_expectation(kind, match)
     must_be(int, lines=lines)
     if lines < 1:
-        raise ValueError(f"lines={lines} would hide the message that the page is about: at least one has to be shown")
+        raise ValueError(f"lines={lines} would hide the message: use 1 or more")
     try:
         with heard():
             yield
     except kind as error:
         message = _message(error)
         if not any(re.search(match, _message(cause)) for cause in chain(error)):
-            raise AssertionError(f"a {kind.__name__} was raised as expected, but its message lacks {match!r}: {message}") from error
+            raise AssertionError(f"{kind.__name__} was raised as expected, but its message doesn't match {match!r}: {message}") from error
         print("\n".join([f"{type(error).__name__}:", *map(_wrap_line, _beginning(message, lines))]))
         return
-    raise AssertionError(f"this was expected to raise {kind.__name__}, and it did not: the page is out of date")
+    raise AssertionError(f"expected {kind.__name__}, but nothing was raised: the page is out of date")

@@ -1,7 +1,7 @@
-"""One word for what became of an export, and the mark that pages count it by.
+"""Define the outcomes of an export, and the marks that pages use to count them.
 
-An `Outcome` has its order of seriousness, whether it is silent, its colour, sign, grade and meaning. Of several outcomes a page makes one
-`Mark`, by `mark` alone, so that every page counts the same export alike.
+An `Outcome` has an order of severity, a colour, a sign, a grade and a meaning. Pages reduce outcomes to a `Mark` only with the function
+`mark`, so that all pages count an export in the same way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of an export; the most serious stands first. Equal to its own word, and printed as it."""
+    """The outcome of an export, most severe first. It is equal to its string and printed as that string."""
 
     WRONG = "wrong"
     FROZEN = "frozen"
@@ -25,65 +25,65 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     OK = "ok"
 
-    __repr__ = str.__repr__  # lists of outcomes are printed on pages
+    __repr__ = str.__repr__  # pages print lists of outcomes
 
     @property
     def silent(self) -> bool:
-        """Whether a wrong answer comes without an error; what was said nevertheless, a record knows."""
+        """Whether the output is wrong without an error. A record also contains any warnings."""
         return self in (Outcome.WRONG, Outcome.FROZEN)
 
     @property
     def refused(self) -> bool:
-        """Whether the exporter itself said no."""
+        """Whether the exporter itself raised an error."""
         return self in (Outcome.CONVERT, Outcome.CAPTURE)
 
     @property
     def grade(self) -> int:
-        """0 for right, 1 for a failure that is known, 2 for a silent one: a higher grade than before is a step back."""
+        """0 for right, 1 for a visible failure, 2 for a silent one. A higher grade than in an earlier run is a regression."""
         return 2 if self.silent else 0 if self is Outcome.OK else 1
 
     @property
     def color(self) -> str:
-        """As `#RRGGBB`, of Okabe and Ito's palette, which stays apart under the common forms of colour blindness."""
+        """The colour as `#RRGGBB`, from the Okabe–Ito palette, which is safe for colour blindness."""
         return _COLORS[self]
 
     @property
     def sign(self) -> str:
-        """One character, for the cells of the support matrix."""
+        """The one-character sign in cells of the support matrix."""
         return _SIGNS[self]
 
     @property
     def meaning(self) -> str:
-        """What it says, in one sentence."""
+        """The meaning in one sentence."""
         return _MEANINGS[self]
 
     @classmethod
     def worst(cls, outcomes: Iterable[str]) -> Outcome:
-        """Return the most serious of these; `ok` when there is none.
+        """Return the most severe of these outcomes, or `ok` for an empty list.
 
         Raises:
-            ValueError: one of them is no outcome.
+            ValueError: a string is not an outcome.
         """
         seen = {cls(outcome) for outcome in outcomes}
         return next((outcome for outcome in cls if outcome in seen), cls.OK)
 
 
-CLOSED = ("integers zero", "integers at their least", "masks all false")  # values at which a mask hides everything
+CLOSED = ("integers zero", "integers at their least", "masks all false")  # names of values with which a mask hides all positions
 CLOSED_ALONE = "only where a mask hides everything"
 
 
 def only_closed(outcome: Outcome, values: Iterable[str]) -> bool:
-    """Whether an outcome is wrong, and all that failed were answers to values at which a mask hides everything.
+    """Whether an outcome is wrong only for values with which a mask hides all positions.
 
     Args:
-        values: of each check that failed, the name of the values; empty where it was no check of other values.
+        values: for each failed check, the name of its values; empty if the check doesn't use other values.
     """
     failed = set(values)
     return outcome.silent and bool(failed) and failed <= set(CLOSED)
 
 
 class Mark(StrEnum):
-    """What pages count an export as. `MASKED` is neither right nor wrong: no text is hidden as a whole, and eager does answer there."""
+    """How pages count an export. `MASKED` counts as neither right nor wrong: real inputs never mask everything, but eager has an answer."""
 
     OK = "ok"
     MASKED = "masked"
@@ -95,36 +95,36 @@ class Mark(StrEnum):
 
     @property
     def works(self) -> bool:
-        """Whether it can be timed, and compared with what others took: its answers are eager's wherever a mask leaves something."""
+        """Whether the export can be timed and compared: its answers match eager's, except where a mask hides everything."""
         return self in (Mark.OK, Mark.MASKED)
 
     @property
     def meaning(self) -> str:
-        """What it says, in a few words."""
+        """The meaning in a few words."""
         return _MARKS[self]
 
     @property
     def sign(self) -> str:
-        """One character, for what is counted by its mark and not by its outcome."""
+        """The one-character sign in tables that count by mark."""
         return "◐" if self is Mark.MASKED else Outcome.OK.sign if self is Mark.OK else self[0].upper()
 
 
 _MARKS = {
     Mark.OK: "right",
     Mark.MASKED: "right except where a mask hides everything",
-    Mark.NARROW: "right, and refuses a size",
+    Mark.NARROW: "right, but rejects some sizes",
     Mark.REFUSED: "refused by the exporter",
     Mark.FAILED: "failed with an error",
     Mark.WARNED: "wrong, with a warning",
-    Mark.SILENT: "wrong without a word",
+    Mark.SILENT: "silently wrong",
 }
 
 
 def mark(outcome: Outcome, values: Iterable[str] = (), warned: bool = False) -> Mark:
-    """Return what an export counts as.
+    """Return the mark of an export.
 
     Args:
-        values: of each check that failed, the name of the values; empty where it was no check of other values.
+        values: for each failed check, the name of its values; empty if the check doesn't use other values.
         warned: whether a message names the cause.
     """
     if only_closed(outcome, values):
@@ -163,15 +163,15 @@ _SIGNS = {
     Outcome.OK: "✓",
 }
 _MEANINGS = {
-    Outcome.WRONG: "it ran, and the numbers, shapes, dtypes or structure differ",
-    Outcome.FROZEN: "right at the size of the export, and differs at another: a size or a branch became a constant",
+    Outcome.WRONG: "the model ran, but numbers, shapes, dtypes or structure differ from eager",
+    Outcome.FROZEN: "right at the size of the export, different at another: a size or a branch was specialised",
     Outcome.CRASH: "the process died",
     Outcome.TIMEOUT: "the process was ended",
-    Outcome.RUN: "the runtime refused the call at the export's own size",
-    Outcome.LOAD: "the runtime refused the file",
-    Outcome.NARROW: "right where it answers; a size that was asked for is refused, by a guard or by the runtime",
+    Outcome.RUN: "the runtime refused the call at the size of the export",
+    Outcome.LOAD: "the runtime refused the model",
+    Outcome.NARROW: "right where it answers, but a guard or the runtime refuses a requested size",
     Outcome.CONVERT: "refused by the conversion that follows the capture",
     Outcome.CAPTURE: "refused by the capture of the model",
-    Outcome.SKIPPED: "not tried, or not judged: eager itself is too inexact there",
-    Outcome.OK: "right at every size given, those of the export and others",
+    Outcome.SKIPPED: "not run, or not judged because eager itself is too inexact",
+    Outcome.OK: "right at all sizes given, those of the export and others",
 }

@@ -1,4 +1,4 @@
-"""Ways past known obstacles without changing the model: context managers that undo themselves."""
+"""Work around known export failures without changing the model, with context managers that restore the original state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ __all__ = [
 
 @contextmanager
 def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Iterator[list[str]]:
-    """Apply the patches that this model and these arguments call for; yield what was applied, and why, one line each.
+    """Apply the patches that this model and these arguments need. The yielded list has one line for each patch, with the reason.
 
-    A program of torch.export with containers as arguments can only be called as long as they are known, inside of the block; `verify`
-    knows the caches of transformers outside of it as well.
+    An `ExportedProgram` with containers as arguments can only be called while they are registered, which means inside the block.
+    `verify` also registers the caches of transformers itself.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: the arguments have no end.
+        TypeError: an argument has the wrong type.
+        ValueError: the arguments are nested too deeply.
     """
     check_module(model)
     sample = Sample(args, kwargs if kwargs is not None else {})
@@ -49,7 +50,7 @@ def for_model(model: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str,
 
 
 def _called_for(model: nn.Module, given: list[Any]) -> Iterator[tuple[Any, list[str]]]:
-    """Patches not entered yet, each with the reasons for it."""
+    """Yield the patches to enter, each with its reasons."""
     caches, classes = _find_cache_reason(model, given), _unknown_dataclasses(given)
     if caches:
         yield caches_as_containers(), [f"caches_as_containers: {caches}"]
@@ -64,15 +65,15 @@ def _called_for(model: nn.Module, given: list[Any]) -> Iterator[tuple[Any, list[
 
 
 def _find_cache_reason(model: nn.Module, given: list[Any]) -> str:
-    """Why the caches of transformers may be met; empty where they are not."""
+    """Return why the model may use a cache of transformers; empty if it doesn't."""
     if "transformers" not in sys.modules:
         return ""
     from transformers import Cache, PreTrainedModel
 
     if any(isinstance(value, Cache) for value in given):
         return "a cache among the arguments"
-    held = next((type(m).__name__ for m in model.modules() if isinstance(m, PreTrainedModel)), "")
-    return f"{held} may return one" if held else ""
+    owner = next((type(m).__name__ for m in model.modules() if isinstance(m, PreTrainedModel)), "")
+    return f"{owner} may return one" if owner else ""
 
 
 def _unknown_dataclasses(given: list[Any]) -> list[type]:
@@ -85,14 +86,14 @@ def _unknown_dataclasses(given: list[Any]) -> list[type]:
 
 @contextmanager
 def as_containers(*classes: type) -> Iterator[None]:
-    """Take dataclasses as arguments and results. Answers "Unsupported input type <class …>. Export only supports pytree containers".
+    """Accept dataclasses as arguments and results. Fixes "Unsupported input type <class …>. Export only supports pytree containers".
 
     Raises:
-        TypeError: one is no dataclass.
+        TypeError: a class is not a dataclass.
     """
     for kind in classes:
         if not isinstance(kind, type) or not is_dataclass(kind):
-            raise TypeError(f"as_containers takes dataclasses, not {kind_of(kind)}")
+            raise TypeError(f"as_containers accepts dataclasses, not {kind_of(kind)}")
     with containers_kept():
         for kind in classes:
             if kind not in pytree.SUPPORTED_NODES:
@@ -102,8 +103,8 @@ def as_containers(*classes: type) -> Iterator[None]:
 
 @contextmanager
 def caches_as_containers() -> Iterator[None]:
-    """Take every cache of transformers as argument and result. Answers "Unsupported input type <class '…DynamicCache'>"."""
-    import transformers  # noqa: F401 - where it is not there, its caches cannot be taken
+    """Accept the caches of transformers as arguments and results. Fixes "Unsupported input type <class '…DynamicCache'>"."""
+    import transformers  # noqa: F401 - fails early if transformers is not installed
 
     with caches_known():
         yield
@@ -114,10 +115,10 @@ def caches_as_containers() -> Iterator[None]:
 
 @contextmanager
 def checks_passed() -> Iterator[list[str]]:
-    """Take checks of values as passed: `assert t`, and `if t: raise …`, also with `not`. Answers "Could not guard on
-    data-dependent expression Eq(u0, 1)" where the line does nothing but check. Yields the places where it did so.
+    """Treat checks of values as passed: `assert t` and `if t: raise …`, also with `not`. Yields the locations of these checks.
 
-    Only where Python itself runs the model: not with `strict=True`. The exported file does not check.
+    Fixes "Could not guard on data-dependent expression Eq(u0, 1)" if the line does nothing but check. It works only where Python runs
+    the model, so not with `strict=True`. The exported model doesn't contain the check.
     """
     places: list[str] = []
     own = torch.Tensor.__bool__
@@ -135,7 +136,7 @@ def checks_passed() -> Iterator[list[str]]:
 
 
 def _passes(frame: FrameType) -> bool | None:
-    """The value of a tensor for which the check at this line passes; None where the line does more than check one."""
+    """Return the truth value for which the check at this line passes, or None if the line is not a plain check."""
     return _checks_of(frame.f_code).get(frame.f_lineno)
 
 
@@ -145,7 +146,7 @@ def _checks_of(code: CodeType) -> dict[int, bool]:
 
 @cache
 def _checks_in(source: str) -> dict[int, bool]:
-    """The lines of a file that check one value, each with the value that passes."""
+    """Return the lines of a source file that check one value, each with the truth value that passes."""
     found: dict[int, bool] = {}
     for node in ast.walk(_parse_source(source)):
         if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and _only_raises(node)):
@@ -160,7 +161,7 @@ def _checks_in(source: str) -> dict[int, bool]:
 def _parse_source(source: str) -> ast.AST:
     try:
         return ast.parse(source)
-    except SyntaxError:  # generated code, whose lines are those of no file
+    except SyntaxError:  # generated code, whose line numbers don't refer to a file
         return ast.Module([], [])
 
 
@@ -169,7 +170,7 @@ def _only_raises(node: ast.If) -> bool:
 
 
 def _checks(model: nn.Module) -> list[str]:
-    """Where the classes of a model check something, outside of torch."""
+    """Return the locations of checks in the model's classes, except those of torch and transformers."""
     places = []
     for kind in _own_classes(model):
         code = kind.forward.__code__
@@ -183,7 +184,7 @@ def _sources(model: nn.Module) -> str:
 
 
 def _own_classes(model: nn.Module) -> list[type[nn.Module]]:
-    """The classes of its modules that neither torch nor transformers defines, and whose source can be read."""
+    """Return the classes of the model's modules that are defined outside torch and transformers and have readable source."""
     kinds = dict.fromkeys(type(module) for module in model.modules())
     return [kind for kind in kinds if kind.__module__.partition(".")[0] not in ("torch", "transformers") and _readable(kind.forward)]
 
@@ -196,10 +197,10 @@ def _readable(forward: Callable[..., Any]) -> bool:
 
 
 def own_functions(program: torch.export.ExportedProgram) -> dict[torch._ops.OpOverload, Callable[..., Any]]:
-    """Return the Python functions behind the operators of a program that `torch.library.custom_op` made, for `run_decompositions`.
+    """Return the Python functions behind a program's `torch.library.custom_op` operators, for `run_decompositions`.
 
-    The decomposed program calls those functions in the place of the operators. Answers "No ONNX function found" where they are written with
-    operators of torch, and change none of their arguments.
+    The decomposed program calls these functions instead of the operators. Fixes "No ONNX function found" for functions that consist of
+    torch operators and don't change their arguments.
     """
     from torch._library.custom_ops import OPDEFS
 
@@ -212,7 +213,7 @@ def own_functions(program: torch.export.ExportedProgram) -> dict[torch._ops.OpOv
 
 @contextmanager
 def indices_in_vmap() -> Iterator[None]:
-    """Let `torch.vmap` run over an index, as `mask[b, k]` does. Answers "vmap: It looks like you're calling .item() on a Tensor"."""
+    """Let `torch.vmap` map over an index, as in `mask[b, k]`. Fixes "vmap: It looks like you're calling .item() on a Tensor"."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
     own = torch.vmap
@@ -230,7 +231,7 @@ def indices_in_vmap() -> Iterator[None]:
 
 @contextmanager
 def grad_mode_kept() -> Iterator[None]:
-    """Leave the caller's mode as it was, where a model calls `torch.set_grad_enabled` or fails within `no_grad`."""
+    """Restore the caller's grad mode after a model that calls `torch.set_grad_enabled` or fails inside `no_grad`."""
     own = torch.is_grad_enabled()
     try:
         yield
@@ -240,7 +241,7 @@ def grad_mode_kept() -> Iterator[None]:
 
 @contextmanager
 def operators_read_once() -> Iterator[None]:
-    """Let `torch.onnx.export` read the signature of each of onnxscript's operators once, and not in every call; for many small exports."""
+    """Make `torch.onnx.export` read the signature of each onnxscript operator only once; this speeds up many small exports."""
     from onnxscript._internal.values import TracedOnnxFunction
 
     own: Any = TracedOnnxFunction.function_ir
@@ -250,7 +251,7 @@ def operators_read_once() -> Iterator[None]:
 
 @contextmanager
 def _patch_attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another attribute, until the end of the block; what was inherited is inherited again."""
+    """Set an attribute for the length of a block; delete it afterwards if it was inherited."""
     held, own = name in vars(owner), getattr(owner, name)
     setattr(owner, name, value)
     try:

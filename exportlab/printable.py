@@ -1,4 +1,4 @@
-"""Text of others made safe to print: from models, errors, records and names of files."""
+"""Escape control characters in text from models, errors, records and file names, so that it is safe to print."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ DANGEROUS = ("Cc", "Cf", "Cs", "Co")  # control, format, surrogate and private c
 
 
 def plain(text: object) -> str:
-    """Return a text in which control characters, and those that turn its direction, are shown and do nothing; lines stay lines."""
+    """Escape control characters and those that change the text direction; keep line breaks."""
     return "\n".join(map(one_line, str(text).split("\n")))
 
 
 def one_line(text: object) -> str:
-    """Return the same for a text that has no lines: their ends are shown too."""
+    """Do the same for a single line: escape line breaks too."""
     return "".join(_escape_character(c) if unicodedata.category(c) in DANGEROUS else c for c in str(text))
 
 

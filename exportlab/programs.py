@@ -1,4 +1,4 @@
-"""What a page needs besides Python packages: is it there, and how to get it if not."""
+"""Check for the programs and files that a page needs besides Python packages, and explain how to get them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from .checks import must_be_names
 from .printable import one_line
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian's, where they have another name than the program
-TARGETS = {"build/onnxruntime": "headers"}  # of make, by the folder that each fetches; all others are fetched by `make web`
+PACKAGES = {"node": "nodejs", "ninja": "ninja-build"}  # Debian packages whose names differ from the program's
+TARGETS = {"build/onnxruntime": "headers"}  # make targets by the folder they create; `make web` creates all other files
 
 
 class MissingProgram(RuntimeError):
-    """A program, or a file that has to be fetched, is needed here and not there."""
+    """A required program or downloaded file is missing."""
 
 
 def missing(*needed: str) -> list[str]:
-    """Return those that are not there: a program, by its name; or what make fetches, by its path in the repository, or here."""
+    """Return the names that are missing: programs by name, and files that make creates by path, relative to the repository or the page."""
     return [name for name in needed if not (_is_fetched(name) if "/" in name else shutil.which(name))]
 
 
@@ -27,18 +27,19 @@ def _is_fetched(name: str) -> bool:
 
 
 def require(*needed: str) -> None:
-    """Check that all of these are there: programs by their names, and what make fetches by its path in the repository.
+    """Check that programs (by name) and files that make creates (by path in the repository) are available.
 
     Raises:
-        MissingProgram: some are not; the message says how to get them. TypeError: one is no name.
+        MissingProgram: something is missing; the message explains how to get it.
+        TypeError: an argument is not a string.
     """
     must_be_names(needed=needed)
     absent = missing(*needed)
     programs, files = ([name for name in absent if ("/" in name) == fetched] for fetched in (False, True))
-    said = [f"not on the path: {', '.join(programs)}. On Debian or Ubuntu: apt install {_packages(programs)}"] if programs else []
-    said += [f"not there: {', '.join(files)}. In the repository: make {_targets(files)}"] if files else []
-    if said:
-        raise MissingProgram(one_line("; ".join(said)))
+    advice = [f"not on the path: {', '.join(programs)}. On Debian or Ubuntu: apt install {_packages(programs)}"] if programs else []
+    advice += [f"not there: {', '.join(files)}. In the repository: make {_targets(files)}"] if files else []
+    if advice:
+        raise MissingProgram(one_line("; ".join(advice)))
 
 
 def _packages(programs: list[str]) -> str:

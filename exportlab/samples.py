@@ -1,11 +1,11 @@
-"""The arguments of calls, and the one grammar in which they are given, to functions and to commands alike.
+"""Parse the arguments of calls. Functions and commands accept the same forms.
 
-A call is written as a tuple of positional arguments, a pair `(args, kwargs)`, a dict of keyword arguments, one tensor, or a `Sample`.
-Several calls are a list of these. A file of one's own says them behind its module: `(module, args)`, `(module, args, kwargs)` or
+A call is a tuple of positional arguments, a pair `(args, kwargs)`, a dict of keyword arguments, one tensor, or a `Sample`. Several calls
+are a list of these. A function in a user's file returns them after its module: `(module, args)`, `(module, args, kwargs)` or
 `(module, [call, call, …])`.
 
-A tuple and a dict whose keys are names, and nothing else, are a pair. Where `forward` takes two such arguments instead, that is refused,
-and `Sample((a, b))` says it.
+A tuple followed by a dict with string keys is always a pair. If `forward` accepts these two as positional arguments instead, an error is
+raised: write `Sample((a, b))`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NOT_BEGUN = "{}, whose __init__ does not call super().__init__()"
 
 
 class NotDeclared(TypeError):
-    """What a function of the user's own returned is none of the forms; the message says what it is, and what it must be."""
+    """A user's function returned something other than the accepted forms; the message contains what it returned and what is accepted."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Sample:
     """The arguments of one call.
 
     Raises:
-        TypeError: `args` is no tuple, or `kwargs` no mapping of names. ValueError: they have no end.
+        TypeError: `args` is not a tuple, or `kwargs` is not a mapping with string keys.
+        ValueError: the arguments are nested too deeply.
     """
 
     args: tuple[Any, ...] = ()
@@ -50,10 +51,10 @@ class Sample:
 
     @classmethod
     def of(cls, inputs: Inputs) -> Sample:
-        """Return `inputs` as a sample: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a sample.
+        """Convert a tuple of arguments, a pair `(args, kwargs)`, a dict of keyword arguments, a tensor or a sample to a sample.
 
         Raises:
-            TypeError: `inputs` is none of these.
+            TypeError: `inputs` has none of these forms.
         """
         if isinstance(inputs, Sample):
             return inputs
@@ -68,32 +69,33 @@ class Sample:
         raise TypeError(f"a sample is {A_SAMPLE}, not {kind_of(inputs)}")
 
     def leaves(self) -> list[Any]:
-        """Return everything in the containers of its arguments, positional ones first."""
+        """Return the leaves of all arguments, positional ones first."""
         return pytree.tree_leaves((self.args, dict(self.kwargs)))
 
 
-Inputs = Sample | tuple[Any, ...] | dict[str, Any] | torch.Tensor  # what `Sample.of` takes
-Samples = Sequence[Any] | Inputs  # what `samples_of` takes: several in a list, or one
+Inputs = Sample | tuple[Any, ...] | dict[str, Any] | torch.Tensor  # accepted by `Sample.of`
+Samples = Sequence[Any] | Inputs  # accepted by `samples_of`: a list of several, or one
 Declaration = tuple[nn.Module, Samples] | tuple[nn.Module, tuple[Any, ...], dict[str, Any]]
 
 
 def samples_of(given: Samples, module: nn.Module) -> list[Sample]:
-    """Return the samples of a list, or the one that is given.
+    """Return the samples of a list, or a list with the single sample given.
 
     Raises:
-        TypeError: one is none, or could be meant in another way. ValueError: the list is empty.
+        TypeError: an item is not a sample, or is ambiguous.
+        ValueError: the list is empty.
     """
     found = [_read(one, module) for one in _several(given, module)]
     if not found:
-        raise ValueError("at least one sample is needed: the arguments that the model is exported with")
+        raise ValueError("at least one sample is needed: the arguments for the export")
     return found
 
 
 def parse_declaration(returned: Any, name: str) -> tuple[nn.Module, list[Sample]]:
-    """Return module and samples of what a function of the user's own returned.
+    """Return the module and samples from the return value of a user's function.
 
     Raises:
-        NotDeclared: it returned something else.
+        NotDeclared: the return value has another form.
     """
     if not isinstance(returned, tuple) or len(returned) not in (2, 3):
         raise NotDeclared(f"{name} must return {FORMS}; it returned {kind_of(returned)}")
@@ -107,20 +109,21 @@ def parse_declaration(returned: Any, name: str) -> tuple[nn.Module, list[Sample]
     try:
         return module, _behind(module, given, *kwargs)
     except (TypeError, ValueError) as error:
-        raise NotDeclared(f"{name} must return {FORMS}; of what it returned behind the module: {error}") from error
+        raise NotDeclared(f"{name} must return {FORMS}; its samples are not valid: {error}") from error
 
 
 def check_module(module: Any) -> None:
-    """Refuse what is no module, or has not been made to the end.
+    """Check that this is a fully initialised module.
 
     Raises:
-        TypeError: so it is. ValueError: some of its weights have no shape yet, which the first call gives them.
+        TypeError: it is not a module, or its `__init__` doesn't call `super().__init__()`.
+        ValueError: it has lazy weights, which have no shape before the first call.
     """
     must_be(nn.Module, module=module)
     if not _begun(module):
         raise TypeError(f"module is {_NOT_BEGUN.format(kind_of(module))}")
     if lazy := [name for name, weight in module.named_parameters() if is_lazy(weight)]:
-        raise ValueError(f"module has lazy weights, without a shape yet ({', '.join(lazy)}): call it once before")
+        raise ValueError(f"module has lazy weights, which have no shape yet ({', '.join(lazy)}): call it once before the export")
 
 
 def _begun(module: nn.Module) -> bool:
@@ -128,48 +131,48 @@ def _begun(module: nn.Module) -> bool:
 
 
 def bound(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all arguments by the names that `module.forward` gives them.
+    """Return all arguments by their parameter names in `module.forward`.
 
     Raises:
-        TypeError: `forward` does not take them.
+        TypeError: `forward` does not accept the arguments.
     """
     return dict(inspect.signature(module.forward).bind(*args, **kwargs).arguments)
 
 
 def is_pair(inputs: Any) -> bool:
-    """Whether these are read as `(args, kwargs)`."""
+    """Whether these inputs have the form `(args, kwargs)`."""
     return type(inputs) is tuple and len(inputs) == 2 and isinstance(inputs[0], tuple) and _holds_names(inputs[1])
 
 
 def format_leaf_path(path: tuple[Any, ...]) -> str:
-    """Return the path of a leaf as one writes it: `x`, `past[0]`."""
+    """Format the path of a leaf as in Python: `x`, `past[0]`."""
     first, rest = path[0], path[1:]
     return str(getattr(first, "key", first)) + pytree.keystr(tuple(rest))
 
 
 def _behind(module: nn.Module, given: Any, *kwargs: Any) -> list[Sample]:
-    """The samples behind a module that is returned: there a tuple is always one call."""
+    """Return the samples that follow a module in a return value, where a tuple is always one call."""
     if kwargs:
         return [Sample(given, *kwargs)]
     return samples_of(given if isinstance(given, list) else [given], module)
 
 
 def _several(given: Samples, module: nn.Module) -> list[Any]:
-    """Tell several samples from one: those in a tuple are several only where nothing else can be meant."""
+    """Split several samples. A tuple counts as several only if this is the only possible reading."""
     if isinstance(given, list):
         return given
     if not isinstance(given, tuple) or is_pair(given) or not all(isinstance(part, (tuple, dict, Sample)) for part in given):
         return [given]
     if any(isinstance(part, Sample) for part in given) or not _takes(module, given, {}):
         return list(given)
-    raise TypeError("a tuple of tuples may be one call or several: write [(x,), (y,)] for several, Sample((a, b)) for one of two tuples")
+    raise TypeError("a tuple of tuples is ambiguous: write [(x,), (y,)] for several calls, or Sample((a, b)) for one call with two tuples")
 
 
 def _read(one: Any, module: nn.Module) -> Sample:
     sample = Sample.of(one)
     if is_pair(one) and not _takes(module, sample.args, sample.kwargs) and _takes(module, one, {}):
         raise TypeError(
-            "a tuple and a dict are read as (args, kwargs), which forward does not take: write Sample((a, b)) for two arguments"
+            "a tuple and a dict are read as (args, kwargs), but forward doesn't accept that: write Sample((a, b)) for two arguments"
         )
     return sample
 
@@ -179,11 +182,11 @@ def _takes(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         bound(module, args, kwargs)
     except TypeError:
         return False
-    except ValueError:  # it has no signature that can be read
+    except ValueError:  # the signature cannot be read
         return True
     return True
 
 
 def _holds_names(value: Any) -> bool:
-    """Whether keyword arguments can be given so."""
+    """Whether the value is a dict with string keys."""
     return isinstance(value, dict) and all(isinstance(key, str) for key in value)

@@ -1,6 +1,6 @@
-"""Where the pages of the site are, for what is read away from it: by address where one is known, by name elsewhere.
+"""Link to pages of the site from elsewhere: by URL if it is known, otherwise by name.
 
-The address is that of the project's documentation, in pyproject.toml, which any target of the Makefile then installs again:
+The URL is the project's documentation URL in pyproject.toml. After a change, any target of the Makefile installs it:
 
     [project.urls]
     documentation = "https://exportlab.example/"
@@ -11,12 +11,12 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
 
-LABELS = ("documentation", "docs")  # of an address, as the index of packages knows them
+LABELS = ("documentation", "docs")  # labels that the package index recognises for this URL
 
 
 @cache
 def base() -> str:
-    """Return the address of the site, with a slash at its end; empty where none is configured."""
+    """Return the URL of the site with a trailing slash; empty if none is configured."""
     try:
         named = [line.partition(", ") for line in metadata("exportlab").get_all("Project-URL") or ()]
     except PackageNotFoundError:  # run from a checkout
@@ -26,10 +26,10 @@ def base() -> str:
 
 
 def address(page: str) -> str:
-    """Return the address of a page, given as `generated/errors/NAME.html`; empty where that of the site is not known."""
+    """Return the URL of a page, given as `generated/errors/NAME.html`; empty if the site's URL is not known."""
     return base() and base() + page
 
 
 def words(page: str) -> str:
-    """Return how a page is named where there is no link to it: `docs page errors/NAME`."""
+    """Return the name of a page for text without links: `docs page errors/NAME`."""
     return f"docs page {page.removeprefix('generated/').removesuffix('.html')}"

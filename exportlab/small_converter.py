@@ -1,4 +1,4 @@
-"""The converter that lesson 201 writes, with annotations: an FX graph in, an ONNX program out. Lesson 211 writes a capture for it."""
+"""Convert FX graphs to ONNX: the converter of lesson 201 with type annotations. Lesson 211 adds a capture."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ registry: dict[Any, Translation] = {}
 def onnx_program(
     inputs: Sequence[ir.Value], outputs: Sequence[ir.Value], tape: ir.tape.Tape, program: ExportedProgram, opset: int = 20
 ) -> torch.onnx.ONNXProgram:
-    """Return what the tape holds as a program that can be called and saved."""
+    """Return the tape's nodes as an ONNX program that can be called and saved."""
     graph = ir.Graph(inputs, outputs, nodes=tape.nodes, initializers=tape.initializers, opset_imports={"": opset}, name="main")
     return torch.onnx.ONNXProgram(ir.Model(graph, ir_version=10), program)
 
 
 def translates(*targets: Any) -> Callable[[Translation], Translation]:
-    """Register a function that translates these overloads: it takes the tape, and then what the operator takes."""
+    """Register a function as the translation of these overloads. Its arguments are the tape and the operator's arguments."""
 
     def register(function: Translation) -> Translation:
         registry.update(dict.fromkeys(targets, function))
@@ -57,7 +57,7 @@ def softmax(tape: ir.tape.Tape, x: ir.Value, dim: int) -> ir.Value:
 
 @translates(aten.gelu.default)
 def gelu(tape: ir.tape.Tape, x: ir.Value, approximate: str = "none") -> ir.Value:
-    """gelu(x) → Gelu, from opset 20 on."""
+    """gelu(x) → Gelu, for opset 20 or later."""
     return tape.op("Gelu", [x], {"approximate": approximate})
 
 
@@ -69,13 +69,13 @@ def tanh(tape: ir.tape.Tape, x: ir.Value) -> ir.Value:
 
 @translates(aten.add.Tensor, aten.add_.Tensor)
 def add(tape: ir.tape.Tape, a: ir.Value, b: ir.Value | float) -> ir.Value:
-    """add(a, b) → Add, for two of one dtype."""
+    """add(a, b) → Add, for two tensors with the same dtype."""
     return tape.op("Add", [a, b if isinstance(b, ir.Value) else constant(tape, b, to_torch_dtype(a.dtype))])  # type: ignore[arg-type]
 
 
 @translates(aten.sym_size.int)
 def sym_size(tape: ir.tape.Tape, x: ir.Value, axis: int) -> ir.Value:
-    """sym_size(x, axis) → Shape of this axis."""
+    """sym_size(x, axis) → Shape, for this axis only."""
     return tape.op("Shape", [x], {"start": axis, "end": axis + 1})
 
 
@@ -87,12 +87,12 @@ def reshape(tape: ir.tape.Tape, x: ir.Value, sizes: Sequence[ir.Value | int]) ->
 
 
 def constant(tape: ir.tape.Tape, value: Any, dtype: torch.dtype) -> ir.Value:
-    """Return a number, or a list of numbers, as a tensor that the file stores."""
+    """Store a number, or a list of numbers, as an initializer."""
     return tape.initializer(ir.tensor(torch.tensor(value, dtype=dtype), name=f"constant_{len(tape.initializers)}"))
 
 
 def place(program: ExportedProgram, tape: ir.tape.Tape, values: dict[torch.fx.Node, ir.Value]) -> None:
-    """Put an input or a stored weight into `values` for each placeholder."""
+    """Add an input or an initializer to `values` for each placeholder."""
     weights = {**program.state_dict, **program.constants}
     for spec, node in zip(program.graph_signature.input_specs, program.graph.find_nodes(op="placeholder"), strict=True):
         stored = spec.target and tape.initializer(ir.tensor(weights[spec.target].detach(), name=spec.target))
@@ -100,19 +100,19 @@ def place(program: ExportedProgram, tape: ir.tape.Tape, values: dict[torch.fx.No
 
 
 def user_inputs(program: ExportedProgram) -> list[torch.fx.Node]:
-    """Return the placeholders that are no weights."""
+    """Return the placeholders that are inputs of the module, not weights."""
     return [node for node in program.graph.find_nodes(op="placeholder") if node.name in program.graph_signature.user_inputs]
 
 
 def axis_names(program: ExportedProgram, dynamic_shapes: Sequence[Mapping[int, str] | None]) -> dict[sympy.Expr, sympy.Symbol]:
-    """Return, for the symbol that each moving axis became, the name that was asked for."""
+    """Return the requested name for the symbol of each dynamic dimension."""
     pairs = zip(user_inputs(program), dynamic_shapes, strict=True)
-    moving = [(node.meta["val"].shape[axis], name) for node, axes in pairs for axis, name in (axes or {}).items()]
-    return {size.node.expr: sympy.Symbol(name) for size, name in moving}
+    dynamic = [(node.meta["val"].shape[axis], name) for node, axes in pairs for axis, name in (axes or {}).items()]
+    return {size.node.expr: sympy.Symbol(name) for size, name in dynamic}
 
 
 def describe(value: ir.Value, node: torch.fx.Node, names: Mapping[sympy.Expr, sympy.Symbol]) -> ir.Value:
-    """Give a value the name, the type and the shape that the capture noted."""
+    """Set a value's name, type and shape from the captured node."""
     value.name, fake = node.name, node.meta["val"]
     if isinstance(fake, torch.Tensor):
         sizes = [size if isinstance(size, int) else str(size.node.expr.subs(names)) for size in fake.shape]
@@ -127,7 +127,7 @@ def walk(
     names: Mapping[sympy.Expr, sympy.Symbol],
     table: Mapping[Any, Translation],
 ) -> None:
-    """Translate each call, in the order of the graph."""
+    """Translate each call in the order of the graph."""
     for node in program.graph.nodes:
         if node.op == "call_function":
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)  # type: ignore[arg-type]
@@ -137,11 +137,11 @@ def walk(
 def convert(
     program: ExportedProgram, names: Mapping[sympy.Expr, sympy.Symbol], table: Mapping[Any, Translation] = registry, opset: int = 20
 ) -> torch.onnx.ONNXProgram:
-    """Return the ONNX program of a captured one.
+    """Convert a captured program to ONNX.
 
     Raises:
         KeyError: the table lacks an operator.
-        TypeError: a translation does not take an argument of the call.
+        TypeError: a translation does not accept an argument of the call.
     """
     tape, values = ir.tape.Tape(), {}  # type: ignore[var-annotated]  # as the lesson writes it
     place(program, tape, values)
@@ -152,7 +152,7 @@ def convert(
 
 
 def check_known(program: ExportedProgram, table: Mapping[Any, Translation]) -> None:
-    """Raise NotImplementedError for the operators that the table lacks, each with the line that calls it."""
+    """Raise NotImplementedError for operators without a translation, each with the source line that calls it."""
     calls = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in table]
     if calls:
         lines = [f"{node.target}, called by `{node.meta['stack_trace'].splitlines()[-1].strip()}`" for node in calls]
@@ -160,7 +160,7 @@ def check_known(program: ExportedProgram, table: Mapping[Any, Translation]) -> N
 
 
 def capture(model: nn.Module, args: tuple[Any, ...], dynamic_shapes: Sequence[Mapping[int, str] | None]) -> ExportedProgram:
-    """Return what torch.export captures, with nothing written in place."""
+    """Capture a module with `torch.export` and decompose in-place operators."""
     dims = tree_map_only(str, lambda name: Dim.DYNAMIC, dynamic_shapes)
     return torch.export.export(model, args, dynamic_shapes=dims).run_decompositions({})
 
@@ -172,11 +172,11 @@ def export(
     table: Mapping[Any, Translation] = registry,
     opset: int = 20,
 ) -> torch.onnx.ONNXProgram:
-    """Return a module as an ONNX program whose axes have the names of `dynamic_shapes`.
+    """Export a module to ONNX, with the axis names of `dynamic_shapes`.
 
     Raises:
-        NotImplementedError: the table lacks operators.
-        TypeError: a translation does not take an argument of a call.
+        NotImplementedError: the table lacks an operator.
+        TypeError: a translation does not accept an argument of a call.
     """
     program = capture(model, args, dynamic_shapes)
     check_known(program, table)

@@ -1,4 +1,4 @@
-"""Inputs declared by named dimensions, and what is made of them."""
+"""Declare inputs by named dimensions, and create tensors for given sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, eq=False)
 class TensorSpec:
-    """A tensor to be made once the sizes are known: `dims` are ints, names, or sums of both (`"past+seq"`)."""
+    """A tensor to create once the sizes are known. `dims` are ints, names, or sums (`"past+seq"`)."""
 
     dims: tuple[Dimension, ...]
     fill: Callable[[tuple[int, ...], torch.Generator], torch.Tensor]
@@ -29,59 +29,61 @@ class TensorSpec:
                 must_be_whole(0, dimension=dim)
 
     def axes(self) -> dict[int, str]:
-        """Return its dynamic axes by position, as `dynamic_shapes` wants them."""
+        """Return the dynamic axes by position, in the form of `dynamic_shapes`."""
         return {axis: dim for axis, dim in enumerate(self.dims) if isinstance(dim, str)}
 
     def make(self, sizes: Sizes, generator: torch.Generator) -> torch.Tensor:
-        """Return the tensor at these sizes."""
+        """Create the tensor at these sizes."""
         return self.fill(tuple(size_of(dim, sizes) for dim in self.dims), generator)
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltSpec:
-    """An object (a cache, a dataclass) that `build` makes of further specs."""
+    """An object, such as a cache or a dataclass, that `build` creates from other specs."""
 
     build: Callable[..., Any]
     parts: tuple[Any, ...]
 
 
 def tensor(*dims: Dimension, dtype: torch.dtype = torch.float32) -> TensorSpec:
-    """Declare standard normal values of `dtype`, shape `dims`; the same spec used twice is the same tensor twice.
+    """Declare standard normal values with dtype `dtype` and shape `dims`. A spec that is used twice gives the same tensor twice.
 
     Raises:
-        TypeError: a dimension is neither a whole number nor a name, or `dtype` is none. ValueError: a dimension is less than 0.
+        TypeError: a dimension is neither an integer nor a name, or `dtype` is not a dtype.
+        ValueError: a dimension is negative.
     """
     must_be(torch.dtype, dtype=dtype)
     return TensorSpec(dims, lambda shape, generator: torch.randn(shape, generator=generator).to(dtype))
 
 
 def integers(*dims: Dimension, low: int = 0, high: int = 10, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Declare integers from `low` up to, not including, `high`. Raises what `tensor` raises, and where there is none between them."""
+    """Declare integers in `[low, high)`. Raises the errors of `tensor`, and ValueError if the range is empty or exceeds 64 bits."""
     must_be(torch.dtype, dtype=dtype)
     must_be_whole(-(2**63), low=low, high=high)
     if high >= 2**63:
         raise ValueError(f"high={high} has more than 64 bits")
     if low >= high:
-        raise ValueError(f"low={low} and high={high}: there is no integer between them")
+        raise ValueError(f"low={low} must be less than high={high}")
     return TensorSpec(dims, lambda shape, generator: torch.randint(low, high, shape, generator=generator, dtype=dtype))
 
 
 def flags(*dims: Dimension) -> TensorSpec:
-    """Declare booleans, true three times in four. Raises what `tensor` raises about dimensions."""
+    """Declare booleans that are true with probability 0.75. Raises the errors of `tensor` for dimensions."""
     return TensorSpec(dims, lambda shape, generator: torch.rand(shape, generator=generator) < 0.75)
 
 
 def ones(*dims: Dimension, dtype: torch.dtype = torch.int64) -> TensorSpec:
-    """Declare ones, as in an attention mask that masks nothing. Raises what `tensor` raises."""
+    """Declare ones, such as an attention mask that hides nothing. Raises the errors of `tensor`."""
     must_be(torch.dtype, dtype=dtype)
     return TensorSpec(dims, lambda shape, _: torch.ones(shape, dtype=dtype))
 
 
 def built(build: Callable[..., Any], *parts: Any) -> BuiltSpec:
-    """Declare what `build(*parts)` returns, its parts made first: for caches, dataclasses and whatever a `forward` takes.
+    """Declare the result of `build(*parts)`, such as a cache or a dataclass. The parts are created first.
 
     Raises:
-        TypeError: `build` cannot be called. ValueError: the parts have no end.
+        TypeError: `build` is not callable.
+        ValueError: the parts are nested too deeply.
     """
     if not callable(build):
         raise TypeError(f"build must be a function, not {kind_of(build)}")
@@ -90,10 +92,10 @@ def built(build: Callable[..., Any], *parts: Any) -> BuiltSpec:
 
 
 def size_of(dim: Dimension, sizes: Sizes) -> int:
-    """Return the size of a dimension: itself, or the sum of the sizes named in `"past+seq"`.
+    """Return the size of a dimension: an int itself, or the sum of the sizes named in `"past+seq"`.
 
     Raises:
-        ValueError: the case declares no such dimension.
+        ValueError: the case doesn't declare the dimension.
     """
     if isinstance(dim, int):
         return dim
@@ -103,21 +105,21 @@ def size_of(dim: Dimension, sizes: Sizes) -> int:
 
 
 class Maker:
-    """Turns one tree of specs into values at one set of sizes, and remembers which tensor has which dynamic axes."""
+    """Convert trees of specs to values at one set of sizes, and record the dynamic axes of each tensor."""
 
     def __init__(self, sizes: Sizes, seed: int) -> None:
         self.sizes = sizes
         self.generator = torch.Generator().manual_seed(seed)
         self.made: dict[int, torch.Tensor] = {}
         self.axes: dict[int, dict[int, str]] = {}
-        self.built: list[Any] = []  # kept alive, since `axes` goes by id
+        self.built: list[Any] = []  # kept alive, because `axes` uses ids as keys
 
     def make(self, tree: Any) -> Any:
-        """Return the tree with every spec replaced by its value; whatever is no spec stays."""
+        """Return the tree with each spec replaced by its value; other leaves are unchanged."""
         return pytree.tree_map(self._leaf, tree)
 
     def dynamic_shapes(self, value: Any) -> Any:
-        """Return the `dynamic_shapes` of a value made here; a registered class becomes the list of its children, as torch wants it."""
+        """Return the `dynamic_shapes` of a value created here. A registered class becomes the list of its children, as torch expects."""
         if isinstance(value, dict):
             return {key: self.dynamic_shapes(child) for key, child in value.items()}
         if isinstance(value, (list, tuple)):
@@ -140,7 +142,7 @@ class Maker:
         return self.built[-1]
 
     def _axes_of_equal(self, copied: torch.Tensor, parts: tuple[Any, ...]) -> dict[int, str]:
-        """The axes of the part that `copied` equals: a cache copies what it is given."""
+        """Return the axes of the part that equals `copied`, because a cache copies its inputs."""
         if copied.is_meta or copied.layout != torch.strided:
             return {}
         known = (part for part in pytree.tree_leaves(parts) if id(part) in self.axes)

@@ -1,4 +1,4 @@
-"""What a command is given, looked at before anything is imported: `FILE.py:name`, and files to read or to write."""
+"""Parse and check a command's arguments, such as `FILE.py:name` and paths, before anything is imported."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ FORMS = "(module, args), (module, args, kwargs) or (module, [sample, sample, …
 
 
 class BadInput(Exception):
-    """What the user gave cannot be used; the message is one line that says what, where, and what to do."""
+    """The user's input cannot be used; the message is one line with the problem, its location and what to do."""
 
 
 class Target(NamedTuple):
-    """A name in a file of the user's own; prints as it was given."""
+    """A name in a user's file; `str` returns the original form."""
 
     path: Path
     name: str
@@ -25,10 +25,10 @@ class Target(NamedTuple):
 
 
 def target_of(given: str) -> Target:
-    """Return what `FILE.py:name` means.
+    """Parse `FILE.py:name`.
 
     Raises:
-        BadInput: it is no such thing, or there is no such file.
+        BadInput: it has another form, or the file doesn't exist.
     """
     path, colon, name = given.rpartition(":")
     if not colon or not name or not path.endswith(".py"):
@@ -38,23 +38,21 @@ def target_of(given: str) -> Target:
 
 
 def _not_a_target(given: str) -> str:
-    """Say what is wrong, and what to write where it is a folder or a file of weights."""
+    """Return the error message; for a folder or a file with weights, it suggests what to write instead."""
     if Path(given).is_dir() or Path(given).suffix in WEIGHTS:
         load = f"AutoModel.from_pretrained({given!r})" if Path(given, "config.json").is_file() else "the model with these weights"
         sort = "a folder" if Path(given).is_dir() else "a file of weights"
-        return (
-            f"{given} is {sort}, and what is exported is a function of yours, FILE.py:name, that returns {load} and its arguments: {FORMS}"
-        )
-    return f"{given!r} is not FILE.py:name, as in mymodel.py:build: a function of yours that returns {FORMS}"
+        return f"{given} is {sort}. Pass FILE.py:name, a function that returns {load} and its arguments: {FORMS}"
+    return f"{given!r} is not of the form FILE.py:name, such as mymodel.py:build: a function in your file that returns {FORMS}"
 
 
 def check_is_file(path: Path) -> None:
-    """Raise `BadInput` where there is no file to read."""
+    """Raise `BadInput` if the path is not a readable file."""
     try:
         there, is_file = path.exists(), path.is_file()
-    except OSError as error:  # a name that is too long, a folder that may not be looked into
+    except OSError as error:  # a name that is too long, or a folder without permission
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     if there and not is_file:
         raise BadInput(f"{path} is not a file")
     if not there:
-        raise BadInput(f"there is no file {path}")
+        raise BadInput(f"no such file: {path}")

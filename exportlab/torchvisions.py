@@ -1,4 +1,4 @@
-"""torchvision imported without its binary part, which its wheel may lack for the torch that is here."""
+"""Import torchvision even if its compiled extension doesn't match the installed torch."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import importlib.util
 
 import torch
 
-OPERATORS = {  # what its Python code needs to be defined
+OPERATORS = {  # must be defined before torchvision's Python code can be imported
     "nms": "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms": "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 }
 
 
 def import_torchvision() -> None:
-    """Import torchvision where it is installed, as transformers and timm do; operators that are missing are defined, and fail when called.
+    """Import torchvision if it is installed, as transformers and timm do. Missing operators are defined, but fail when called.
 
     Raises:
-        RuntimeError: it cannot be imported for another reason.
+        RuntimeError: the import fails for another reason.
     """
     if importlib.util.find_spec("torchvision") is None:
         return
@@ -25,6 +25,6 @@ def import_torchvision() -> None:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-        for name, signature in OPERATORS.items():  # only now: its binary part, where it can be loaded, defines them itself
+        for name, signature in OPERATORS.items():  # only after a failed import, because a working extension defines them itself
             torch.library.define(f"torchvision::{name}", signature)
         import torchvision  # noqa: F401

@@ -1,7 +1,7 @@
-"""A case in a file of the user's own, `FILE.py:name`, and the line of that file an error came from.
+"""Load a case from a user's file, `FILE.py:name`, and find the line of that file that caused an error.
 
-The folder of the file is the last one that imports look into: its siblings are found, and none of them takes the place of an installed
-package that torch imports. The file itself is a module under a name of ours, so that it takes no other module's place.
+The file's folder is appended to `sys.path`, so that the file can import its siblings, but they cannot shadow installed packages. The file
+itself is imported under a reserved module name for the same reason.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 def named_case(path: str, name: str) -> Case:
-    """Return the case of this name in a file, not built yet: a `@case`, or a function that returns one of `samples.FORMS`.
+    """Return the case with this name, without building it. The name is a `@case` or a function that returns one of `target.FORMS`.
 
     Raises:
-        BadInput: no such file or name, or the file raises.
+        BadInput: the file or the name doesn't exist, or the file raises an error.
     """
     module = _module(Path(path))
     if not hasattr(module, name):
@@ -40,10 +40,10 @@ def named_case(path: str, name: str) -> Case:
 
 
 def built(case: Case, path: Path, build: Callable[[], Built]) -> Built:
-    """Return what `build` makes by the factory of a case in this file.
+    """Return the result of `build`, which calls the factory of a case in this file.
 
     Raises:
-        BadInput: the factory raises, or returns something else than it should.
+        BadInput: the factory raises an error, or returns something unexpected.
     """
     try:
         return call_user_code(build, f"{path}:{case.name}", path)
@@ -52,22 +52,23 @@ def built(case: Case, path: Path, build: Callable[[], Built]) -> Built:
 
 
 def all_cases(path: str) -> list[Case]:
-    """Return every function of a file that is decorated by `@case`, in its order.
+    """Return all functions of a file that are decorated with `@case`, in order.
 
     Raises:
-        BadInput: no such file, or it raises, or it declares no case.
+        BadInput: the file doesn't exist, raises an error, or declares no cases.
     """
     found = [value for value in vars(_module(Path(path))).values() if isinstance(value, Case)]
     if not found:
-        raise BadInput(f"{path} declares no case: decorate functions with @exportlab.case(dims={{…}}), or name one, {path}:build")
+        raise BadInput(f"{path} declares no cases: decorate functions with @exportlab.case(dims={{…}}), or pass a function, {path}:build")
     return found
 
 
 def call_user_code(call: Callable[[], T], what: str, path: Path) -> T:
-    """Return what `call` returns.
+    """Call `call` and return its result.
 
     Raises:
-        BadInput: it raised; the message names the error and the line of the user's file. NotDeclared: as it is.
+        BadInput: `call` raised an error; the message contains it and the line of the user's file.
+        NotDeclared: passed through unchanged.
     """
     try:
         return call()
@@ -78,7 +79,7 @@ def call_user_code(call: Callable[[], T], what: str, path: Path) -> T:
 
 
 def user_line(error: BaseException, path: Path) -> str:
-    """Return ` (at FILE:LINE)`, the line of that file that an error came from; empty where there is none."""
+    """Return ` (at FILE:LINE)` with the line of that file where an error was raised; empty if the file isn't in the traceback."""
     line = line_in(error, path)
     return f" (at {path}:{line})" if line else ""
 
@@ -94,7 +95,7 @@ def line_in(error: BaseException | None, path: Path) -> int | None:
 
 
 def _line_of(case: Case) -> int:
-    """The line where a factory begins, a function or a class of the file; 1 for what is neither."""
+    """Return the line where a factory, a function or a class of the file, starts; 1 for other objects."""
     made = case.factory
     if inspect.isclass(made) and made.__module__.startswith(OF_USER):
         return inspect.getsourcelines(made)[1]
@@ -109,13 +110,13 @@ def _module(path: Path) -> ModuleType:
     loader = spec.loader
     assert loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickles look their module up
+    sys.modules[spec.name] = module  # dataclasses and pickle look up their module
     _find_siblings(path.resolve().parent)
     call_user_code(lambda: loader.exec_module(module), str(path), path)
     return module
 
 
 def _find_siblings(folder: Path) -> None:
-    """For good: a function may import a sibling when it is called."""
+    """Add the folder to `sys.path` permanently, because a function may import a sibling when it is called."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

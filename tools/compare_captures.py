@@ -219,14 +219,14 @@ def sentences(total: Mapping[str, Any], listed: Iterable[Row]) -> list[str]:
     both = sum(number[kind] for kind in KINDS[:3])
     why = Counter(why_not_run(row) for row in listed if kind_of(row) == "torch.export alone")
     return [
-        f"Of {both:,} that come out right by both, {100 * number['equal'] / both:.1f} % have equal graphs",
+        f"Of {both:,} that are right with both captures, {100 * number['equal'] / both:.1f} % have equal graphs",
         f"{number['same operators']} have the same operators",
         f"The other {number['other']}",
-        f"{number['run alone']} come out by running alone",
-        f"{number['torch.export alone']} by torch.export alone",
-        f"{why['values']} of these need a number or a length that values give",
-        f"{why['vmap']} are a `vmap`",
-        f"{why['sizes']} run at too few of the sizes that are tried",
+        f"{number['run alone']} are right only with runs",
+        f"{number['torch.export alone']} are right only with `torch.export`",
+        f"{why['values']} of these need a number or a length that depends on values",
+        f"{why['vmap']} use `vmap`",
+        f"{why['sizes']} run at too few of the tried sizes",
     ]
 
 

@@ -1,4 +1,4 @@
-"""A model of one's own, measured: by every exporter and what runs it, each verified beside its times. Not here: the command line (cli)."""
+"""Benchmark a model with each exporter and runtime, and verify the results. The package `cli` contains the command line."""
 
 from __future__ import annotations
 
@@ -39,21 +39,23 @@ def bench(
     output: str | Path | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bench:
-    """Export a model in every way that is asked for, verify each, and time its calls in turns with eager's, each in a process of its own.
+    """Export a model with each requested exporter, verify the results, and time calls interleaved with eager mode.
+
+    Each exporter runs in a separate process.
 
     Args:
-        samples: as `verify` takes them, one after the other or in a list; the first is exported with.
-        sizes: what a named dimension shall be, `{"batch": (1, 8)}`; every combination is measured. Names are those that `doctor`
-            gives to what differs between the samples; `batch` is otherwise axis 0. Without it, the samples are measured as they are.
-        runtimes: what else runs it: `torch.compile`, `aoti`, `openvino`, `executorch`.
-        rounds: how often everything is done; of fewer than four, the intervals are wide.
-        seconds: what one round of one exporter may take.
-        providers: of ONNX Runtime, to run files on; where one is not there, the notes and the title say what was used instead.
-        output: the folder to write page, figures and tables into; the same call goes on there.
-        tell: takes a line that says what runs now.
+        samples: as in `verify`, as separate arguments or in a list. The model is exported with the first.
+        sizes: values of named dimensions, such as `{"batch": (1, 8)}`. All combinations are measured. The names are those that `doctor`
+            gives to dimensions that differ between the samples; otherwise `batch` is axis 0. By default, the samples are measured as given.
+        runtimes: additional runtimes: `torch.compile`, `aoti`, `openvino`, `executorch`.
+        rounds: number of repetitions. With fewer than four, the intervals are wide.
+        seconds: time limit of one round of one exporter.
+        providers: providers of ONNX Runtime. If one isn't available, the notes and the title name the replacement.
+        output: folder for the page, figures and tables. The same call resumes an interrupted benchmark there.
+        tell: called with a line that describes the current step.
 
     Raises:
-        TypeError, ValueError, BadInput: an argument cannot be used.
+        TypeError, ValueError, BadInput: an argument is invalid.
     """
     check_module(model)
     must_be(Mapping, type(None), sizes=sizes)
@@ -63,7 +65,7 @@ def bench(
     must_be_positive(seconds=seconds)
     must_be(str, PathLike, type(None), output=output)
     if not samples:
-        raise TypeError("bench needs a sample to export with: bench(model, sample), where a sample is what the model is called with")
+        raise TypeError("bench needs a sample for the export: bench(model, sample), where sample contains the arguments of the model")
     given = samples_of(list(samples) if len(samples) > 1 else samples[0], model)
     case = Case(type(model).__name__, lambda: (model, given))
     names, notes = ways_of(tuple(exporters), tuple(runtimes))
@@ -80,14 +82,14 @@ def bench(
 
 
 def _check_forks(model: nn.Module, providers: Sequence[str]) -> None:
-    """Every round of a model at hand runs in a fork of this process.
+    """Check that the model can run in a fork of this process, which is how each round runs.
 
     Raises:
-        BadInput: what it runs on does not work there.
+        BadInput: the model or provider uses CUDA, which this process has already initialised.
     """
     on_gpu = not can_fork(providers) or any(tensor.is_cuda for tensor in (*model.parameters(), *model.buffers()))
     if on_gpu and torch.cuda.is_initialized():
         raise BadInput(
-            "bench runs each round of a model at hand in a fork of this process, and this process uses CUDA, which does not work in a fork:"
-            " write the model to a file, and run `exportlab bench FILE.py:NAME --device cuda`"
+            "bench runs each round in a fork of this process, but this process uses CUDA, which does not work in a fork:"
+            " define the model in a file and run `exportlab bench FILE.py:NAME --device cuda`"
         )

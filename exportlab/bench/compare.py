@@ -1,4 +1,4 @@
-"""Two benches of a model held against each other: which outcomes changed, and which times beyond noise."""
+"""Compare two benchmarks of a model: which outcomes changed, and which times differ beyond noise."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ONCE = ("export", "load", "first")
 
 @dataclass(frozen=True, repr=False)
 class Compared(show.Tabular):
-    """What differs between two benches; prints as a table, renders as HTML."""
+    """The differences between two benchmarks. Prints as a table and renders as HTML."""
 
     outcomes: Sequence[Change]
     times: Sequence[Times]
 
     def different(self) -> list[Times]:
-        """Return the times that were called faster or slower."""
+        """Return the times whose verdict is faster or slower."""
         return [times for times in self.times if times.verdict in ("faster", "slower")]
 
     def __str__(self) -> str:
-        said = f"{len(self.different())} of {len(self.times)} times differ beyond noise, and {len(self.outcomes)} outcomes."
-        return "\n".join([*map(str, self.outcomes), repr(self._table()), said])
+        summary = f"{len(self.different())} of {len(self.times)} times differ beyond noise, and {len(self.outcomes)} outcomes changed."
+        return "\n".join([*map(str, self.outcomes), repr(self._table()), summary])
 
     def _table(self) -> show.Table:
         rows = [
@@ -41,11 +41,11 @@ class Compared(show.Tabular):
             }
             for times in self.times
         ]
-        return show.table(rows, "A call is counted in calls of eager, which was timed in turns with it; all else in seconds")
+        return show.table(rows, "Calls are relative to eager mode, timed alternately; other figures are in seconds")
 
 
 def compared(before: Sequence[Record], after: Sequence[Record]) -> Compared:
-    """Return what differs, of the ways and sizes that both have; a wrong file has no times here."""
+    """Return the differences for all ways and sizes in both benchmarks. Times of wrong models are left out."""
     old, new = Bench(before).ways(), Bench(after).ways()
     both = [(old[name], new[name]) for name in old if name in new and old[name].ranked and new[name].ranked]
     return Compared(changes(before, after).outcomes, [times for pair in both for times in _times(*pair)])
@@ -59,7 +59,7 @@ def _times(old: Way, new: Way) -> Iterator[Times]:
 
 
 def _collect_values(way: Way, figure: str) -> tuple[float, ...]:
-    """What was seen of a figure: a call in calls of eager, so that a busier machine does not count; of eager itself, seconds."""
+    """Return the values of a figure. Calls are relative to eager mode, which cancels machine load; eager calls are in seconds."""
     if figure.startswith(CALL) and way.name != "eager":
         return way.ratio(figure.removeprefix(CALL)).seen
     return way.seconds(figure)

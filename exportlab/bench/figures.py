@@ -1,4 +1,4 @@
-"""The figures of a bench, each titled with what its axes show. What is wrong has no point in those of calls."""
+"""Draw the figures of a benchmark. Wrong models are left out of the figures of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .result import CALL, Bench, Way, batch_of
 
 
 def draw_figures(bench: Bench) -> Iterator[tuple[str, str]]:
-    """Draw every figure that there is something for, one after the other, and yield its name and what it shows."""
+    """Draw each figure for which there is data, and yield its name and caption."""
     ranked = [way for way in bench.ways().values() if way.ranked]
     yield from _calls(ranked, bench.sizes())
     yield from _batches(ranked, bench.sizes())
@@ -23,32 +23,32 @@ def _calls(ways: Sequence[Way], sizes: Sequence[str]) -> Iterator[tuple[str, str
     calls = {size: {way.name: way.ratio(size) for way in ways if size in way.sizes() and way.name != "eager"} for size in sizes}
     calls = {size: named for size, named in calls.items() if named}
     if calls:
-        (axes,) = panels("A call, in calls of eager (lower is faster)", height=1.4 + 0.36 * sum(map(len, calls.values())))
+        (axes,) = panels("Time of a call relative to eager mode (lower is faster)", height=1.4 + 0.36 * sum(map(len, calls.values())))
         dots(axes, calls)
-        yield "calls", "A call, in calls of eager; lower is faster. A point is a round, grey where no difference was seen."
+        yield "calls", "Time of a call relative to eager mode; lower is faster. A point is a round, grey without a significant difference."
 
 
 def _batches(ways: Sequence[Way], sizes: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Where nothing but the batch differs between the sizes."""
+    """Draw the time by batch size, if the sizes differ only in the batch."""
     batches = {batch_of(size) for size in sizes}
     if not 1 < len(batches) == len(sizes):
         return
-    (axes,) = panels("Milliseconds of a call, by batch (lower is faster)")
+    (axes,) = panels("Time of a call by batch size (ms, lower is faster)")
     by_way = {way.name: {float(batch_of(s)): [1000 * t for t in way.seconds(CALL + s)] for s in way.sizes()} for way in ways}
     lines(axes, {name: points for name, points in by_way.items() if points}, along="batch", unit=" ms")
-    yield "batches", "Milliseconds of a call, by batch; lower is faster. The band is from the lowest round to the highest."
+    yield "batches", "Time of a call by batch size in milliseconds; lower is faster. The band spans the lowest to the highest round."
 
 
 def _exports(ways: Sequence[Way]) -> Iterator[tuple[str, str]]:
     exports = {way.name: way.seconds("export") for way in ways if way.seconds("export") and way.name != "eager"}
     if exports:
-        (axes,) = panels("Seconds of the export (lower is faster)", height=1.4 + 0.4 * len(exports))
+        (axes,) = panels("Time of the export (s, lower is faster)", height=1.4 + 0.4 * len(exports))
         bars(axes, exports, unit=" s")
-        yield "exports", "Seconds of the export; lower is faster. The whisker is from the lowest round to the highest."
+        yield "exports", "Time of the export in seconds; lower is faster. The whisker spans the lowest to the highest round."
 
 
 def save_figures(bench: Bench, folder: Path) -> dict[str, tuple[str, str]]:
-    """Write every figure as PNG and SVG, and return by name what it shows, and an SVG that takes the colours of the page it stands in."""
+    """Write each figure as PNG and SVG. Return by name its caption, and an SVG that adapts to the colours of the page."""
     from matplotlib import pyplot, rc_context
 
     found: dict[str, tuple[str, str]] = {}

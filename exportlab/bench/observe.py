@@ -1,4 +1,4 @@
-"""One round of one way, in the process of a worker: export, save, load, first answer, verify, and calls in turns with eager."""
+"""Run one round of one way in a worker process: export, save, load, first call, verify, and calls that alternate with eager mode."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from ..verification.comparison import Attempt, reason, run_export_step, run_load
 from .plan import Measured, Plan, measured
 from .ways import ON_DEVICE, WITHOUT_FILE, way
 
-LEAST = 0.002  # seconds that a timed batch of calls takes: what is faster is called several times
+LEAST = 0.002  # minimum seconds of a timed batch of calls; fast models are called several times
 MOST = 500  # calls in such a batch
 WARM_UPS = 2  # rounds of calls that are discarded
-BUDGET = 3.0  # seconds after which no further round of calls begins at a size
+BUDGET = 3.0  # seconds per size after which no further round of calls starts
 
 
 def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
-    """Do what `task` asks for, in this process, and return what was seen. Raises what `sweep.observe.observe` raises."""
+    """Run `task` in this process and return its record. Raises what `sweep.observe.observe` raises."""
     return observe_case(case_of(task), task, ran)
 
 
 def observe_case(case: Case, task: Task, ran: Callable[[], None] = lambda: None) -> Record:
-    """Do the same for a case that is at hand."""
+    """Run `task` for a case object."""
     plan = Plan.of(task.asked)
     given = measured(case, plan)
     was_training = not case.training and in_training(given.module)
     given.module.train(case.training)
     if task.exporter in ON_DEVICE and plan.device != "cpu":
         given = move_to_device(given, plan.device)
-    called_once(given.module, given.samples[0])  # a model that fails by itself says nothing about an exporter
+    called_once(given.module, given.samples[0])  # a model that fails in eager mode can't test an exporter
     ran()
     with running_on(plan.providers, plan.threads):
         return _record(case, task, plan, given, was_training)
@@ -80,7 +80,7 @@ def _record(case: Case, task: Task, plan: Plan, given: Measured, was_training: b
 
 
 def move_to_device(given: Measured, device: str) -> Measured:
-    """Return the same on a device."""
+    """Return the model and its samples on a device."""
 
     def there(sample: Sample) -> Sample:
         tree = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.to(device), (sample.args, dict(sample.kwargs)))
@@ -91,7 +91,7 @@ def move_to_device(given: Measured, device: str) -> Measured:
 
 
 def first_answer(tried: Attempt, sample: Sample) -> dict[str, float]:
-    """Return the seconds of the first call after loading; none where there is nothing to call, or it refuses, which `verify` will say."""
+    """Return the seconds of the first call after loading. Empty if there is no artifact, or the call fails, which `verify` reports."""
     if tried.artifact is None or tried.error is not None:
         return {}
     given, callee = copy_sample(sample), tried.artifact
@@ -100,13 +100,13 @@ def first_answer(tried: Attempt, sample: Sample) -> dict[str, float]:
         with torch.no_grad():
             callee(*given.args, **given.kwargs)
             synchronize()
-    except Exception:  # noqa: BLE001 - the runtime's refusal is an outcome, and `verify` finds it
+    except Exception:  # noqa: BLE001 - `verify` reports errors of the runtime
         return {}
     return {"first": time.perf_counter() - start}
 
 
 def latencies(tried: Attempt, given: Measured, plan: Plan) -> tuple[dict[str, float], list[str]]:
-    """Return the seconds of a call by size, of the artifact and of eager beside it, and a line for each size that it refuses."""
+    """Return the seconds of a call by size, of the artifact and of eager mode, and a line for each size that it rejects."""
     if tried.artifact is None or tried.error is not None:
         return {}, []
     found: dict[str, float] = {}
@@ -116,13 +116,13 @@ def latencies(tried: Attempt, given: Measured, plan: Plan) -> tuple[dict[str, fl
             found |= {
                 f"{who}, {name}": seconds for who, seconds in time_against_eager(tried.artifact, given.module, sample, plan.calls).items()
             }
-        except Exception as error:  # noqa: BLE001 - a size that the file refuses has no time, and the record says why
+        except Exception as error:  # noqa: BLE001 - if the model rejects a size, the record contains the reason instead of a time
             refused.append(f"{name}: no time, {reason(error)}")
     return found, refused
 
 
 def time_against_eager(artifact: Artifact, module: nn.Module, sample: Sample, calls: int) -> dict[str, float]:
-    """Return the medians of an artifact's calls and of eager's, in turns: `call` and `eager`."""
+    """Time calls of an artifact and of the module alternately, and return the medians: `call` and `eager`."""
     again, own = artifact.fresh(), fresh(module)
     ready = {"call": make_artifact_call(again if isinstance(again, Artifact) else artifact, sample), "eager": make_module_call(own, sample)}
     with torch.no_grad():
@@ -133,7 +133,7 @@ def time_against_eager(artifact: Artifact, module: nn.Module, sample: Sample, ca
 
 
 def make_artifact_call(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
-    """Return a call of an artifact, its arguments handed over beforehand."""
+    """Return a function that calls an artifact with prepared arguments."""
     given = copy_sample(sample)
     call = artifact.prepared(*given.args, **given.kwargs)
 
@@ -145,7 +145,7 @@ def make_artifact_call(artifact: Artifact, sample: Sample) -> Callable[[], Any]:
 
 
 def make_module_call(module: nn.Module, sample: Sample) -> Callable[[], Any]:
-    """Return a call of a module."""
+    """Return a function that calls a module."""
     given = copy_sample(sample)
 
     def once() -> None:
@@ -156,13 +156,13 @@ def make_module_call(module: nn.Module, sample: Sample) -> Callable[[], Any]:
 
 
 def synchronize() -> None:
-    """Wait for what a GPU still computes."""
+    """Wait until a GPU has finished its work."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
 def calibrate_calls(call: Callable[[], Any]) -> int:
-    """Return how many calls are timed together, so that a clock can tell; the first is not looked at."""
+    """Return how many calls to time together so that the clock is precise enough. The first call is ignored."""
     call()
     start = time.perf_counter()
     call()

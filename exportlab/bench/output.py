@@ -1,4 +1,4 @@
-"""What a bench leaves in its folder: a page, the times as CSV and as pyperf JSON, the figures."""
+"""Write the results of a benchmark: a page, the times as CSV and pyperf JSON, and the figures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ COLUMNS = (
 
 
 def write_all(bench: Bench, folder: Path) -> list[Path]:
-    """Write everything that is made of the records, and return what was written.
+    """Write page, tables and figures, and return the paths of the files.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: a file cannot be written.
     """
     made_in = list(environments(folder / RECORDS).values())[-1]
     _write_csv(bench, folder / TIMES)
@@ -42,11 +42,11 @@ def write_all(bench: Bench, folder: Path) -> list[Path]:
 
 
 def page(bench: Bench, made_in: dict[str, Any], drawn: dict[str, tuple[str, str]]) -> str:
-    """Return the report, one page that takes nothing from elsewhere. Whatever comes from the model or its errors is escaped."""
+    """Return the report as a self-contained page. Texts from the model and its errors are escaped."""
     rounds = max((record.round for record in bench.records), default=0)
-    tables = {"The file": bench.files(), "A call": bench.calls()}
-    told = {"tables": tables, "findings": bench.findings(), "chance": chance(rounds), "rounds": rounds, "colors": show.OUTCOME_COLORS}
-    return templates(Path(__file__).parent).get_template("bench.html.j2").render(bench=bench, made_in=made_in, drawn=drawn, **told)
+    tables = {"Export and file": bench.files(), "Time of a call": bench.calls()}
+    values = {"tables": tables, "findings": bench.findings(), "chance": chance(rounds), "rounds": rounds, "colors": show.OUTCOME_COLORS}
+    return templates(Path(__file__).parent).get_template("bench.html.j2").render(bench=bench, made_in=made_in, drawn=drawn, **values)
 
 
 def _write_csv(bench: Bench, path: Path) -> None:
@@ -58,7 +58,7 @@ def _write_csv(bench: Bench, path: Path) -> None:
 
 
 def _lines(way: Way) -> Iterator[dict[str, Any]]:
-    """A line a round and size; of a round that answers at none, one."""
+    """Yield a line per round and size, or one line for a round without a timed size."""
     for record in way.records:
         same = {"run by": way.spoken, "round": record.round, "outcome": record.outcome, "error": record.error or ""}
         same |= {f"{name}_seconds": record.seconds.get(name, "") for name in ONCE}
@@ -69,7 +69,7 @@ def _lines(way: Way) -> Iterator[dict[str, Any]]:
 
 
 def _timings(bench: Bench) -> dict[str, Timings]:
-    """The seconds of every way, one value a round; what some rounds have not is left out, and so is a wrong file's call."""
+    """Return the seconds of each way, one value per round. Leave out figures that some rounds lack, and calls of wrong models."""
     found = {}
     for way in bench.ways().values():
         figures = [name for name in way.records[0].seconds if all(name in record.seconds for record in way.records)]

@@ -1,4 +1,4 @@
-"""What a bench measures a model at: sizes by name, how often, on what. Not here: how (observe)."""
+"""Define what a benchmark measures: named sizes, number of calls, and devices. The module `observe` does the measuring."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..infer_dynamic_shapes import Axis, Moving, arguments_of, dynamic_shapes_of
 from ..samples import format_leaf_path
 from ..target import BadInput
 
-AS_GIVEN = "as given"  # the size of a model whose sizes have no names
+AS_GIVEN = "as given"  # label for samples whose sizes don't have names
 BATCH = "batch"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is measured.
+    """The settings of a benchmark.
 
     Attributes:
-        sizes: by the name of a dimension, what it shall be; every combination is measured. A dimension that is not named keeps its size.
-        calls: how often each size is called in a round, beside eager.
-        providers: of ONNX Runtime. device: of eager, torch.compile and AOTInductor.
+        sizes: values by name of the dimension. All combinations are measured. Other dimensions keep their sizes.
+        calls: number of calls per size and round, alternating with eager mode.
+        providers: providers of ONNX Runtime. device: device of eager mode, torch.compile and AOTInductor.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -39,23 +39,23 @@ class Plan:
 
     @classmethod
     def of(cls, text: str) -> Plan:
-        """Return the plan that `text` gave."""
+        """Return the plan from its JSON, as returned by `text`."""
         found = json.loads(text)
         sizes = {name: tuple(values) for name, values in found.pop("sizes").items()}
         return cls(sizes, **{**found, "providers": tuple(found["providers"])})
 
     def text(self) -> str:
-        """Return itself as JSON."""
+        """Return the plan as JSON."""
         return json.dumps(asdict(self))
 
     def rows(self) -> list[dict[str, int]]:
-        """Return every combination of the sizes."""
+        """Return all combinations of the sizes."""
         return [dict(zip(self.sizes, values, strict=True)) for values in product(*self.sizes.values())] if self.sizes else []
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A model with what it is verified on, the sample of the export first, and what it is timed at, by size."""
+    """A model, the samples to verify it with (the sample of the export first), and the samples to time it with, by size."""
 
     module: nn.Module
     samples: list[Sample]
@@ -64,15 +64,15 @@ class Measured:
 
 
 def label(sizes: Mapping[str, int]) -> str:
-    """Return `batch 8, seq 16`."""
+    """Format sizes as a label, such as `batch 8, seq 16`."""
     return ", ".join(f"{name} {size}" for name, size in sizes.items()) or AS_GIVEN
 
 
 def measured(case: Case, plan: Plan) -> Measured:
-    """Build a case once, with samples at the sizes that are asked for.
+    """Build a case once, with samples at the requested sizes.
 
     Raises:
-        BadInput: a dimension has no such name, or the model no batch that can be told. Whatever the factory raises.
+        BadInput: a dimension name is unknown, or the batch dimension can't be determined. Any exception of the factory.
     """
     return _build_from_dims(case, plan) if case.dims else _build_from_samples(case.made(), plan)
 
@@ -80,7 +80,7 @@ def measured(case: Case, plan: Plan) -> Measured:
 def _build_from_dims(case: Case, plan: Plan) -> Measured:
     if unknown := [name for name in plan.sizes if name not in case.dims]:
         known, example = ", ".join(case.dims), next(iter(case.dims))
-        raise BadInput(f"{case.name} has no dimension {unknown[0]!r}: it names {known}; ask for those, as in --sizes {example}=1,8")
+        raise BadInput(f"{case.name} has no dimension {unknown[0]!r}: it names {known}; use one of these, as in --sizes {example}=1,8")
     own = case.sizes()
     wanted = [{**own[0], **row} for row in plan.rows()] or [row for row in own if all(row.values())]
     rows = [*own, *wanted]
@@ -105,29 +105,29 @@ def _build_from_samples(made: Built, plan: Plan) -> Measured:
 
 
 def _explain_unknown_dimension(name: str, moving: Sequence[str], samples: int) -> str:
-    """Say why it cannot be told which dimension a name is of."""
+    """Explain why a dimension name can't be assigned to an axis."""
     if samples == 1:
-        why = "there is one sample, which shows no size that moves"
+        why = "there is only one sample, so no size differs"
     else:
-        why = f"{', '.join(moving)} moves between the samples" if moving else "nothing moves between the samples"
-    return f"which dimension is {name!r} cannot be told: {why}; return [sample, sample] of two sizes, or declare it by @case(dims=…)"
+        why = f"only {', '.join(moving)} differs between the samples" if moving else "no size differs between the samples"
+    return f"cannot tell which dimension {name!r} is: {why}; return [sample, sample] of two sizes, or declare it by @case(dims=…)"
 
 
 def _assume_batch_axis(made: Built) -> Moving:
-    """The first axis of every tensor that has the size of the first tensor's."""
+    """Assume that the batch is axis 0 of each tensor whose first size equals that of the first tensor."""
     leaves, _ = pytree.tree_flatten_with_path(arguments_of(made.module, made.samples[0]))
     tensors = [(i, path, leaf) for i, (path, leaf) in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.dim()]
     if not tensors:
-        raise BadInput("no argument is a tensor with a first axis, so there is no batch: leave --batches out")
+        raise BadInput("no argument is a tensor with at least one axis, so the model does not have a batch: omit --batches")
     size = tensors[0][2].shape[0]
     places = [Axis(i, format_leaf_path(path), 0) for i, path, leaf in tensors if leaf.shape[0] == size]
     return Moving(BATCH, (size,), tuple(places))
 
 
 def assumed_batch(made: Built, asked: Sequence[str]) -> str:
-    """Say what is taken for the batch, where the samples do not tell it; empty where they do."""
+    """Return a note on the axis assumed to be the batch, or "" if the samples determine it."""
     moving = [size.name for size in sizes_of(made.module, made.samples).moving]
     if BATCH not in asked or BATCH in moving:
         return ""
     paths = ", ".join(place.path for place in _assume_batch_axis(made).places)
-    return f"the batch is taken to be axis 0 of {paths}: @case(dims=…) says otherwise"
+    return f"the batch is assumed to be axis 0 of {paths}: use @case(dims=…) to declare another axis"

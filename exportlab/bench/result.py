@@ -1,4 +1,4 @@
-"""What a bench found, read from its records: times by way and size, held against eager; a wrong file is named so and never ranked."""
+"""Evaluate the records of a benchmark: times by way and size, compared with eager mode. Wrong models are marked and not ranked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..sweep.devices import places
 from ..sweep.records import Record
 from .plan import AS_GIVEN, BATCH
 
-CALL, EAGER = "call, ", "eager, "  # begin the names of seconds, before the size
-RANKED = (Outcome.OK, Outcome.NARROW)  # right wherever they answer
+CALL, EAGER = "call, ", "eager, "  # prefixes of the names of seconds, followed by the size
+RANKED = (Outcome.OK, Outcome.NARROW)  # right at all sizes they accept
 OVER = "of torch.onnx.export"
 FEW = ("one round", "two rounds")  # too few for an interval
 KEPT_SAID = 200  # characters of a message that a finding quotes
-BASE = "dynamo"  # what the seconds of an export are held against: the official exporter
+BASE = "dynamo"  # export times are compared with torch.onnx.export
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,22 @@ class Way:
 
     @property
     def spoken(self) -> str:
-        """Its name as a reader knows it."""
+        """Its display name."""
         return spoken(self.name)
 
     @property
     def worst(self) -> Record:
-        """The record of the round that came out worst."""
+        """The record of the round with the worst outcome."""
         return find_worst_record(self.records)
 
     @property
     def outcome(self) -> Outcome:
-        """What `verify` said, of all rounds the worst."""
+        """The worst outcome of `verify` in all rounds."""
         return self.worst.outcome
 
     @property
     def ranked(self) -> bool:
-        """Whether its times may be held against others'."""
+        """Whether its times may be compared with others."""
         return all(record.outcome in RANKED or record.mark.works for record in self.records)
 
     @property
@@ -59,7 +59,7 @@ class Way:
         return Mark.MASKED.meaning if self.worst.mark is Mark.MASKED else str(self.outcome)
 
     def sizes(self) -> list[str]:
-        """Return the sizes that it answers at."""
+        """Return the sizes at which it was timed."""
         return [name.removeprefix(CALL) for name in self.records[0].seconds if name.startswith(CALL)]
 
     def seconds(self, figure: str) -> tuple[float, ...]:
@@ -67,12 +67,12 @@ class Way:
         return tuple(record.seconds[figure] for record in self.records if figure in record.seconds)
 
     def ratio(self, size: str) -> Ratio:
-        """Return the seconds of a call over those of eager, which was called in turns with it in the same process."""
+        """Return the time of a call relative to eager mode, whose calls alternated with it in the same process."""
         pairs = ((r.seconds.get(CALL + size), r.seconds.get(EAGER + size)) for r in self.records)
         return Ratio(tuple(own / eager for own, eager in pairs if own and eager))
 
     def over(self, other: Way, figure: str) -> Ratio | None:
-        """Return the seconds of a figure over another way's, both of the same round; None where they share none."""
+        """Return a figure relative to another way, round by round. None if they share no round."""
         theirs = {r.round: r.seconds[figure] for r in other.records if figure in r.seconds}
         shared = tuple(r.seconds[figure] / theirs[r.round] for r in self.records if figure in r.seconds and r.round in theirs)
         return Ratio(shared) if shared else None
@@ -80,7 +80,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its cells by the heads of their columns; whether its times are ranked."""
+    """A row of a table: its cells by column heading, and whether its times are ranked."""
 
     cells: Mapping[str, str]
     ranked: bool = True
@@ -88,10 +88,10 @@ class Row:
 
 @dataclass(frozen=True, repr=False)
 class Bench(show.Tabular):
-    """What a bench found; prints as a table, renders as HTML.
+    """The results of a benchmark. Prints as a table and renders as HTML.
 
     Attributes:
-        notes: what has to be said of it: what was used instead of what is not there.
+        notes: remarks about skipped exporters and replaced providers.
     """
 
     records: Sequence[Record]
@@ -100,7 +100,7 @@ class Bench(show.Tabular):
 
     @property
     def name(self) -> str:
-        """That of the model."""
+        """The name of the model."""
         return self.records[0].case if self.records else "nothing"
 
     def ways(self) -> dict[str, Way]:
@@ -111,20 +111,20 @@ class Bench(show.Tabular):
         return {name: Way(name, sorted(records, key=lambda r: r.round)) for name, records in sorted(found.items(), key=_eager_first)}
 
     def sizes(self) -> list[str]:
-        """Return all sizes that something answered at."""
+        """Return all timed sizes."""
         return list(dict.fromkeys(size for way in self.ways().values() for size in way.sizes()))
 
     def files(self) -> list[Row]:
-        """Return a line a way: its outcome, and what it took to get and load the file."""
+        """Return a row per way: its outcome, and the cost of exporting and loading the model."""
         ways = self.ways()
         return [Row(_build_file_cells(way, ways.get(BASE)), way.ranked) for way in ways.values()]
 
     def calls(self) -> list[Row]:
-        """Return a line a way and size: how long a call takes."""
+        """Return a row per way and size: the time of a call."""
         return [Row(_build_call_cells(way, size), way.ranked) for way in self.ways().values() for size in way.sizes()]
 
     def findings(self) -> list[str]:
-        """Say first what is wrong without a word, then for each size who is fastest, and last what else is not right."""
+        """List the silently wrong models, the fastest way at each size, and the other models that are not right."""
         silent = [_verdict(way) for way in self.ways().values() if way.outcome.silent]
         loud = [_verdict(way) for way in self.ways().values() if way.outcome is not Outcome.OK and not way.outcome.silent]
         return [line for line in (*silent, *(fastest(self, size) for size in self.sizes()), *loud, *self.elsewhere()) if line]
@@ -133,18 +133,18 @@ class Bench(show.Tabular):
         return show.table([line for way in self.ways().values() for line in _lines(way, self.ways().get(BASE))], self.title())
 
     def title(self) -> str:
-        """Say what was measured, and how often."""
+        """Return the title: model, rounds and devices."""
         rounds = max((record.round for record in self.records), default=0)
         counted = f"{rounds} round{'s' * (rounds != 1)}"
-        said = f"{self.name}: medians, {counted}, warm-ups discarded; an export's ratio is to torch.onnx.export, a call's to eager"
-        return f"{said}; {self.places()}"
+        bases = "export times relative to torch.onnx.export, calls relative to eager mode"
+        return f"{self.name}: medians, {counted}, warm-ups discarded; {bases}; {self.places()}"
 
     def places(self) -> str:
-        """Say what ran what: `all ran on the CPU`, or a device or provider with the names of those that ran there."""
+        """Return a text such as `all ran on the CPU`, or the ways that ran on each device or provider."""
         return places([record for way in self.ways().values() for record in way.records]) or "all ran on the CPU"
 
     def elsewhere(self) -> list[str]:
-        """Return a line for each way that did not run on the provider that was asked for, and nothing has been said of yet."""
+        """Return a line for each way that didn't run on the requested provider, unless a note already covers it."""
         files = [(way, record) for way in self.ways().values() for record in way.records if CPU in record.ran_on]
         lines = {way.spoken: record.instead for way, record in files if record.instead and record.instead not in self.notes}
         return [f"{name}: {line}" for name, line in lines.items()]
@@ -155,7 +155,7 @@ def _eager_first(pair: tuple[str, Any]) -> bool:
 
 
 def _lines(way: Way, base: Way | None) -> Iterator[dict[str, str]]:
-    """A line a size, as wide as a terminal; what is the same for all sizes stands in the first."""
+    """Yield a row per size that fits a terminal. Values that apply to all sizes are only in the first row."""
     once = _build_file_cells(way, base)
     once["export"] = ", ".join(filter(None, (once["export"], once.pop(OVER))))
     for number, size in enumerate(way.sizes() or [""]):
@@ -190,7 +190,7 @@ def _build_call_cells(way: Way, size: str) -> dict[str, str]:
 
 
 def format_eager_ratio(way: Way, size: str) -> str:
-    """Return the quotient of a call by eager's with its interval; of one round without, and of eager itself nothing."""
+    """Format the time of a call relative to eager mode, with its interval. Return "" for eager mode itself."""
     ratio = way.ratio(size)
     if way.name == "eager" or not ratio.seen:
         return ""
@@ -198,12 +198,12 @@ def format_eager_ratio(way: Way, size: str) -> str:
 
 
 def format_ratio(ratio: Ratio) -> str:
-    """Return a quotient with its interval; of one round or two, which say next to nothing of it, with their number instead."""
+    """Format a ratio with its interval, or with the number of rounds if there are too few for an interval."""
     return str(ratio) if len(ratio.seen) > len(FEW) else f"{rounded(ratio.median)}x, {FEW[len(ratio.seen) - 1]}"
 
 
 def batch_of(size: str) -> int:
-    """Return how many rows a call has; 1 where no dimension is the batch."""
+    """Return the batch size, or 1 if no dimension is the batch."""
     named = dict(part.rsplit(" ", 1) for part in size.split(", ")) if size != AS_GIVEN else {}
     return int(named.get(BATCH, 1))
 
@@ -213,19 +213,19 @@ def _seconds(seen: Sequence[float]) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return seconds with their unit: `1.2 s`, `0.42 ms`."""
+    """Format seconds with a unit: `1.2 s`, `0.42 ms`."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
 def size_of(count: int | None) -> str:
-    """Return bytes with their unit."""
+    """Format bytes with a unit."""
     if count is None:
         return ""
     return f"{count / 2**20:.1f} MiB" if count >= 2**20 else f"{count / 2**10:.1f} KiB"
 
 
 def fastest(bench: Bench, size: str) -> str:
-    """Say who is fastest at a size; of several, between whom no difference was seen, all. What is wrong takes no part."""
+    """Name the fastest way at a size, or all between which there is no significant difference. Wrong models don't take part."""
     ratios = {way.name: _ranked_by(way, size) for way in bench.ways().values() if way.ranked and size in way.sizes()}
     ratios = {name: ratio for name, ratio in ratios.items() if ratio.seen}
     if len(ratios) < 2:
@@ -233,19 +233,19 @@ def fastest(bench: Bench, size: str) -> str:
     best = min(ratios, key=lambda name: ratios[name].median)
     others = [name for name, ratio in ratios.items() if name != best and not _is_slower(ratio, ratios[best])]
     if others:
-        return f"At {size}, no difference was seen between the fastest: {listed(map(spoken, (best, *others)))}"
-    told_of = f": {ratios[best]} of eager's time" if best != "eager" else ""
-    return f"At {size}, {spoken(best)} is fastest{told_of}"
+        return f"At {size}, no significant difference between the fastest: {listed(map(spoken, (best, *others)))}"
+    relative = f": {ratios[best]} of the time of eager mode" if best != "eager" else ""
+    return f"At {size}, {spoken(best)} is fastest{relative}"
 
 
 def _ranked_by(way: Way, size: str) -> Ratio:
-    """Return its quotients by eager; those of eager itself are 1, so that it is told apart by the interval that the table shows."""
+    """Return the ratios to eager mode. They are 1 for eager mode itself, so that the other ways' intervals decide the comparison."""
     ratio = way.ratio(size)
     return Ratio((1.0,) * len(ratio.seen)) if way.name == "eager" else ratio
 
 
 def _is_slower(one: Ratio, best: Ratio) -> bool:
-    """Whether one is slower beyond what so few rounds can tell."""
+    """Return whether one way is significantly slower, given the number of rounds."""
     paired = tuple(a / b for a, b in zip(one.seen, best.seen, strict=False))
     return len(paired) > 1 and Ratio(paired).differs
 
@@ -255,7 +255,7 @@ def _verdict(way: Way) -> str:
 
 
 def why(record: Record) -> str:
-    """Return what was seen of a record that is not right, in one line, cut between words."""
+    """Explain in one line why a record is not right, shortened between words."""
     first = next((check for check in record.failed if check["outcome"] == record.outcome), {})
     said = record.error or (f"{first['inputs']}: {first['detail']}" if first else record.outcome.meaning)
     return shorten(said, KEPT_SAID, placeholder=" …")

@@ -1,4 +1,4 @@
-"""Do the rounds of a bench: every way in turn, each in a process of its own, its record written as it comes."""
+"""Run the rounds of a benchmark: the ways in turn, each in a separate process. Each record is written immediately."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .plan import Plan
 
 RECORDS, PLAN = "records.jsonl", "plan.json"
 BY = "exportlab.bench.observe:observe"
-DONE_FOR = (Outcome.TIMEOUT, Outcome.CRASH, Outcome.CAPTURE, Outcome.CONVERT, Outcome.LOAD)  # a second round would say the same
+DONE_FOR = (Outcome.TIMEOUT, Outcome.CRASH, Outcome.CAPTURE, Outcome.CONVERT, Outcome.LOAD)  # a second round would have the same result
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is measured: a model by the ways that are asked for, how often, and what one round of one way may take."""
+    """The job of a benchmark: the model, the requested ways, the number of rounds, and the limits of one round."""
 
     case: str
     ways: tuple[str, ...]
@@ -45,21 +45,21 @@ class Work:
     fingerprint: str = ""
 
     def tasks(self, rounds: Sequence[int], ways: Sequence[str]) -> list[Task]:
-        """Return a task for each way in each of these rounds; every round begins with another way."""
+        """Return a task for each way and round. Each round starts with a different way."""
         mode, text = "dynamic", self.plan.text()
         order = {turn: (*ways[turn % len(ways) :], *ways[: turn % len(ways)]) for turn in rounds}
         return [Task(self.case, way, mode, turn, self.file, BY, text) for turn in rounds for way in order[turn]]
 
     def settings(self) -> dict[str, Any]:
-        """Return what all records of one folder have in common."""
+        """Return the settings that all records of a folder share."""
         return {"case": self.case, "model": self.fingerprint, **asdict(self.plan)}
 
 
 def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = None) -> list[Record]:
-    """Do the first round, then the others of the ways that came through it, and return all records.
+    """Run the first round, then the other rounds for the ways that succeeded. Return all records.
 
     Raises:
-        BadInput: the folder holds a bench of other settings. What `sweep` raises.
+        BadInput: the folder contains a benchmark with other settings. Also raises what `sweep` raises.
     """
     begin(work, folder)
     plan = work.plan
@@ -79,27 +79,27 @@ def measure(work: Work, folder: Path, tell: Tell, executor: Executor | None = No
 
 
 def telling(tasks: Sequence[Task], work: Work, tell: Tell) -> Callable[[Counter[Outcome], int], None]:
-    """Return what a sweep tells its progress to: it says what runs now, and how long that and the rest may take at most."""
+    """Return the progress callback for a sweep. It reports the current task, and time limits for this task and all remaining ones."""
 
-    def told(_: Counter[Outcome], left: int) -> None:
+    def report(_: Counter[Outcome], left: int) -> None:
         if left:
             task = tasks[len(tasks) - left]
             rest = f"; with the {left - 1} after it, {duration((left) * work.seconds)}" * (left > 1)
             tell(f"round {task.round} of {work.rounds}: {spoken(task.exporter)}, at most {duration(work.seconds)}{rest}")
 
-    return told
+    return report
 
 
 def duration(seconds: float) -> str:
-    """Return `45 s` or `12 min`."""
+    """Format a duration, such as `45 s` or `12 min`."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def begin(work: Work, folder: Path) -> None:
-    """Make the folder, or see that what it holds was measured alike.
+    """Create the folder, or check that its results have the same settings.
 
     Raises:
-        BadInput: it was not, or it cannot be written.
+        BadInput: the settings differ, or the folder cannot be written.
     """
     path, settings = folder / PLAN, json.loads(json.dumps(work.settings()))
     try:
@@ -116,30 +116,30 @@ def begin(work: Work, folder: Path) -> None:
 def _check_same(old: Any, new: dict[str, Any], folder: Path) -> None:
     differ = [name for name in new if not isinstance(old, dict) or old.get(name) != new[name]]
     if differ == ["model"]:
-        raise BadInput(f"the model's file has changed since {folder} was begun: name another folder with --output")
+        raise BadInput(f"the model's file has changed since {folder} was created: use another folder with --output")
     if differ:
-        raise BadInput(f"{folder} was begun with other settings ({', '.join(differ)}): name another folder with --output")
+        raise BadInput(f"{folder} was created with other settings ({', '.join(differ)}): use another folder with --output")
 
 
 def alone(case: Case, task: Task) -> Record:
-    """Do a task in a fork, whose threads of torch are not there any more: it begins with as many as are asked for."""
+    """Run a task in a fork. Set the number of threads first, because PyTorch's threads don't survive a fork."""
     torch.set_num_threads(Plan.of(task.asked).threads)
     return observe_case(case, task)
 
 
 class InForks(Executor):
-    """Does tasks on a model that is at hand, as in a notebook: one after the other, each in a fork of this process."""
+    """An executor for a model object, as in a notebook. It runs tasks one after the other, each in a fork of this process."""
 
     def __init__(self, case: Case, limits: tuple[float, int]) -> None:
         self._case, (self._seconds, self._memory) = case, limits
         self._pool = ThreadPoolExecutor(1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Do the task, which is the first argument; `fn`, which would look for the model in a file, is not asked."""
+        """Run the task, which is the first argument. `fn`, which would load the model from a file, is ignored."""
         return self._pool.submit(self._record, args[0])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Give up what is not begun."""
+        """Cancel tasks that have not started."""
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
     def _record(self, task: Task) -> Record:

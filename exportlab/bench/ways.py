@@ -1,4 +1,4 @@
-"""The ways to run a model that a bench knows: every exporter, and beside them eager and torch.compile, which leave no file."""
+"""Define the ways to run a model in a benchmark: all exporters, plus eager mode and torch.compile, which don't write a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..exporters.display_names import SPOKEN
 from ..outcomes import Outcome
 from ..target import BadInput
 
-RUNTIMES: Mapping[str, tuple[str, ...]] = {  # which ways `--runtimes` stands for
+RUNTIMES: Mapping[str, tuple[str, ...]] = {  # the ways of each name in `--runtimes`
     "onnxruntime": ("to_onnx", "dynamo", "torchscript"),
     "eager": ("eager",),
     "torch.compile": ("torch.compile",),
@@ -26,11 +26,11 @@ RUNTIMES: Mapping[str, tuple[str, ...]] = {  # which ways `--runtimes` stands fo
     "openvino": ("openvino",),
     "executorch": ("executorch",),
 }
-ON_DEVICE = ("eager", "torch.compile", "aoti", "torch.export")  # run where the model is; files run on a provider
+ON_DEVICE = ("eager", "torch.compile", "aoti", "torch.export")  # run on the model's device; ONNX models run on a provider
 
 
 class ModuleArtifact(Artifact):
-    """A module that is called as it is: nothing was exported, and there is no file."""
+    """A module that is called directly, without an export or a file."""
 
     suffix = ""
 
@@ -39,7 +39,7 @@ class ModuleArtifact(Artifact):
         self.module, self._call = module, call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it."""
+        """Call the module."""
         return self._call(*args, **kwargs)
 
     def ran_on(self) -> tuple[str, ...]:
@@ -47,54 +47,54 @@ class ModuleArtifact(Artifact):
         return devices_of(self.module.parameters())
 
     def save(self, path: str | Path) -> Path:
-        """Refuse: there is no file."""
-        raise TypeError(f"{self.exporter} leaves no file")
+        """Raise a TypeError, because there is no file."""
+        raise TypeError(f"{self.exporter} does not write a file")
 
     def ops(self) -> Counter[str]:
-        """Return nothing: there is no graph."""
+        """Return an empty counter, because there is no graph."""
         return Counter()
 
 
 class Eager:
-    """The module itself, a copy of it."""
+    """Eager mode: a copy of the module."""
 
     name = "eager"
 
     def missing(self) -> str | None:
-        """Return None: it is torch."""
+        """Return None, because only torch is needed."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return `capture`, though a copy does not fail."""
+        """Return `capture`. Copying doesn't fail in practice."""
         return Outcome.CAPTURE
 
     def export(
         self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, *,
         dynamic_shapes: DynamicShapes = None, **options: Any,
     ) -> ModuleArtifact:  # fmt: skip
-        """Return the module."""
+        """Return a copy of the module as an artifact."""
         own = fresh(module)
         return ModuleArtifact(self.name, own, own)
 
 
 class Compiled:
-    """`torch.compile`, of sizes that move where they do; what it compiles, it compiles at the first call: here, that is the export."""
+    """`torch.compile`, with dynamic shapes if requested. It compiles at the first call, which counts as the export here."""
 
     name = "torch.compile"
 
     def missing(self) -> str | None:
-        """Return what keeps AOTInductor from compiling: they share their compiler."""
+        """Return why AOTInductor can't compile, because both use the same compiler."""
         return available()["aoti"].missing()
 
     def stage(self, error: Exception) -> Outcome:
-        """Return `capture`: the first call does all at once."""
+        """Return `capture`, because the first call does all steps at once."""
         return Outcome.CAPTURE
 
     def export(
         self, module: nn.Module, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, *,
         dynamic_shapes: DynamicShapes = None, **options: Any,
     ) -> ModuleArtifact:  # fmt: skip
-        """Compile the module, and call it once."""
+        """Compile the module by calling it once."""
         own = fresh(module)
         compiled: Any = torch.compile(own, dynamic=dynamic_shapes is not None or None, **options)
         with torch.no_grad():
@@ -106,21 +106,21 @@ WITHOUT_FILE: Mapping[str, Exporter] = {way.name: way for way in (Eager(), Compi
 
 
 def way(name: str) -> Exporter:
-    """Return the way of this name, as records call it. Raises what `exporters.get` raises."""
+    """Return the way with this name in records. Raises what `exporters.get` raises."""
     return WITHOUT_FILE[name] if name in WITHOUT_FILE else get(name)
 
 
 def to_record_name(name: str) -> str:
-    """Return the name that records have for a name that a reader knows: `dynamo` for `torch.onnx.export`."""
+    """Convert a display name to the name in records, such as `torch.onnx.export` to `dynamo`."""
     by_reader = {spoken: name for name, spoken in SPOKEN.items()}
     return by_reader.get(name, name)
 
 
 def ways_of(exporters: tuple[str, ...], runtimes: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the ways that are asked for, eager first, and for each that cannot run here a line that says why.
+    """Return the requested ways, eager first, and a line with the reason for each way that isn't available.
 
     Raises:
-        BadInput: there is none of this name.
+        BadInput: a name is unknown.
     """
     if unknown := [name for name in runtimes if name not in RUNTIMES]:
         raise BadInput(f"no runtime {unknown[0]!r}: there are {', '.join(RUNTIMES)}")
@@ -130,4 +130,4 @@ def ways_of(exporters: tuple[str, ...], runtimes: tuple[str, ...]) -> tuple[tupl
     if lost := [name for name in names if name not in known]:
         raise BadInput(f"no exporter {lost[0]!r}: there are {', '.join(SPOKEN.get(name, name) for name in known)}")
     why = {name: known[name].missing() for name in names}
-    return tuple(name for name in names if not why[name]), [f"{SPOKEN.get(n, n)} is left out: {line}" for n, line in why.items() if line]
+    return tuple(name for name in names if not why[name]), [f"{SPOKEN.get(n, n)} is skipped: {line}" for n, line in why.items() if line]

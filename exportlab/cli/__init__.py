@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line of Export Lab."""
 
 from .commands import main
 

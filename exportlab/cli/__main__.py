@@ -1,4 +1,4 @@
-"""`python -m exportlab.cli`: the command, where no script of that name is installed."""
+"""Run the command line with `python -m exportlab.cli`, if the `exportlab` script is not installed."""
 
 from . import main
 

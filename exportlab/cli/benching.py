@@ -1,4 +1,4 @@
-"""One model, measured: `exportlab bench` at the command line."""
+"""Run `exportlab bench`: measure one model with several exporters and runtimes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .exit_codes import Interrupted, NotRight
 
 @dataclass(frozen=True)
 class Asked:
-    """What a bench is asked for, as it was named on the command line."""
+    """The options of a benchmark, as given on the command line."""
 
     exporters: tuple[str, ...]
     runtimes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Asked:
     device: str
 
     def plan(self) -> tuple[Plan, list[str]]:
-        """Return the plan, and a line for each provider or device that is not here, with what was used instead."""
+        """Return the plan, and a note for each unavailable provider or device that names its replacement."""
         absent = present(self.providers)[1]
         device, missing = resolve_device(self.device)
         return Plan(self.sizes, threads=self.threads, providers=self.providers or (CPU,), device=device), [
@@ -51,26 +51,26 @@ class Asked:
 
 
 def resolve_device(name: str) -> tuple[str, str]:
-    """Return the device of this name, or `cpu` and a line that says so.
+    """Return the device, or `cpu` and a note if the device is not available.
 
     Raises:
-        BadInput: torch knows no such device.
+        BadInput: PyTorch doesn't support a device of this name.
     """
     import torch
 
     try:
         kind = torch.device(name).type
     except RuntimeError as error:
-        raise BadInput(f"no device {name!r}: torch knows cpu, cuda, cuda:0, …") from error
-    there = kind == "cpu" or (torch.accelerator.is_available() and str(torch.accelerator.current_accelerator()) == kind)
-    return (name, "") if there else ("cpu", f"the device {name} is not here: cpu was used instead")
+        raise BadInput(f"unknown device {name!r}: use for example cpu, cuda or cuda:0") from error
+    available = kind == "cpu" or (torch.accelerator.is_available() and str(torch.accelerator.current_accelerator()) == kind)
+    return (name, "") if available else ("cpu", f"the device {name} is not available: cpu was used instead")
 
 
 def sizes_of(batches: str, sizes: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return sizes by name of `--batches 1,8` and `--sizes seq=16,128`; a cache may begin with none, `past=0,128`.
+    """Return the sizes of each dimension in `--batches 1,8` and `--sizes seq=16,128`. Dimensions other than the batch may be 0.
 
     Raises:
-        BadInput: one is no list of whole numbers, or a batch is none.
+        BadInput: a value is not a list of integers, or a batch size is 0.
     """
     named = [(BATCH, batches)] * bool(batches) + [_parse_size_option(one) for one in sizes]
     return {name: _numbers(name, values) for name, values in named}
@@ -87,15 +87,15 @@ def _numbers(name: str, values: str) -> tuple[int, ...]:
     found = [value.strip() for value in values.split(",")]
     least = int(name == BATCH)
     if not all(value.isascii() and value.isdecimal() and int(value) >= least for value in found):
-        raise BadInput(f"the sizes of {name} are {values!r}: give whole numbers from {least} on, separated by commas")
+        raise BadInput(f"invalid sizes {values!r} for {name}: give integers of at least {least}, separated by commas")
     return tuple(dict.fromkeys(map(int, found)))
 
 
 def bench_model(target: str, output: Path | None, asked: Asked) -> None:
-    """Measure, and write page, figures and tables into a folder.
+    """Measure a model, and write the page, figures and tables to a folder.
 
     Raises:
-        BadInput: what was given cannot be used. NotRight: the model itself fails, or no exporter came out right. Interrupted: by the user.
+        BadInput: the input can't be used. NotRight: the model itself fails, or no export is correct. Interrupted: by the user.
     """
     if find_spec("pyperf") is None:
         raise BadInput("bench needs pyperf, which is not installed: pip install pyperf")
@@ -112,14 +112,14 @@ def bench_model(target: str, output: Path | None, asked: Asked) -> None:
     found = _run_bench(work, folder, notes)
     _close(found, folder)
     if not any(way.ranked for way in found.ways().values() if way.name != "eager"):
-        raise NotRight(f"no export of {target} is right")
+        raise NotRight(f"no export of {target} is correct")
 
 
 def _looked_at(case: Case, path: Path, plan: Plan, asked: Asked) -> list[str]:
-    """Build the model once, apart, so that what cannot be measured is refused at once; return what is assumed of its sizes."""
-    anew = not can_fork(plan.providers, plan.device)
-    look = partial(_look_anew, path, case.name, plan) if anew else partial(_look, case, path, plan)
-    ended = run_isolated(look, seconds=asked.seconds, memory=asked.memory, anew=anew)
+    """Build the model once in a separate process to detect input that can't be measured; return the assumptions about its sizes."""
+    new_process = not can_fork(plan.providers, plan.device)
+    look = partial(_look_anew, path, case.name, plan) if new_process else partial(_look, case, path, plan)
+    ended = run_isolated(look, seconds=asked.seconds, memory=asked.memory, anew=new_process)
     if ended.failure is not None:
         raise BadInput(f"{path}:{case.name}: {ended.failure.error.removeprefix('BadInput: ')}")
     return [ended.value] if ended.value else []
@@ -132,7 +132,7 @@ def _look(case: Case, path: Path, plan: Plan) -> str:
 
 
 def _look_anew(path: Path, name: str, plan: Plan) -> str:
-    """Look in a process that was started anew, to which a case of the user's file cannot be sent."""
+    """Build the model in a new process. A case from the user's file can't be sent there, so it is loaded by name."""
     return _look(named_case(str(path), name), path, plan)
 
 
@@ -142,8 +142,8 @@ def _run_bench(work: Work, folder: Path, notes: list[str]) -> Bench:
     except KeyboardInterrupt as error:
         records = validation.read(partial(read, folder / RECORDS), folder / RECORDS)
         if records:
-            _close(Bench(records, [*notes, "this bench was interrupted: not all rounds are there"]), folder)
-        raise Interrupted(f"interrupted; the same command goes on from the {len(records)} records in {folder}") from error
+            _close(Bench(records, [*notes, "this benchmark was interrupted: some rounds are missing"]), folder)
+        raise Interrupted(f"interrupted; run the same command to resume from the {len(records)} records in {folder}") from error
     except SweepError as error:
         raise NotRight(str(error)) from error
     except RecordsError as error:
@@ -151,22 +151,22 @@ def _run_bench(work: Work, folder: Path, notes: list[str]) -> Bench:
 
 
 def _close(found: Bench, folder: Path) -> None:
-    """Print what was found, and write what is made of it."""
+    """Print the results, and write the page, figures and tables."""
     print(found)
     for line in found.findings():
         print(line)
     validation.write_file(lambda: write_all(found, folder), folder)
-    print(f"the page is {folder / PAGE}; figures, times.csv and pyperf.json are beside it")
+    print(f"wrote {folder / PAGE}, with figures, times.csv and pyperf.json in the same folder")
 
 
 def compare_benches(folders: list[Path]) -> None:
-    """Print what changed between two benches beyond noise.
+    """Print the differences between two benchmarks that exceed the noise.
 
     Raises:
-        BadInput: they are not two folders of benches. NotRight: an outcome is worse than before.
+        BadInput: the arguments are not two folders of results. NotRight: an outcome is worse in the second one.
     """
     if len(folders) != 2:
-        raise BadInput(f"bench compare takes two folders, not {len(folders)}: exportlab bench compare bench-before bench-after")
+        raise BadInput(f"bench compare needs two folders, not {len(folders)}: exportlab bench compare bench-before bench-after")
     files = [folder / RECORDS for folder in folders]
     for file in files:
         check_is_file(file)

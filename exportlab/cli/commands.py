@@ -1,4 +1,4 @@
-"""What each command is given. What it does is in the modules beside this one, and imported when it is called: a help text is quick."""
+"""Define the commands and their options. The code that runs a command is imported when the command is called, so help texts are fast."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from .exit_codes import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
 from .names import file_of, split_names
 
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
-CASES = "A file of your own @cases; such functions in it, by name; names or families of the zoo; or atlas, atlas:timm."
+CASES = "Cases to export: a file with @case functions, some of its functions, cases or families of the test suite, atlas, or atlas:timm."
 
-PROFILE_FILES = "A page (.html), the nodes as a table (.csv, .json), a typical run as a picture (.png, .svg); may be given again."
+PROFILE_FILES = "Output file: a page (.html), a table of the nodes (.csv, .json) or a plot of a typical run (.png, .svg). Can be repeated."
 
 app = typer.Typer(
-    help="Export PyTorch models, and verify what came out.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Export PyTorch models and verify the exported models.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
 )
 
 
 def _finite(value: float | None) -> float | None:
-    """The value of an option: a number that something can be held against."""
+    """Validate an option whose value must be a finite number."""
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no finite number.")
+        raise typer.BadParameter(f"{value} is not a finite number.")
     return value
 
 
 def _validate_providers(names: str) -> str:
-    """The value of an option: providers that some build of ONNX Runtime knows."""
+    """Validate names of execution providers: each must exist in some build of ONNX Runtime."""
     if names:
         from ..exporters.session import ProviderError, check_known
 
@@ -61,27 +61,30 @@ def _validate_providers(names: str) -> str:
 
 
 Target = Annotated[str, typer.Argument(metavar="FILE.py:NAME", help=GRAMMAR)]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the file.")]
-Name = Annotated[str, typer.Option("--exporter", help="Which exporter.")]
-Opset = Annotated[int | None, typer.Option("--opset-version", help="The ONNX opset to ask for; the exporter's own by default.")]
-Static = Annotated[bool, typer.Option("--static", help="Keep every size as it is, even where a @case names dimensions.")]
-Force = Annotated[bool, typer.Option("--force", help="Write the file even when it is not right.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Path of the exported model.")]
+Name = Annotated[str, typer.Option("--exporter", help="Name of the exporter.")]
+Opset = Annotated[int | None, typer.Option("--opset-version", help="ONNX opset version. Default: the exporter's default.")]
+Static = Annotated[bool, typer.Option("--static", help="Make all dimensions static, even if a @case names dynamic dimensions.")]
+Force = Annotated[bool, typer.Option("--force", help="Write the model even if verification fails.")]
 MaskedRows = Annotated[
     bool,
-    typer.Option("--accept-masked-rows", help="Write a file that differs from eager only where a mask hides everything, as padding alone."),
+    typer.Option(
+        "--accept-masked-rows", help="Write the model if it differs from eager only in rows that are fully masked, such as padding."
+    ),
 ]
-Inputs = Annotated[str, typer.Option("--input-names", metavar="NAMES", help="Of the inputs, in order, separated by commas.")]
-Outputs = Annotated[str, typer.Option("--output-names", metavar="NAMES", help="Of the outputs, in order, separated by commas.")]
-Train = Annotated[bool, typer.Option("--train", help="Export a model in training mode as it is, and not as eval().")]
+Inputs = Annotated[str, typer.Option("--input-names", metavar="NAMES", help="Names of the inputs, in order, separated by commas.")]
+Outputs = Annotated[str, typer.Option("--output-names", metavar="NAMES", help="Names of the outputs, in order, separated by commas.")]
+Train = Annotated[bool, typer.Option("--train", help="Keep the model in training mode instead of switching it to eval().")]
 Providers = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
         callback=_validate_providers,
-        help="Of ONNX Runtime, as CUDAExecutionProvider; else the CPU's. Its absence is an error of verify, else a note.",
+        help="ONNX Runtime execution providers, for example CUDAExecutionProvider. Default: the CPU provider. "
+        "If a provider is not available, verify fails; the other commands print a note.",
     ),
 ]
-File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The file to run.")]
+File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The ONNX model to run.")]
 
 
 @app.command()
@@ -97,7 +100,7 @@ def export(
     output_names: Outputs = "",
     train: Train = False,
 ) -> None:
-    """Export a model, verify it against eager, and write it when it is right. The names of its inputs and outputs are printed."""
+    """Export a model, verify it against eager PyTorch and, if the results match, write it. Prints the names of inputs and outputs."""
     target_of(target)
     from .exporting import Accepted, write_export
 
@@ -110,12 +113,14 @@ def export(
 def verify_file(
     file: File,
     target: Target,
-    rtol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Relative tolerance of every floating dtype.")] = None,
-    atol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Absolute tolerance of every floating dtype.")] = None,
-    train: Annotated[bool, typer.Option("--train", help="Verify against a model in training mode as it is, and not as eval().")] = False,
+    rtol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Relative tolerance for all floating-point dtypes.")] = None,
+    atol: Annotated[float | None, typer.Option(min=0, callback=_finite, help="Absolute tolerance for all floating-point dtypes.")] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Keep the PyTorch model in training mode instead of switching it to eval().")
+    ] = False,
     providers: Providers = "",
 ) -> None:
-    """Run an ONNX file beside the module it was exported from, at every size that the @case names."""
+    """Compare an ONNX model with the PyTorch model it was exported from, at all sizes that the @case names."""
     check_is_file(file)
     target_of(target)
     from .exporting import verify_export
@@ -125,23 +130,26 @@ def verify_file(
 
 @app.command("sweep")
 def run_sweep(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.jsonl", help="The records; the same call goes on there.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE.jsonl", help="Records, one per run. The same command resumes an interrupted sweep."),
+    ],
     cases: Annotated[str, typer.Option(metavar="FILE.py[:NAMES]|NAMES", help=CASES)] = "",
-    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(EXPORTERS),
-    modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic, or both.")] = ",".join(MODES),
-    rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; times need four or more.")] = 1,
-    processes: Annotated[int, typer.Option(min=1, help="How many tasks at a time.")] = 2,
-    timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds that a task may take.")] = TASK_SECONDS,
-    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that a task may take.")] = TASK_BYTES / GiB,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of each task.")] = TASK_THREADS,
-    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler to hand the tasks to.")] = "",
-    pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the times as pyperf JSON too.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Write the records as a table too.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write them as a page with filters, in one file.")] = None,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Exporters, separated by commas.")] = ",".join(EXPORTERS),
+    modes: Annotated[str, typer.Option(metavar="NAMES", help="static, dynamic or both, separated by a comma.")] = ",".join(MODES),
+    rounds: Annotated[int, typer.Option(min=1, help="Number of repetitions. Timings need at least four.")] = 1,
+    processes: Annotated[int, typer.Option(min=1, help="Number of tasks to run in parallel.")] = 2,
+    timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Time limit per task, in seconds.")] = TASK_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Memory limit per task, in GiB.")] = TASK_BYTES / GiB,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per task.")] = TASK_THREADS,
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="Address of a dask.distributed scheduler that runs the tasks.")] = "",
+    pyperf: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Also write the timings as pyperf JSON.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="Also write the records as a table.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Also write the records as one HTML page with filters.")] = None,
     providers: Providers = "",
-    everything: Annotated[bool, typer.Option("--all", help="Without --cases: yes, all cases that there are, without asking.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run the whole test suite without asking. Only without --cases.")] = False,
 ) -> None:
-    """Export many cases by several exporters, verify each, and keep a record of each."""
+    """Export many test cases with several exporters, verify each exported model and record the outcomes."""
     file = file_of(cases)
     if file is not None:
         check_is_file(Path(file))
@@ -154,11 +162,15 @@ def run_sweep(
 
 @app.command("report")
 def report_records(
-    records: Annotated[list[Path], typer.Argument(metavar="RECORDS.jsonl", help="Of one sweep; or of two, the earlier first.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A page (.html), or a table (.csv, .md).")],
-    cases: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Your @cases, whose sources the page shows.")] = None,
+    records: Annotated[
+        list[Path], typer.Argument(metavar="RECORDS.jsonl", help="Records of one sweep, or of two sweeps with the earlier one first.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The report: a page (.html) or a table (.csv, .md).")],
+    cases: Annotated[
+        Path | None, typer.Option(metavar="FILE.py", help="Your file of @case functions. The page shows their source.")
+    ] = None,
 ) -> None:
-    """Write the records of a sweep as a page with filters, in one file, or as a table; of two sweeps, also what changed."""
+    """Write a report of a sweep, as an HTML page with filters or as a table. With two sweeps, the report lists the differences."""
     for path in [*records, *([cases] if cases else [])]:
         check_is_file(path)
     from .reporting import write_report
@@ -168,10 +180,10 @@ def report_records(
 
 @app.command("compare")
 def compare_files(
-    before: Annotated[Path, typer.Argument(metavar="A.jsonl", help="The records of one sweep.")],
-    after: Annotated[Path, typer.Argument(metavar="B.jsonl", help="Those of another.")],
+    before: Annotated[Path, typer.Argument(metavar="A.jsonl", help="Records of the earlier sweep.")],
+    after: Annotated[Path, typer.Argument(metavar="B.jsonl", help="Records of the later sweep.")],
 ) -> None:
-    """Hold two sweeps against each other: what got better, what broke, what is only noise."""
+    """Compare two sweeps: improvements, regressions, and timing differences beyond noise. The exit code is 1 if an outcome is worse."""
     for path in (before, after):
         check_is_file(path)
     from .sweeping import compare_records
@@ -182,17 +194,22 @@ def compare_files(
 @app.command("doctor")
 def run_doctor(
     target: Target,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write the report, without weights.")] = None,
-    save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best export, where one is right.")] = None,
-    limit: Annotated[float, typer.Option(min=1, callback=_finite, help="Seconds that all of it may take.")] = DOCTOR_SECONDS,
-    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that a step may take, the model included.")] = DOCTOR_GIB,
-    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="REPORT.html", help="Write a report (.html or .md), without weights.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Write the best correct export, if there is one.")] = None,
+    limit: Annotated[float, typer.Option(min=1, callback=_finite, help="Time limit for the whole run, in seconds.")] = DOCTOR_SECONDS,
+    memory: Annotated[
+        float, typer.Option(min=0.1, callback=_finite, help="Memory limit per step, in GiB, including the model.")
+    ] = DOCTOR_GIB,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Exporters, separated by commas.")] = ",".join(DOCTORS),
     train: Train = False,
 ) -> None:
-    """Find out what is wrong with an export: the defect, your line, and what gets past it.
+    """Find out why a model fails to export or gives wrong results: the cause, the line of your code, and a fix.
 
-    Exit code 0: an export that is right was found; 1: none is right; 2: the input cannot be used (the file or the factory raises,
-    hangs, exits, takes too much memory, or returns something else; or the model itself fails); 130: interrupted.
+    Exit codes: 0: a correct export was found. 1: no export is correct. 2: the input can't be used, because the file or the function
+    raises an exception, hangs, exits, needs too much memory or returns something else, or because the model itself fails.
+    130: interrupted.
     """
     target_of(target)
     from .examining import diagnose
@@ -202,54 +219,67 @@ def run_doctor(
 
 @app.command("bench")
 def run_bench(
-    target: Annotated[str, typer.Argument(metavar="FILE.py:NAME | compare", help=f"{GRAMMAR} Or: compare A B, two folders of benches.")],
-    folders: Annotated[list[Path] | None, typer.Argument(metavar="[A B]", help="Behind `compare`: what changed beyond noise.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where all goes; bench-NAME by default.")] = None,
-    batches: Annotated[str, typer.Option(metavar="1,8,64", help="Sizes of the dimension `batch`; else the samples as they are.")] = "",
-    sizes: Annotated[list[str] | None, typer.Option(metavar="seq=16,128", help="Sizes of any named dimension.")] = None,
-    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(BENCHED),
-    runtimes: Annotated[str, typer.Option(metavar="NAMES", help="And torch.compile, aoti, openvino, executorch.")] = "",
-    rounds: Annotated[int, typer.Option(min=1, help="How often everything is done; intervals need four or more.")] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that a call may take.")] = TASK_THREADS,
-    timeout: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds for a round of an exporter.")] = BENCH_SECONDS,
-    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="GiB that an exporter may take.")] = TASK_BYTES / GiB,
+    target: Annotated[
+        str, typer.Argument(metavar="FILE.py:NAME | compare", help=f"{GRAMMAR} Or the word compare, followed by two folders.")
+    ],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="[A B]", help="After compare: two folders of results, the earlier one first.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Results folder. Default: bench-NAME.")] = None,
+    batches: Annotated[str, typer.Option(metavar="1,8,64", help="Sizes of the dimension batch. Default: those of the samples.")] = "",
+    sizes: Annotated[list[str] | None, typer.Option(metavar="seq=16,128", help="Sizes of any named dimension. Can be repeated.")] = None,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Exporters, separated by commas.")] = ",".join(BENCHED),
+    runtimes: Annotated[
+        str, typer.Option(metavar="NAMES", help="Other runtimes to measure: torch.compile, aoti, openvino, executorch.")
+    ] = "",
+    rounds: Annotated[int, typer.Option(min=1, help="Number of repetitions. Confidence intervals need at least four.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per call.")] = TASK_THREADS,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, callback=_finite, help="Time limit per round of an exporter, in seconds.")
+    ] = BENCH_SECONDS,
+    memory: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Memory limit per exporter, in GiB.")] = TASK_BYTES / GiB,
     providers: Providers = "",
-    device: Annotated[str, typer.Option(metavar="NAME", help="Of eager, torch.compile and aoti.")] = "cpu",
+    device: Annotated[str, typer.Option(metavar="NAME", help="Device for eager, torch.compile and aoti.")] = "cpu",
 ) -> None:
-    """Measure a model: export time, memory, file, latency by batch, by every exporter, each verified. The same call goes on."""
+    """Measure export time, memory, file size and latency of a model with several exporters, and verify each exported model.
+
+    The same command resumes an interrupted run. `bench compare A B` lists the differences between two runs that exceed the noise.
+    """
     if target == "compare":
         from .benching import compare_benches
 
         compare_benches(folders or [])
         return
     if folders:
-        raise BadInput(f"{folders[0]} was not expected: bench takes one FILE.py:NAME, or compare A B")
+        raise BadInput(f"unexpected argument {folders[0]}: bench accepts one FILE.py:NAME, or compare A B")
     target_of(target)
     from .benching import Asked, bench_model, sizes_of
 
-    wanted = sizes_of(batches, sizes or [])
+    named_sizes = sizes_of(batches, sizes or [])
     limits = timeout, int(memory * GiB)
     bench_model(
         target,
         output,
-        Asked(split_names(exporters), split_names(runtimes), wanted, rounds, threads, *limits, split_names(providers), device),
+        Asked(split_names(exporters), split_names(runtimes), named_sizes, rounds, threads, *limits, split_names(providers), device),
     )
 
 
 @app.command("profile")
 def run_profile(
     file: File,
-    sizes: Annotated[str, typer.Option(metavar="batch=8,seq=128", help="Of the axes that have names, where inputs are made up.")] = "",
-    inputs: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Arrays by the names of the inputs; else made up.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many count.")] = PROFILE_RUNS,
-    warmup: Annotated[int, typer.Option(min=0, help="How many are made before, and do not count.")] = PROFILE_WARMUP,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that a run may take.")] = TASK_THREADS,
+    sizes: Annotated[str, typer.Option(metavar="batch=8,seq=128", help="Sizes of the named dimensions, for generated inputs.")] = "",
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Arrays named like the inputs. Default: generated inputs.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of measured runs.")] = PROFILE_RUNS,
+    warmup: Annotated[int, typer.Option(min=0, help="Number of warm-up runs, which are not measured.")] = PROFILE_WARMUP,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per run.")] = TASK_THREADS,
     providers: Providers = "",
-    depth: Annotated[int, typer.Option(min=0, help="Names of a module's path that count: 2 for layers.0; 0 for all.")] = 0,
-    top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 8,
+    depth: Annotated[int, typer.Option(min=0, help="Group modules by this many parts of their path: 2 for layers.0, 0 for all parts.")] = 0,
+    top: Annotated[int, typer.Option(min=1, help="Number of rows in each table.")] = 8,
     output: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help=PROFILE_FILES)] = None,
 ) -> None:
-    """Run an ONNX file, and say where its time goes: by operator, by line of your source, by module."""
+    """Run an ONNX model and report where its time is spent: by operator, by line of your source code and by module."""
     check_is_file(file)
     from .profiling import Asked, write_profile
 
@@ -258,12 +288,14 @@ def run_profile(
 
 @app.command("fuzz")
 def run_fuzz(
-    minutes: Annotated[float, typer.Option(min=0.01, callback=_finite, help="How long.")] = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="Which programs; those after a finding depend on it.")] = 0,
-    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = ",".join(DOCTORS),
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="A script for each finding.")] = Path("fuzz-found"),
+    minutes: Annotated[float, typer.Option(min=0.01, callback=_finite, help="Time to run, in minutes.")] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed. After the first finding, the programs also depend on the findings.")] = 0,
+    exporters: Annotated[str, typer.Option(metavar="NAMES", help="Exporters, separated by commas.")] = ",".join(DOCTORS),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the scripts, one per finding.")] = Path(
+        "fuzz-found"
+    ),
 ) -> None:
-    """Make random programs, export each, and hold it against eager at sizes never seen: what is silently wrong, as a small script."""
+    """Export random programs, compare them with eager PyTorch at unseen sizes, and write each wrong export as a small script."""
     from .fuzzing import hunt
 
     hunt(minutes, seed, split_names(exporters), output)
@@ -272,7 +304,7 @@ def run_fuzz(
 def main() -> None:
     """Run the command line.
 
-    Exit code 0: right; 1: an export failed or is not right; 2: what was given cannot be used; 130: interrupted.
+    Exit codes: 0: success. 1: an export failed or is not correct. 2: the input can't be used. 130: interrupted.
     """
     quiet()
     try:
@@ -285,6 +317,6 @@ def main() -> None:
         _stop(plain(error), INTERRUPTED)
 
 
-def _stop(said: str, code: int) -> None:
-    print(f"exportlab: {said}", file=sys.stderr)
+def _stop(message: str, code: int) -> None:
+    print(f"exportlab: {message}", file=sys.stderr)
     sys.exit(code)

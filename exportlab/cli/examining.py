@@ -1,4 +1,4 @@
-"""One model that does not export: the doctor at the command line."""
+"""Run `exportlab doctor`: diagnose a model that fails to export or gives wrong results."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .validation import check_exporter, check_named, check_writable
 def diagnose(
     target: str, output: Path | None, save: Path | None, seconds: float, memory: float, exporters: tuple[str, ...], train: bool
 ) -> int:
-    """Print the diagnosis, write what is wanted, and return the exit code.
+    """Print the diagnosis, write the report and the model if requested, and return the exit code.
 
     Raises:
-        BadInput: there is no such exporter, or a file cannot be written.
+        BadInput: an exporter doesn't exist, or a file can't be written.
     """
     check_named("exporters", exporters)
     for name in exporters:

@@ -1,4 +1,4 @@
-"""How a command ends that does not end well: each with its exit code."""
+"""Define the exit codes of failed commands, and the exceptions for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ NOT_RIGHT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class Interrupted(Exception):
-    """By the user; what was done is kept."""
+    """The user interrupted the command. Finished work is kept."""
 
 
 class NotRight(Exception):

@@ -1,4 +1,4 @@
-"""One model: export it and verify it, or verify a file that is there."""
+"""Run `exportlab export` and `exportlab verify`: export and verify one model, or verify an existing file."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from .exit_codes import NotRight
 from .validation import check_exporter, check_providers, check_writable, read, write_file
 
 VERIFIED = "the model was in training mode; verified as eval()"
-LOAD_REFUSED = "ONNX Runtime refuses the file"
+LOAD_REFUSED = "ONNX Runtime can't load the model"
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What is written though it is not right: all, or what is wrong only where a mask hides everything."""
+    """Which incorrect exports are written: all, or only those whose sole differences are in fully masked rows."""
 
     everything: bool = False
     masked_rows: bool = False
 
     def takes(self, report: Report) -> bool:
-        """Return whether a file with this report is written."""
+        """Return whether a model with this report is written."""
         return report.outcome == Outcome.OK or self.everything or (self.masked_rows and _only_closed(report))
 
     def instead(self, report: Report) -> str:
-        """Return which option would write it."""
-        forced = "--force writes it all the same"
-        return f"--accept-masked-rows writes it, if no call of yours hides everything; {forced}" if _only_closed(report) else forced
+        """Return a hint about the option that would write the model."""
+        forced = "use --force to write it anyway"
+        return f"use --accept-masked-rows if your inputs never mask an entire row, or {forced}" if _only_closed(report) else forced
 
 
 def _only_closed(report: Report) -> bool:
@@ -51,17 +51,17 @@ def _only_closed(report: Report) -> bool:
 
 
 def describe_outcome(report: Report) -> str:
-    """Return the outcome, and that it is wrong only where a mask hides everything."""
+    """Return the outcome, with a note if only fully masked rows differ."""
     return f"{report.outcome}{f' {CLOSED_ALONE}' if _only_closed(report) else ''}"
 
 
 def write_export(
     target: str, output: Path, exporter: str, options: Mapping[str, Any], static: bool, accepted: Accepted, train: bool
 ) -> None:
-    """Export, print the report, and write the file when it is right. What is in training mode is exported as `eval()`, unless `train`.
+    """Export a model, print the report, and write the model if it is correct or accepted. Unless `train`, the model is set to `eval()`.
 
     Raises:
-        BadInput: what was given cannot be used. NotRight: the export was refused or is not right.
+        BadInput: the input can't be used. NotRight: the export failed or is not correct.
     """
     case = _build_in_mode(target, train, SAID)
     check_exporter(exporter)
@@ -70,7 +70,7 @@ def write_export(
     samples, shapes = (case.samples[:1], None) if static else (case.samples, case.dynamic_shapes)
     tried = call_user_code(lambda: attempt(get(exporter), case.module, samples, shapes, **options), f"running {target}", _file(target))
     for line in tried.said:
-        print(f"{exporter} said: {line}")
+        print(f"message from {exporter}: {line}")
     artifact, report = _unwrap_attempt(tried, target)
     print(report)
     if not accepted.takes(report):
@@ -90,10 +90,10 @@ def _names(values: Iterable[ir.Value]) -> str:
 def verify_export(
     file: Path, target: str, rtol: float | None, atol: float | None, train: bool = False, providers: tuple[str, ...] = ()
 ) -> None:
-    """Verify an ONNX file against the model it was exported from, in the mode that `write_export` exports it in, and print the report.
+    """Verify an ONNX file against the PyTorch model it was exported from, in the mode `write_export` uses, and print the report.
 
     Raises:
-        BadInput: what was given cannot be used. NotRight: the file is not.
+        BadInput: the input can't be used. NotRight: the file is not correct.
     """
     check_providers(providers)
     case = _build_in_mode(target, train, VERIFIED)
@@ -108,38 +108,38 @@ def verify_export(
     )
     print(report)
     if report.outcome != Outcome.OK:
-        raise NotRight(f"{file} is not right: {describe_outcome(report)}")
+        raise NotRight(f"{file} is not correct: {describe_outcome(report)}")
 
 
-def _build_in_mode(target: str, train: bool, said: str) -> Built:
-    """The case, its module in evaluation mode, or as the factory left it; where that makes a difference, `said` is printed."""
+def _build_in_mode(target: str, train: bool, note: str) -> Built:
+    """Return the case, with its module in evaluation mode unless `train`. If that changes the module's mode, print `note`."""
     path, name = target_of(target)
     found = named_case(str(path), name)
     made = built(found, path, found.made)
     if train or found.training:
         return replace(made, module=made.module.train() if found.training else made.module)
     if in_training(made.module):
-        print(said)
+        print(note)
     return replace(made, module=made.module.eval())
 
 
 def _tolerances(rtol: float | None, atol: float | None) -> Tolerances | None:
-    """The stated ones, the other of the two being 0; None where neither is stated."""
+    """Return the given tolerances, with 0 for a missing one, or None if neither is given."""
     return None if rtol is None and atol is None else dict.fromkeys(TOLERANCES, (rtol or 0.0, atol or 0.0))
 
 
 def _unwrap_attempt(tried: Attempt, target: str) -> tuple[Artifact, Report]:
-    """The artifact and its report.
+    """Return the artifact and its report.
 
     Raises:
-        NotRight: the exporter refused the model, or the runtime the file.
+        NotRight: the exporter failed, or ONNX Runtime can't load the model.
     """
     if tried.artifact is None or tried.report is None:
         assert tried.error is not None
         if tried.outcome == Outcome.LOAD:
             raise NotRight(f"{LOAD_REFUSED}: {first_line(tried.error)}") from tried.error
         why = f"{tried.outcome}: {reason(tried.error)}{user_line(tried.error, _file(target))}"
-        raise NotRight(f"{tried.exporter} refuses {target}: {why}") from tried.error
+        raise NotRight(f"{tried.exporter} failed to export {target}: {why}") from tried.error
     return tried.artifact, tried.report
 
 
@@ -151,7 +151,7 @@ def _check_loads(artifact: Artifact) -> None:
 
 
 def _check_eager(case: Built, target: str) -> object:
-    """Return what eager returns for the first sample: a model that does not run cannot be exported."""
+    """Return the result of eager PyTorch for the first sample. This detects models that don't run, before the export."""
     return call_user_code(lambda: called_once(case.module, case.samples[0]), f"running {target}", _file(target))
 
 

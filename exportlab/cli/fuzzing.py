@@ -1,4 +1,4 @@
-"""Random programs by several exporters: `exportlab fuzz` at the command line."""
+"""Run `exportlab fuzz`: export random programs with several exporters."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ COLUMNS = {
 
 
 def hunt(minutes: float, seed: int, exporters: Sequence[str], output: Path) -> None:
-    """Hunt, write what was found into a folder, and print a table.
+    """Search for wrong exports, write a script for each finding to a folder, and print a table.
 
     Raises:
-        BadInput: an exporter or Hypothesis is not here. NotRight: something is silently wrong. Interrupted: by the user.
+        BadInput: an exporter or Hypothesis is not installed. NotRight: an export is silently wrong. Interrupted: by the user.
     """
     if importlib.util.find_spec("hypothesis") is None:
         raise BadInput("fuzz needs Hypothesis, which is not installed: pip install hypothesis")
@@ -49,14 +49,14 @@ def hunt(minutes: float, seed: int, exporters: Sequence[str], output: Path) -> N
         made.run(minutes * 60)
     except KeyboardInterrupt as error:
         _close(made, output, minutes)
-        raise Interrupted(f"interrupted; what was found is in {output}") from error
+        raise Interrupted(f"interrupted; the findings so far are in {output}") from error
     _close(made, output, minutes)
     if wrong := [found for found in made.findings if found.trial.silent]:
-        raise NotRight(f"{len(wrong)} found silently wrong: the scripts are in {output}")
+        raise NotRight(f"found {len(wrong)} silently wrong exports: see the scripts in {output}")
 
 
 def _tell(made: Hunt) -> None:
-    print(f"\r{made.programs} programs, {len(made.findings)} found", end="", file=sys.stderr, flush=True)
+    print(f"\r{made.programs} programs, {len(made.findings)} findings", end="", file=sys.stderr, flush=True)
 
 
 def _close(made: Hunt, output: Path, minutes: float) -> None:
@@ -65,7 +65,7 @@ def _close(made: Hunt, output: Path, minutes: float) -> None:
     validation.write_file(lambda: write_all(made.findings, output, made.refused, _totals(made, minutes)), output)
     print(file=sys.stderr)
     rows = [{"exporter": exporter.name, **_count_by_column(made, exporter.name)} for exporter in made.exporters]
-    print(show.table(rows, f"{made.programs} programs of seed {made.seed}"))
+    print(show.table(rows, f"{made.programs} programs with seed {made.seed}"))
     for found in made.findings:
         print(f"{found.exporter}: {found.trial.outcome}: {found.name}.py: {found.trial.seen}")
 
@@ -75,7 +75,7 @@ def _count_by_column(made: Hunt, exporter: str) -> dict[str, int]:
 
 
 def _totals(made: Hunt, minutes: float) -> dict[str, Any]:
-    """What a page says of a hunt: when and with what it was made, and what came of it."""
+    """Return the summary of a run: its date, seed, duration, versions and counts per exporter."""
     of_each = {exporter.name: _count_by_column(made, exporter.name) for exporter in made.exporters}
     about = {"date": f"{date.today()}", "seed": made.seed, "minutes": minutes, "programs": made.programs}
     return {**about, "versions": {name: version(name) for name in PACKAGES}, "exporters": of_each, "found": len(made.findings)}

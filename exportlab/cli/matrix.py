@@ -1,4 +1,4 @@
-"""The records of a sweep as a table of cases and exporters: folded for a terminal, in full as CSV and as a page."""
+"""Format the records of a sweep as a table of cases and exporters: summarised for a terminal, complete as CSV, Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..sweep.page import page
 from ..sweep.page.counts import Sweep, exporters_of
 from ..sweep.records import Record, environments, groups
 
-FEW = 30  # cases that each have a row
-NAMED = 3  # cases of a row that are named
+FEW = 30  # up to this number of cases, each case has its own row
+NAMED = 3  # number of cases listed in a row that stands for several
 COLUMNS = ("case", "exporter", "mode", "round", "outcome", "error", "where", "nodes", "bytes", "worst", "peak_bytes", "weights_bytes")
 SECONDS = ("export", "save", "load", "call", "eager")
 
-Row = tuple[str, ...]  # what became of a case, by each exporter
+Row = tuple[str, ...]  # the outcomes of a case, one per exporter
 
 
 def matrix(records: Sequence[Record], exporters: Sequence[str]) -> show.Table:
-    """Return a row a case and a column an exporter; of many cases, those with the same outcomes share one. What is not ok comes first."""
+    """Return a table with a row per case and a column per exporter, failures first. Many cases with the same outcomes share a row."""
     rows: dict[Row, list[str]] = {}
     for case in dict.fromkeys(record.case for record in records):
         rows.setdefault(_row([r for r in records if r.case == case], exporters), []).append(case)
@@ -42,7 +42,7 @@ def _row(records: Sequence[Record], exporters: Sequence[str]) -> Row:
 
 
 def _cell(records: Sequence[Record]) -> str:
-    """One word where both modes came out alike; else both, the moving one first."""
+    """Return one outcome if both modes have the same one, otherwise both, with the dynamic one first."""
     found = {mode: _word(find_worst_record(rounds)) for (_, _, mode), rounds in groups(records).items()}
     if len(set(found.values())) < 2:
         return next(iter(found.values()), "")
@@ -54,16 +54,16 @@ def _word(record: Record) -> str:
 
 
 def names(cases: Sequence[str]) -> str:
-    """Return the names of the first few cases, and how many more there are."""
+    """Return the first few names, and the number of the others."""
     more = f" and {len(cases) - NAMED} more" if len(cases) > NAMED else ""
     return ", ".join(cases[:NAMED]) + more
 
 
 def save_csv(records: Sequence[Record], path: Path) -> None:
-    """Write a line a record.
+    """Write the records as CSV, one line per record.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file can't be written.
     """
     with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "ran_on", "instead", "silent", "said"])
@@ -72,10 +72,10 @@ def save_csv(records: Sequence[Record], path: Path) -> None:
 
 
 def save_markdown(records: Sequence[Record], path: Path, changed: str = "") -> None:
-    """Write a table of cases and exporters, and below it what changed.
+    """Write a table of cases and exporters, followed by the changes since an earlier sweep, if any.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file can't be written.
     """
     names = exporters_of(groups(records))
     rows = {case: _row([r for r in records if r.case == case], names) for case in dict.fromkeys(record.case for record in records)}
@@ -87,15 +87,15 @@ def save_markdown(records: Sequence[Record], path: Path, changed: str = "") -> N
 
 
 def _cells(row: Sequence[str]) -> str:
-    """A line of a table in Markdown."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(one_line(cell).replace('|', '&#124;') for cell in row)} |"
 
 
 def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], path: Path, changed: str = "") -> None:
-    """Write the page of the records, which the file `made_in` has the environments of, and what changed since others were made.
+    """Write the HTML page of a sweep. `made_in` is the file of records, which also contains the environments.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file can't be written.
     """
     made = page(Sweep(records, list(environments(made_in).values())), cases, changed)
     with written_whole(path) as draft:

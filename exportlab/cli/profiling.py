@@ -1,4 +1,4 @@
-"""One file, timed node by node: `exportlab profile` at the command line."""
+"""Run `exportlab profile`: measure the nodes of an ONNX model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .exit_codes import NotRight
 
 @dataclass(frozen=True)
 class Asked:
-    """What a file is run on, how often and where, as it was named on the command line."""
+    """The options of a profile, as given on the command line."""
 
     sizes: str
     inputs: Path | None
@@ -33,11 +33,11 @@ class Asked:
         """Return the profile of a file.
 
         Raises:
-            BadInput: the file or its inputs cannot be used. NotRight: ONNX Runtime refuses the file.
+            BadInput: the file or its inputs can't be used. NotRight: ONNX Runtime can't load or run the file.
         """
         sizes, inputs = sizes_of(self.sizes), arrays_of(self.inputs)
         if sizes and inputs is not None:
-            raise BadInput("--inputs have their own sizes: leave out --sizes")
+            raise BadInput("--inputs and --sizes can't be combined: the sizes are those of the arrays")
         run: dict[str, Any] = {"runs": self.runs, "warmup": self.warmup, "threads": self.threads}
         if self.providers:
             run["providers"] = self.providers
@@ -50,10 +50,10 @@ class Asked:
 
 
 def sizes_of(sizes: str) -> dict[str, int]:
-    """Return sizes by name of `batch=8,seq=128`.
+    """Return the sizes in `batch=8,seq=128` by name.
 
     Raises:
-        BadInput: it is no such list.
+        BadInput: an entry is not NAME=SIZE.
     """
     found = {}
     for one in filter(None, (part.strip() for part in sizes.split(","))):
@@ -65,10 +65,10 @@ def sizes_of(sizes: str) -> dict[str, int]:
 
 
 def arrays_of(path: Path | None) -> Mapping[str, Any] | None:
-    """Return the arrays of a file.
+    """Return the arrays in a `.npz` file.
 
     Raises:
-        BadInput: it is no archive of arrays.
+        BadInput: the file can't be read, or is not a `.npz` archive.
     """
     if path is None:
         return None
@@ -79,14 +79,14 @@ def arrays_of(path: Path | None) -> Mapping[str, Any] | None:
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, TypeError, BadZipFile) as error:
-        raise BadInput(f"{path} is not an archive of arrays: numpy.savez writes one") from error
+        raise BadInput(f"{path} is not a .npz archive of arrays: write one with numpy.savez") from error
 
 
 def write_profile(file: Path, asked: Asked, outputs: Sequence[Path], depth: int, top: int) -> None:
-    """Run a file, print where its time goes, and write what was asked for.
+    """Profile a model, print the tables and write the output files.
 
     Raises:
-        BadInput: what was given cannot be used. NotRight: ONNX Runtime refuses the file.
+        BadInput: the input can't be used. NotRight: ONNX Runtime can't load or run the file.
     """
     for path in outputs:
         _check_output(path, file)
@@ -99,7 +99,7 @@ def write_profile(file: Path, asked: Asked, outputs: Sequence[Path], depth: int,
 
 def _check_output(path: Path, file: Path) -> None:
     if path.suffix not in WRITERS:
-        raise BadInput(f"no profile ends in {path.suffix or path.name!r}: name a file that ends in {', '.join(WRITERS)}")
+        raise BadInput(f"unsupported profile format {path.suffix or path.name!r}: use a file that ends in {', '.join(WRITERS)}")
     if path.resolve() == file.resolve():
-        raise BadInput(f"{path} is the file itself: name another with --output")
+        raise BadInput(f"{path} is the model itself: choose another file with --output")
     validation.check_writable(path)

@@ -1,4 +1,4 @@
-"""Records of a sweep as something to read: a page with filters, a table as CSV or Markdown; of two files, what changed."""
+"""Run `exportlab report`: write the records of a sweep as an HTML page or as a table, and compare two sweeps."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Write = Callable[[Sequence[Record], Path], None]
 
 
 def write_report(records: Sequence[Path], output: Path, cases: Path | None) -> None:
-    """Write the report, of the kind that its name ends in; of two files, a page of the second one and what changed since the first.
+    """Write a report in the format of the file's suffix. With two sweeps, report the second one and its differences from the first.
 
     Raises:
-        BadInput: a file cannot be read or written, or there is no report of this kind.
+        BadInput: a file can't be read or written, or the suffix is not supported.
     """
     if len(records) > 2:
-        raise BadInput(f"report takes the records of one sweep, or of two, the earlier first, not {len(records)} files")
+        raise BadInput(f"report accepts the records of one sweep, or of two with the earlier one first, not {len(records)} files")
     if output.resolve() in [path.resolve() for path in records]:
-        raise BadInput(f"{output} holds the records: name another file with --output")
+        raise BadInput(f"{output} contains the records: choose another file with --output")
     validation.check_writable(output)
     *before, now = records
-    seen = [_read(path) for path in records]
-    found = seen[-1]
-    changed = str(changes(seen[0], found)) if before else ""
+    sweeps = [_read(path) for path in records]
+    found = sweeps[-1]
+    changed = str(changes(sweeps[0], found)) if before else ""
     write = _writers(now, _cases(found, cases), changed).get(output.suffix)
     if write is None:
-        raise BadInput(f"no report ends in {output.suffix or output.name!r}: name a file that ends in .html, .csv or .md")
+        raise BadInput(f"unsupported report format {output.suffix or output.name!r}: use a file that ends in .html, .csv or .md")
     validation.write_file(partial(write, found, output), output)
     if changed:
         print(changed)
@@ -56,25 +56,25 @@ def _read(path: Path) -> list[Record]:
     except RecordsError as error:
         raise BadInput(str(error)) from error
     if not found:
-        raise BadInput(f"{path} holds no record: there is nothing to report")
+        raise BadInput(f"{path} contains no records: there is nothing to report")
     return found
 
 
 def _cases(records: Sequence[Record], file: Path | None) -> list[Case]:
-    """The cases of the records, with their sources where these are known: those of `file`, or the zoo's; else by name alone.
+    """Return the cases of the records. Their source is included if they are in `file` or in the test suite.
 
-    A case of a user's file may be called like one of the zoo, and is not that one; his file is not run without being named.
+    A case in a user's file may have the same name as one in the test suite. A user's file is executed only if it is passed as `file`.
     """
     known = {case.name: case for case in all_cases(str(file))} if file else dict(registered())
-    zoos = {record.case: not record.file for record in records}
-    return [(known.get(name) if file or of_zoo else None) or Case(name, _Unseen()) for name, of_zoo in zoos.items()]
+    in_test_suite = {record.case: not record.file for record in records}
+    return [(known.get(name) if file or of_suite else None) or Case(name, _Unseen()) for name, of_suite in in_test_suite.items()]
 
 
 class _Unseen:
-    """Stands for the function of a case that is known by its records alone: it has no source, and asks nothing."""
+    """The function of a case whose source is not available."""
 
     def __init__(self) -> None:
         self.__doc__, self.__module__ = "", "cases"
 
     def __call__(self) -> NoReturn:
-        raise BadInput("the case is known by its records alone")
+        raise BadInput("the case can't be built: only its records are available")

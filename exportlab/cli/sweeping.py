@@ -1,4 +1,4 @@
-"""Many models: sweep over them, or hold two sweeps against each other."""
+"""Run `exportlab sweep` and `exportlab compare`: export many models, and compare two sweeps."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ from .names import file_of, split_names
 
 @dataclass(frozen=True)
 class Asked:
-    """What a sweep is over: cases as they were named, exporters, modes, how often, on which providers; and whether all cases
-    there are is what was meant."""
+    """The options of a sweep. `everything` confirms that all test cases are meant if `cases` is empty."""
 
     cases: str
     exporters: tuple[str, ...]
@@ -43,10 +42,10 @@ class Asked:
     providers: tuple[str, ...] = ()
 
     def tasks(self, limits: Limits) -> tuple[list[Case], list[Task]]:
-        """Return the cases, and the tasks over them.
+        """Return the cases and their tasks.
 
         Raises:
-            BadInput: there is no such case, exporter or mode.
+            BadInput: a case, exporter or mode doesn't exist.
         """
         validation.check_named("exporters", self.exporters)
         validation.check_named("modes", self.modes)
@@ -54,28 +53,28 @@ class Asked:
             validation.check_exporter(name)
         for mode in self.modes:
             if mode not in MODES:
-                raise BadInput(f"no mode {mode!r}: there are {', '.join(MODES)}")
+                raise BadInput(f"no mode {mode!r}: use {' or '.join(MODES)}")
         cases = _cases(self.cases, limits)
         return cases, grid(cases, self.exporters, self.modes, self.rounds, file_of(self.cases))
 
     def check_meant(self, tasks: Sequence[Task]) -> None:
-        """Ask, where no cases were named and there is somebody to ask.
+        """Ask for confirmation if no cases were named.
 
         Raises:
-            BadInput: it was not meant, or there is nobody.
+            BadInput: the user declines, or standard input is not a terminal.
         """
         if self.cases or self.everything:
             return
-        runs = f"without --cases these are {len(tasks):,} runs, of {len({task.case for task in tasks})} cases"
+        runs = f"without --cases, this sweep has {len(tasks):,} runs of {len({task.case for task in tasks})} cases"
         if not sys.stdin.isatty():
-            raise BadInput(f"{runs}: name some with --cases, or say --all")
-        if not typer.confirm(f"{runs}. All of them?", err=True):
-            raise BadInput("nothing was run: name some cases with --cases")
+            raise BadInput(f"{runs}: select cases with --cases, or confirm with --all")
+        if not typer.confirm(f"{runs}. Run them all?", err=True):
+            raise BadInput("nothing was run: select cases with --cases")
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Files to write: the records, and what else is made of them."""
+    """Files to write: the records, and other formats of the same results."""
 
     records: Path
     pyperf: Path | None = None
@@ -83,20 +82,20 @@ class Outputs:
     html: Path | None = None
 
     def check(self) -> None:
-        """Raise `BadInput` where one cannot be written, or would take another's place."""
+        """Raise `BadInput` if a file can't be written, or if two outputs have the same path."""
         named = [path for path in (self.records, self.pyperf, self.csv, self.html) if path is not None]
         for path in named:
             validation.check_writable(path)
         taken = [path for number, path in enumerate(named) if path.resolve() in (other.resolve() for other in named[:number])]
         if taken:
-            raise BadInput(f"{taken[0]} is named for two outputs: name a file for each")
+            raise BadInput(f"{taken[0]} is the path of two outputs: use a different file for each")
 
 
 def write_records(outputs: Outputs, asked: Asked, limit: tuple[float, int, int], processes: int, scheduler: str) -> None:
-    """Sweep, keep the records, and print what became of each case, and the totals.
+    """Run a sweep, write its records, and print the outcome of each case and the totals.
 
     Raises:
-        BadInput: what was given cannot be used. NotRight: a case fails by itself. Interrupted: by the user.
+        BadInput: the input can't be used. NotRight: a model itself fails. Interrupted: by the user.
     """
     outputs.check()
     limits = Limits(*limit, providers=asked.providers or (CPU,))
@@ -121,7 +120,7 @@ def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, sche
         with progress(len(tasks)) as tell, _executor(scheduler) as executor:
             return sweep(tasks, output, processes=processes, limits=limits, executor=executor, tell=tell)
     except KeyboardInterrupt as error:
-        raise Interrupted(f"interrupted; the same command goes on from the {len(read(output))} records in {output}") from error
+        raise Interrupted(f"interrupted; run the same command to resume from the {len(read(output))} records in {output}") from error
     except SweepError as error:
         raise NotRight(str(error)) from error
     except RecordsError as error:
@@ -129,10 +128,10 @@ def _swept(tasks: list[Task], output: Path, limits: Limits, processes: int, sche
 
 
 def compare_records(before: Path, after: Path) -> None:
-    """Print what differs between two sweeps.
+    """Print the differences between two sweeps.
 
     Raises:
-        BadInput: a file cannot be read. NotRight: something broke.
+        BadInput: a file can't be read. NotRight: an outcome is worse in the second sweep.
     """
     try:
         found = changes(*(validation.read(partial(read, path), path) for path in (before, after)))
@@ -144,7 +143,7 @@ def compare_records(before: Path, after: Path) -> None:
 
 
 def _cases(asked: str, limits: Limits) -> list[Case]:
-    """The cases of a file of one's own, all of it or those named behind a colon; else those of the zoo."""
+    """Return the cases of a user's file, all or those named after a colon; otherwise cases of the test suite."""
     path = file_of(asked)
     if path is None:
         return [found for name in split_names(asked) for found in _find_registered_cases(name)] if asked else list(registered().values())
@@ -154,9 +153,10 @@ def _cases(asked: str, limits: Limits) -> list[Case]:
 
 
 def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Case:
-    """The case, and whether its samples move, which only a call of its factory tells; in a process of its own, since it may hang or die.
+    """Return the case, and record whether its samples have dynamic dimensions.
 
-    What fails there is refused where it was named, and else left to its tasks, which fail by themselves.
+    This requires a call of its factory, which may hang or crash and therefore runs in a separate process. If it fails, a case that the
+    user named is an error; other cases are kept, and their tasks fail.
     """
     if case.dims:
         return case
@@ -167,7 +167,7 @@ def _looked_at(case: Case, path: str, limits: Limits, named: bool = False) -> Ca
 
 
 def _find_registered_cases(name: str) -> list[Case]:
-    """A family, or one case; `atlas` and `atlas:family` for those that are run only where they are named."""
+    """Return a family or one case. `atlas` and `atlas:family` select the models that run only on request."""
     collection, _, family = name.partition(":")
     if collection == "atlas":
         return _load_atlas_cases((family,)) if family else _load_atlas_cases(atlas_families(), leave_out=True)
@@ -177,12 +177,12 @@ def _find_registered_cases(name: str) -> list[Case]:
     for case in registered().values():
         families.setdefault(case.family, []).append(case)
     if name not in families and name not in registered():
-        raise BadInput(f"the zoo has no case and no family {name!r}; its families: {', '.join(families)}; and atlas")
+        raise BadInput(f"the test suite has no case or family {name!r}; its families are {', '.join(families)} and atlas")
     return families[name] if name in families else [registered()[name]]
 
 
 def _load_atlas_cases(families: Sequence[str], leave_out: bool = False) -> list[Case]:
-    """The cases of these families; one whose library is not installed is left out aloud, or refused."""
+    """Return the cases of these families. If a library is not installed, print a message and skip its family, or raise `BadInput`."""
     found: list[Case] = []
     for family in families:
         try:
@@ -190,11 +190,11 @@ def _load_atlas_cases(families: Sequence[str], leave_out: bool = False) -> list[
         except NotInstalled as error:
             if not leave_out:
                 raise BadInput(str(error)) from error
-            print(f"{error}; its models are left out", file=sys.stderr)
+            print(f"{error}; its models are skipped", file=sys.stderr)
         except KeyError as error:
             raise BadInput(str(error.args[0])) from error
     if not found:
-        raise BadInput("no library of the atlas is installed: pip install 'exportlab[atlas]'")
+        raise BadInput("none of the model libraries of the atlas is installed: pip install 'exportlab[atlas]'")
     return found
 
 
@@ -209,7 +209,7 @@ def _one_of_atlas(name: str) -> Case:
 
 @contextmanager
 def _executor(scheduler: str) -> Iterator[Executor | None]:
-    """The executor of a cluster; None where no scheduler is named."""
+    """Yield the executor of a cluster, or None without a scheduler."""
     if not scheduler:
         yield None
         return
@@ -220,6 +220,6 @@ def _executor(scheduler: str) -> Iterator[Executor | None]:
     try:
         client = Client(scheduler, timeout="10s")
     except (OSError, ValueError) as error:
-        raise BadInput(f"no scheduler answers at {scheduler}: {first_line(error)}") from error
+        raise BadInput(f"cannot connect to a scheduler at {scheduler}: {first_line(error)}") from error
     with client:
         yield client.get_executor()

@@ -1,4 +1,4 @@
-"""What several commands check and do with files and names that they are given: an error is one line, and nothing was written."""
+"""Check the names and files that commands receive. Each error is one line and is raised before anything is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def check_exporter(name: str) -> None:
-    """Raise `BadInput` where there is no such exporter, or it cannot run here."""
+    """Raise `BadInput` if an exporter doesn't exist or can't run here."""
     try:
         get(name)
     except ValueError as error:
@@ -23,7 +23,7 @@ def check_exporter(name: str) -> None:
 
 
 def check_providers(names: Sequence[str]) -> None:
-    """Raise `BadInput` where a provider is not in this ONNX Runtime."""
+    """Raise `BadInput` if this build of ONNX Runtime doesn't include a provider."""
     try:
         check_present(names)
     except ProviderError as error:
@@ -31,13 +31,13 @@ def check_providers(names: Sequence[str]) -> None:
 
 
 def check_named(what: str, names: Sequence[str]) -> None:
-    """Raise `BadInput` where an option names nothing."""
+    """Raise `BadInput` if an option is an empty list."""
     if not names:
-        raise BadInput(f"--{what} names none: leave it out for the usual ones")
+        raise BadInput(f"--{what} is empty: give at least one name, or omit the option to use the default")
 
 
 def check_writable(path: Path) -> None:
-    """Before minutes are spent on an export whose result cannot be kept."""
+    """Raise `BadInput` if a file can't be written. Called before an export, which may take minutes."""
     try:
         check_replaceable(path)
     except OSError as error:
@@ -45,7 +45,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_file(write: Callable[[], object], path: Path) -> None:
-    """Write a file. Raises `BadInput` where that cannot be done."""
+    """Write a file. Raises `BadInput` if that fails."""
     try:
         write()
     except OSError as error:
@@ -53,7 +53,7 @@ def write_file(write: Callable[[], object], path: Path) -> None:
 
 
 def read(open_file: Callable[[], T], path: Path) -> T:
-    """Return what is read of a file. Raises `BadInput` where that cannot be done."""
+    """Return the content of a file. Raises `BadInput` if reading fails."""
     try:
         return open_file()
     except (OSError, ValueError) as error:

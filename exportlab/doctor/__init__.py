@@ -1,4 +1,4 @@
-"""Try all that is known on one model, and say what is right, or what is wrong at which line. Many models are the work of `sweep/`."""
+"""Diagnose the export of one model: find a correct export, or the cause and line of the problem. For many models, see `sweep/`."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def doctor(
     train: bool = False,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Diagnosis:
-    """Capture and export a model in every way there is, each in a process of its own, and say what came of it.
+    """Capture, export and verify a model with several exporters and workarounds, each in a separate process, and diagnose failures.
 
     Args:
-        samples: as `verify` takes them, one after the other or in a list; the first is exported with. Sizes that differ between
-            them move. The model and the samples are not changed.
-        dynamic_shapes: the axes that move, where the samples shall not say it.
-        seconds: what all of it may take. memory: GiB that a step may take, the model included.
-        save: where to write the best export.
-        train: whether a model in training mode is exported as it is, and not as `eval()`.
-        tell: takes the name of each step as it begins.
+        samples: the calls to test, as for `verify`, as separate arguments or in one list. The first one is used for the export.
+            Dimensions that differ between samples are dynamic. The model and the samples are not modified.
+        dynamic_shapes: the dynamic dimensions, if they are not to be inferred from the samples.
+        seconds: time limit for the whole run. memory: memory limit per step in GiB, including the model.
+        save: path for the best export.
+        train: whether to keep a model in training mode instead of switching it to `eval()`.
+        tell: called with the name of each step when it starts.
 
     Raises:
-        ValueError: there is no sample, or no such exporter here. TypeError: the model is no module, a sample is none, or another argument
-            is of another kind.
+        ValueError: there is no sample, or an exporter doesn't exist here. TypeError: the model is not a module, a sample is not a call,
+            or another argument has the wrong type.
     """
     must_be_names(exporters=exporters)
     must_be_positive(seconds=seconds, memory=memory)

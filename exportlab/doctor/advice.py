@@ -1,4 +1,4 @@
-"""Write what to do at the user's line, and what can be pasted: the line, changed; a translation, begun; lines that carry state."""
+"""Write advice for a line of the user's code, and code to paste: a changed line, a translation skeleton, or lines that pass state."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ VALUES = re.compile(r"is the constant \d+ after|data-dependent expression|data-d
 FOREIGN = re.compile(r"op='([\w.:]+)', overload='(\w+)'|cannot export ([\w.]+)")
 CHANGED = re.compile(r"the model changes ([\w.]+)[, ]")
 STATE = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kwargs{shapes}, mutations="outputs")
-state = {{name: value.numpy() for name, value in program.report.state.items()}}  # of the first call
+state = {{name: value.numpy() for name, value in program.report.state.items()}}  # for the first call
 results = session.run(None, {{{feeds}, **state}})  # session = onnxruntime.InferenceSession("model.onnx")
-state = dict(zip(state, results[-len(state):]))  # of the next call"""
+state = dict(zip(state, results[-len(state):]))  # for the next call"""
 RETURNED = """program = exportlab.to_onnx({model}, args, "model.onnx", kwargs=kwargs{shapes}, mutations="outputs")
 changed, feeds = program.report.mutations, {{{given}}}
 results = session.run(None, feeds)  # session = onnxruntime.InferenceSession("model.onnx")
-feeds |= dict(zip(changed, results[-len(changed):]))  # what the call left in its arguments, for the next one"""
+feeds |= dict(zip(changed, results[-len(changed):]))  # the modified arguments, for the next call"""
 SKELETON = '''def {name}(g, {arguments}):
     """{schema}"""
-    raise NotImplementedError("the same in nodes of ONNX: g.Mul(x, y) appends one and returns what it gives; y may be a number")
+    raise NotImplementedError("write the operator with ONNX nodes: g.Mul(x, y) adds a node and returns its output; y may be a number")
 
 
 exportlab.export("{exporter}", {model}, args, kwargs{shapes}, custom_translation_table={{torch.ops.{op}: {name}}}).save("model.onnx")'''
@@ -31,16 +31,16 @@ exportlab.export("{exporter}", {model}, args, kwargs{shapes}, custom_translation
 
 LOOPED, BRANCHED, READ = re.compile(r"^for\b"), re.compile(r"\b(if|elif|while|assert)\b"), re.compile(r"\bint\(|\.item\(|\.tolist\(")
 BY_VALUE, BY_SIZE = re.compile(r"data-dependent"), re.compile(r"user-specified ranges|is the constant \d+ after")
-LOOP_OVER_NUMBERS = "work on the whole tensor: the loop goes over numbers that are read from one"
-LOOP = "compute all turns of the loop at once, by an operator or torch.vmap; or use to_onnx, which keeps a loop"
-NUMBER = "keep the number a tensor; where it is a size, take it from the shape of an input, or pass it as an argument"
+LOOP_OVER_NUMBERS = "compute on the whole tensor, because this loop iterates over numbers read from a tensor"
+LOOP = "compute all iterations at once, with an operator or torch.vmap; or use to_onnx, which exports the loop"
+NUMBER = "keep the number a tensor; if it is a size, use the shape of an input, or pass the size as an argument"
 WITHIN = (
-    "a value is tested within what this line calls: leave the test out (torch.distributions: validate_args=False), or compute it yourself"
+    "a function called in this line checks a value: disable the check (torch.distributions: validate_args=False), or replace the function"
 )
 
 
 def advise_on_line(message: str, place: SourceLine | None) -> str:
-    """Return what to do about a value or a size that decides something, by the kind of the line; empty where the line is a branch."""
+    """Return advice for a line that depends on a value or a size, by the kind of line; empty if the line is a branch."""
     if place is None or not (BY_VALUE.search(message) or BY_SIZE.search(message)):
         return ""
     if BY_SIZE.search(message):
@@ -53,7 +53,7 @@ def advise_on_line(message: str, place: SourceLine | None) -> str:
 
 
 def suggest_code_for_refusal(message: str, place: SourceLine | None, facts: Facts) -> str:
-    """Return what may be pasted to get past a refusal; empty where nothing is known."""
+    """Return code to paste that avoids an error; empty if there is none."""
     if place is not None and VALUES.search(message):
         return _changed_test(place)
     if changed := CHANGED.search(message):
@@ -63,7 +63,7 @@ def suggest_code_for_refusal(message: str, place: SourceLine | None, facts: Fact
 
 
 def suggest_code_for_test(place: SourceLine | None) -> str:
-    """Return the `if` at a line as a `torch.cond`; empty where there is none."""
+    """Return the `if` at a line as a `torch.cond`; empty if the line has no `if`."""
     return _changed_test(place) if place is not None else ""
 
 
@@ -72,7 +72,7 @@ def _changed_test(place: SourceLine) -> str:
 
 
 def suggest_code_for_change(name: str, facts: Facts) -> str:
-    """Return how what a call leaves in its arguments, or in a buffer, is carried from call to call; empty where no file does it."""
+    """Return code that passes a modified argument or buffer from call to call; empty if no export supports it."""
     arguments = facts.summary.arguments if facts.summary else ()
     given = ", ".join(f'"{argument}": {argument}.numpy()' for argument in arguments)
     if name in arguments:
@@ -85,14 +85,14 @@ def suggest_code_for_change(name: str, facts: Facts) -> str:
 
 
 def returns(facts: Facts) -> bool:
-    """Return whether a file that gives the changed arguments back as outputs was seen to be right."""
+    """Return whether an export that returns the modified arguments as outputs was correct."""
     names = facts.eager.changes if facts.eager else ()
     right = any(trial.right and trial.options.get("mutations") for trial in facts.tried)
     return right and set(names) <= set(facts.summary.arguments if facts.summary else ())
 
 
 def skeleton(op: str, schema: str, facts: Facts) -> str:
-    """Return a translation of an operator, to be written by the user, with its arguments by name, and the line that passes it."""
+    """Return the skeleton of a translation for an operator, with its arguments, and the line that passes it to the exporter."""
     parsed = torch._C.parse_schema(schema)
     arguments = ", ".join(argument.name for argument in parsed.arguments)
     return SKELETON.format(
@@ -101,12 +101,12 @@ def skeleton(op: str, schema: str, facts: Facts) -> str:
 
 
 def model_of(facts: Facts) -> str:
-    """Return what is exported, as it stands in a printed line: `module.eval()`, or as it was given where that was asked for."""
+    """Return the model as it appears in printed code: `module.eval()`, or `module` with `train=True`."""
     return "module" if facts.summary is not None and facts.summary.train else "module.eval()"
 
 
 def shapes_of(facts: Facts) -> str:
-    """Return `, dynamic_shapes=…`; empty where nothing moves."""
+    """Return `, dynamic_shapes=…`; empty without dynamic dimensions."""
     return f", dynamic_shapes={facts.summary.dynamic_shapes}" if facts.summary and facts.summary.dynamic_shapes != "None" else ""
 
 

@@ -1,4 +1,4 @@
-"""Give the findings the change of the user's lines that was seen to be right, and take from them what was seen not to be."""
+"""Add the verified change of the user's code to the findings, and remove changes that failed verification."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .finding import Finding, join_names
 
 
 def attach_change(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
-    """Return the findings with the change that was seen to be right; lines that were tried, and are not right, are not told."""
+    """Return the findings with the verified change, and without the changes that failed verification."""
     found = facts.mended
     chosen = next((f for f in findings if found and f.place == found.at), findings[0] if found and findings else None)
     return [_attach_lines(f, found) if found and f is chosen else _drop_lines(f, facts) for f in findings]
 
 
 def _attach_lines(finding: Finding, found: AppliedFix) -> Finding:
-    fix = f"{found.what}; seen to be right with {join_names(found.exporters)}"
+    fix = f"{found.what}; verified with {join_names(found.exporters)}"
     return replace(finding, place=finding.place or found.at, fix=fix, code=found.code)
 
 

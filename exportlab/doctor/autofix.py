@@ -1,4 +1,4 @@
-"""Look for a change of the user's own lines that makes the export right: each is tried, and only what was seen to work is told."""
+"""Search for a change of the user's code that makes the export correct. Only verified changes are reported."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .rewrite import Function, Source, source_at
 from .rules import Rule, propose_changes
 from .subject import Subject
 
-TRIALS = 20  # drafts that are exported at most
+TRIALS = 20  # maximum number of changes to try
 READS = re.compile(r"\.item\(|\.tolist\(|\bint\(|\bfloat\(|\bbool\(")
 
 
 @dataclass
 class Search:
-    """Tries one change at a time on one patient, until one is right with all exporters."""
+    """A search that tries one change at a time, until a change is correct with all exporters."""
 
     patient: Subject
     exporters: Sequence[str]
@@ -41,7 +41,7 @@ class Search:
     drafts: int = 0
 
     def run(self, places: Sequence[SourceLine]) -> None:
-        """Tell every change that is right with more exporters than the one before."""
+        """Report each change that is correct with more exporters than the previous ones."""
         with heard():
             self.expected = [self._eager(sample) for sample in self.patient.all]
             for place in places:
@@ -54,7 +54,7 @@ class Search:
         return run_calls(fresh(self.patient.module), (sample,))
 
     def _drafts(self, place: SourceLine) -> Iterator[tuple[Rule, Draft]]:
-        """Every change that a rule makes of the line or of one that it depends on."""
+        """Yield the changes that the rules make to a line or to the lines it depends on."""
         for line in dict.fromkeys(_find_related_lines(place.file, place.line)):
             source = source_at(place.file, line)
             for rule, change in propose_changes(source) if source else ():
@@ -69,11 +69,11 @@ class Search:
             self.tell(AppliedFix(place, rule.what, blocks(draft, shown), right))
 
     def _right_with(self, draft: Draft) -> tuple[str, ...]:
-        """The exporters that are right with the draft, where it gives what the model gave."""
+        """Return the exporters that are correct with the draft, if the draft has the same results as the original."""
         try:
             with use_draft(draft):
                 return tuple(filter(self._is_right, self.exporters)) if self._is_same() else ()
-        except Exception:  # noqa: BLE001 - a draft that cannot be run is none
+        except Exception:  # noqa: BLE001 - a draft that can't run is ignored
             return ()
 
     def _is_same(self) -> bool:
@@ -86,7 +86,7 @@ class Search:
 
 
 def _find_related_lines(file: str, line: int) -> list[int]:
-    """The line, the heads of the branches that it stands in, and the lines before it that read the numbers which it uses."""
+    """Return the line, the `if` lines around it, and the earlier lines that read the numbers it uses."""
     source = source_at(file, line)
     statement = source.innermost(ast.stmt) if source else None
     if source is None or statement is None:
@@ -96,7 +96,7 @@ def _find_related_lines(file: str, line: int) -> list[int]:
 
 
 def _readers(source: Source, statement: ast.stmt) -> list[int]:
-    """The lines where the names that a statement uses were assigned a number read from a tensor."""
+    """Return the lines that assign a number read from a tensor to a variable that the statement uses."""
     functions = [n for n in ast.walk(source.tree) if isinstance(n, Function) and n.lineno <= source.line <= (n.end_lineno or 0)]
     used = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)}
     lines = []
@@ -108,6 +108,6 @@ def _readers(source: Source, statement: ast.stmt) -> list[int]:
 
 
 def mend(patient: Subject, exporters: Sequence[str], places: Sequence[SourceLine], folder: Path, tell: Tell) -> None:
-    """Tell each change of the lines at these places that was seen to be right; nothing where there is none."""
+    """Report the verified changes of these lines, if there are any, and the end of the search."""
     Search(patient, exporters, folder, tell).run(places)
     tell(AppliedFix())

@@ -1,4 +1,4 @@
-"""Hold what the doctor returns: facts, findings and a verdict, as text."""
+"""Define the result of the doctor: facts, findings and a verdict, with their text format."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from .report import page
 from .verdict import Verdict, verdict_of
 
 WIDTH, LINES = 118, 100
-CELL = 70  # characters of what was seen
-FOUND = 4  # findings that are told in full
+CELL = 70  # longest text in the last column of the table
+FOUND = 4  # maximum number of findings in the text
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that was found; prints as text, renders as the HTML report in a notebook."""
+    """The result of `doctor`. It prints as text and displays as the HTML report in a notebook."""
 
     facts: Facts
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The defects, those that nobody is told about first."""
+        """The problems found, silent ones first."""
         return findings_of(self.facts)
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The line, the exit code and the best export."""
+        """The summary line, the exit code and the best export."""
         return verdict_of(self.facts, self.findings)
 
     def save(self, path: str | Path) -> Path:
-        """Write the report: Markdown for an issue tracker where the path ends in `.md`, else one HTML file that needs nothing else."""
+        """Write the report: Markdown for an issue tracker if the path ends in `.md`, otherwise one self-contained HTML file."""
         text = self.markdown() if Path(path).suffix == ".md" else self._repr_html_()
         with written_whole(path) as draft:
             Path(draft).write_text(text, encoding="utf-8")
         return Path(path)
 
     def markdown(self) -> str:
-        """Return the report as an issue tracker renders it."""
+        """Return the report as Markdown for an issue tracker."""
         return issue(self.facts, self.findings, self.verdict, self.attempts())
 
     def __repr__(self) -> str:
@@ -77,30 +77,30 @@ class Diagnosis:
             yield from ("", *self._how())
 
     def attempts(self) -> show.Table:
-        """Return every export that was tried, side by side."""
+        """Return a table of the exports that were tried."""
         return show.table([_row(trial, self.facts) for trial in self.facts.tried])
 
     def _how(self) -> Iterator[str]:
-        """Lines that say what moved, what was made, what was captured, what was left out."""
+        """Yield the lines about dynamic dimensions, generated samples, captures and skipped steps."""
         summary = self.facts.summary
         assert summary is not None
         moving = "; ".join(size.how() for size in summary.moving) or _nothing_moves(len(summary.samples))
-        yield from _wrap_with_label("sizes", summary.unlike or (f"as the @case names them: {moving}" if summary.declared else moving))
+        yield from _wrap_with_label("sizes", summary.unlike or (f"as named in the @case: {moving}" if summary.declared else moving))
         if summary.dynamic_shapes != "None":
             yield f"{'shapes':<9} dynamic_shapes={summary.dynamic_shapes}"
         if summary.made:
-            yield from _wrap_with_label("made", f"looked at in between as well: {'; '.join(summary.made)}")
+            yield from _wrap_with_label("tested", f"also with generated samples: {'; '.join(summary.made)}")
         if self.facts.captures:
             how_far = (f"{how} {'ok' if isinstance(found, Captured) else found.kind}" for how, found in self.facts.captures.items())
             yield from _wrap_with_label("capture", ", ".join(how_far))
         if self.facts.left_out:
-            yield from _wrap_with_label("left out", ", ".join(self.facts.left_out))
+            yield from _wrap_with_label("skipped", ", ".join(self.facts.left_out))
 
 
 def _nothing_moves(samples: int) -> str:
     if samples == 1:
-        return "one sample was given, and in one sample nothing can be seen to move: give a second one of another size"
-    return "nothing moves: all samples have the same sizes"
+        return "no dynamic dimensions, because there is only one sample: add a second sample with different sizes"
+    return "no dynamic dimensions, because all samples have the same sizes"
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _wrap_with_label(label: str, text: str) -> Iterator[str]:
-    """`fix      …`, folded, at most three lines."""
+    """Yield `fix      …`, wrapped to at most three lines."""
     lines = [line for part in text.splitlines() for line in textwrap.wrap(part, WIDTH - 10)][:3]
     for i, line in enumerate(lines):
         yield f"{'' if i else label:<9} {line}"
@@ -127,15 +127,15 @@ def _row(trial: Trial, facts: Facts) -> dict[str, object]:
     failure = trial.failure or trial.save
     seen = sentence(failure) if failure else _first_problem(trial)
     if facts.forgets(trial):
-        seen = "what it returns is right, and what it leaves in its arguments is not"
+        seen = "the outputs are correct, but the arguments are not modified"
     return {
         "export": trial.label,
         "outcome": trial.outcome,
         "nodes": trial.nodes or "",
         "bytes": f"{trial.bytes:,}" if trial.bytes else "",
-        "call, in eager's": f"{trial.ratio:.2g}" if trial.ratio else "",
+        "call time / eager": f"{trial.ratio:.2g}" if trial.ratio else "",
         "what was seen": textwrap.shorten(
-            plain(f"at {trial.only} alone: {seen or 'right'}" if trial.only else seen), CELL, placeholder=" …"
+            plain(f"only for {trial.only}: {seen or 'correct'}" if trial.only else seen), CELL, placeholder=" …"
         ),
     }
 

@@ -1,4 +1,4 @@
-"""Look, in a child, at what eager does that a capture does not: branches taken elsewhere, and attributes that change from call to call."""
+"""Find behaviour of eager that a capture misses, in a child process: other branches, and attributes that change from call to call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .subject import Subject, format_dynamic_shapes
 
 
 def watch(patient: Subject, tell: Tell) -> None:
-    """Tell where eager parts from a capture, from another sample and from a second call, and what it keeps in attributes."""
+    """Report the lines at which eager diverges from a capture, from a call with another sample and from a second call."""
     with heard():
         for how, at in _partings(patient):
             tell(PathSplit(how, at))
@@ -60,11 +60,11 @@ def _capture_patient(patient: Subject) -> Any:
 
 EXPORT = """
 exportlab.export("{exporter}", {model}, (*args, state), {{}}{shapes}).save("model.onnx")
-# each call returns (result, state): give the next call that state"""
+# each call returns (result, state): pass that state to the next call"""
 
 
 def carry(patient: Subject, exporters: Sequence[str], tell: Tell) -> None:
-    """Tell what the model keeps in attributes, and how it can be handed in and out, where that was seen to be right."""
+    """Report the state that the model keeps in attributes, with verified code that passes it in and out, if there is any."""
     first = patient.samples[0]
     with heard():
         held = held_by(patient.module, first)
@@ -84,7 +84,7 @@ def carry(patient: Subject, exporters: Sequence[str], tell: Tell) -> None:
 
 
 def _set_up(patient: Subject, held: Sequence[HiddenState], exporters: Sequence[str]) -> CarriedState | None:
-    """What the first call sets up, and no other call changes, where the model after it is exported right."""
+    """Return the state that only the first call changes, if the model is exported correctly after that call."""
     first = patient.samples[0]
     if not held or first.kwargs or any(h.outside for h in held):
         return None
@@ -104,7 +104,7 @@ def _set_up(patient: Subject, held: Sequence[HiddenState], exporters: Sequence[s
 
 
 def _run_first_call(patient: Subject) -> nn.Module:
-    """The module after its first call."""
+    """Return the module after its first call."""
     module = fresh(patient.module)
     with torch.no_grad():
         module(*copy.deepcopy(patient.samples[0].args))
@@ -112,23 +112,23 @@ def _run_first_call(patient: Subject) -> nn.Module:
 
 
 SET_UP = """with torch.no_grad():
-    module(*args)  # on data of yours: the first call sets the model up, and no later one does
+    module(*args)  # use your data: the first call initialises the model
 exportlab.export("{exporter}", {model}, args, kwargs{shapes}).save("model.onnx")"""
 WARM = """with torch.no_grad():
-    module(*args)  # the first call, which finds no state yet; the file is of all that follow
+    module(*args)  # the first call has no state yet; the exported model computes the later calls
 
 """
 
 
 def _warm(patient: Subject, held: Sequence[HiddenState]) -> tuple[Subject, str]:
-    """Where there is no state before the first call, the model after it, and the lines that make that call."""
+    """If there is no state before the first call, return the model after it, and the lines that make that call."""
     if not any(h.value is None for h in held) or any(h.outside for h in held):
         return patient, ""
     return replace(patient, module=_run_first_call(patient)), WARM
 
 
 def _right_with(code: str, patient: Subject, exporters: Sequence[str]) -> tuple[tuple[str, ...], Any]:
-    """The exporters that are right with the lines that would be pasted, called with the state that eager has before each sample."""
+    """Return the exporters that are correct with the suggested code, called with the state that eager has before each sample."""
     names: dict[str, Any] = {"torch": torch, "module": fresh(patient.module)}
     exec(code.removeprefix(WARM), names)
     make, state = names["WithState"], names["state"]
@@ -138,26 +138,26 @@ def _right_with(code: str, patient: Subject, exporters: Sequence[str]) -> tuple[
             samples.append(Sample((*sample.args, state)))
             state = run_calls(make(fresh(patient.module)), samples[-1:])[1]
         same = _is_as_before(patient, [run_calls(make(fresh(patient.module)), (sample,))[0] for sample in samples])
-    except Exception:  # noqa: BLE001 - a model that does not take its state so cannot be wrapped so
+    except Exception:  # noqa: BLE001 - this model can't be wrapped
         return (), None
     wrapped = make(fresh(patient.module))
     return tuple(name for name in exporters if same and is_right(name, wrapped, samples, shapes)), shapes
 
 
 def _mirror_samples(patient: Subject) -> list[Sample]:
-    """All samples, there and back: what is kept of one of them has to be seen in the next."""
+    """Return all samples in order and then reversed, so that the state after each one affects another."""
     return [*patient.samples, *reversed(patient.samples)]
 
 
 def _is_as_before(patient: Subject, results: Sequence[Any]) -> bool:
-    """Whether the results are those of one model that is called with sample after sample."""
+    """Return whether the results equal those of one model that is called with all samples in turn."""
     module = fresh(patient.module)
     wanted = [run_calls(module, (sample,)) for sample in _mirror_samples(patient)]
     return not any(difference_of(mine, its).problem for mine, its in zip(results, wanted, strict=True))
 
 
 def _add_state_shapes(shapes: Any, state: Any) -> Any:
-    """The axes that move, and none of those of the state."""
+    """Return the dynamic shapes with a static state added."""
     fixed: Any = pytree.tree_map(lambda leaf: {}, state)
     if isinstance(shapes, dict):
         return {**shapes, "state": fixed}
@@ -165,7 +165,7 @@ def _add_state_shapes(shapes: Any, state: Any) -> Any:
 
 
 def is_right(name: str, wrapped: nn.Module, samples: Sequence[Sample], shapes: Any) -> bool:
-    """Return whether an exporter is right on these samples, the first of which is exported with."""
+    """Return whether an exporter is correct on these samples. The first one is used for the export."""
     with suppress(Exception):
         artifact = get(name).export(fresh(wrapped), samples[0].args, dict(samples[0].kwargs), dynamic_shapes=shapes)
         return run_verify_step(run_load_step(Attempt(name, Outcome.OK, artifact)), wrapped, samples).outcome is Outcome.OK

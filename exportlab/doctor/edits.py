@@ -1,4 +1,4 @@
-"""Give the live functions of a model the code of a changed file, for as long as a trial lasts, and show what changed as lines to paste."""
+"""Run a model with a changed version of its source file during a trial, and show the change as lines to paste."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from types import CodeType, FunctionType
 
 from .rewrite import Change
 
-NEAR = 3  # lines between two changes that are shown as one
+NEAR = 3  # changes with at most this many lines between them are shown as one
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A file of the user's, and its text as it is to be; the file itself is never written.
+    """A changed version of a user's file. The file itself is not modified.
 
     Attributes:
-        shown: where the text lies, so that a traceback can quote it.
+        shown: path of a copy with the changed text, so that tracebacks can quote it.
     """
 
     file: str
@@ -30,7 +30,7 @@ class Draft:
     shown: str
 
     def with_change(self, change: Change, folder: Path, number: int) -> Draft:
-        """Return the draft with one more change, written beside the others."""
+        """Return the draft with one more change, and write its text to `folder`."""
         lines = self.text.splitlines()
         kept = [*lines[: change.first - 1], *change.text.splitlines(), *lines[change.last :]]
         shown = folder / f"draft_{number}" / Path(self.file).name
@@ -40,16 +40,16 @@ class Draft:
 
 
 def draft_of(file: str) -> Draft:
-    """Return the file as it is."""
+    """Return a draft of a file without changes."""
     return Draft(file, "".join(linecache.getlines(file)), file)
 
 
 @contextmanager
 def use_draft(draft: Draft) -> Iterator[None]:
-    """Let every function that came from the file run what the draft says.
+    """Replace the code of the file's functions by that of the draft.
 
     Raises:
-        SyntaxError: the draft is no Python.
+        SyntaxError: the draft is not valid Python.
     """
     new = dict(_codes(compile(draft.text, draft.shown, "exec")))
     live = [function for function in _functions(draft.file) if function.__code__.co_qualname in new]
@@ -72,7 +72,7 @@ def _functions(file: str) -> list[FunctionType]:
 
 @contextmanager
 def _unfreeze_gc() -> Iterator[None]:
-    """While it lasts, the collector lists what it does not in a fork, which freezes all that it inherits; it collects nothing."""
+    """Unfreeze the garbage collector, so that `gc.get_objects` includes inherited objects in a forked process. Collection is disabled."""
     frozen, enabled = gc.get_freeze_count(), gc.isenabled()
     gc.disable()
     gc.unfreeze()
@@ -86,7 +86,7 @@ def _unfreeze_gc() -> Iterator[None]:
 
 
 def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
-    """The functions of a module and of its classes, and of its functions, by qualified name."""
+    """Yield all functions of a module, including methods and nested functions, by qualified name."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant.co_qualname, constant
@@ -94,7 +94,7 @@ def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
 
 
 def blocks(draft: Draft, where: str) -> str:
-    """Return what differs from the file as lines to paste, each block under a comment that says where it goes. `where`: its shown name."""
+    """Return the changes of a file as lines to paste, with a comment above each block for its position. `where`: the displayed path."""
     old, new = "".join(linecache.getlines(draft.file)).splitlines(), draft.text.splitlines()
     return "\n".join(_block(span, old, new, where) for span in _spans(old, new))
 
@@ -103,7 +103,7 @@ Span = tuple[int, int, int, int]
 
 
 def _spans(old: list[str], new: list[str]) -> list[Span]:
-    """First and last line, in the old text and the new, of all that differs; what is near another change is one with it."""
+    """Return the first and last line of each change in the old and the new text. Nearby changes are merged."""
     spans: list[Span] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":

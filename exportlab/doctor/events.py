@@ -1,4 +1,4 @@
-"""Name all that an examination brings: one class each, of plain data, since they cross a pipe from child to parent."""
+"""Define the events of an examination. They contain plain data only, because they are sent from child to parent through a pipe."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..verification.report import Check
 from .lines import SourceLine
 
 MODEL = "{model}"
-STAYS = "the model writes into its inputs ("  # so begins the warning of `to_onnx` that the file leaves them as they are
+STAYS = "the model writes into its inputs ("  # start of a warning of `to_onnx`: the exported model doesn't modify its inputs
 
 
 @dataclass(frozen=True)
 class Started:
-    """A step begins."""
+    """A step has started."""
 
     step: str
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """There was no time for a step, or, of the last ones, it failed or took too long: why says which."""
+    """A step was skipped for lack of time, failed or took too long. `why` is the reason."""
 
     step: str
     why: str = "no time was left"
@@ -33,7 +33,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Summary:
-    """A patient without its weights. The arguments are those that `forward` is given, by name."""
+    """A summary of the model and its samples, without weights. `arguments` are the names of the arguments of `forward`."""
 
     samples: tuple[str, ...]
     made: tuple[str, ...]
@@ -51,17 +51,17 @@ class Summary:
 
 @dataclass(frozen=True)
 class Unusable:
-    """Why the input cannot be used, and where."""
+    """The input can't be used. `failure` has the reason and the line."""
 
     failure: Failure
 
 
 @dataclass(frozen=True)
 class Eager:
-    """The module by itself: which of the made samples it takes, whether it draws random numbers, and what it holds.
+    """The behaviour of the module in eager: generated samples it accepts, whether it draws random numbers, and its mode.
 
     Attributes:
-        weights: in bytes. changes: the arguments that a call writes into, which the caller has after it.
+        weights: size of the weights in bytes. changes: arguments that a call modifies, and that the caller can read afterwards.
     """
 
     valid: tuple[int, ...]
@@ -73,10 +73,10 @@ class Eager:
 
 @dataclass(frozen=True)
 class Captured:
-    """A captured graph as text, where each of its operators is called, and where it first writes into a buffer or an input.
+    """A captured graph as text, with the line of each operator and of the first write to a buffer or an input.
 
     Attributes:
-        schemas: of the operators that are not torch's own.
+        schemas: schemas of custom operators.
     """
 
     graph: tuple[str, ...]
@@ -87,7 +87,7 @@ class Captured:
 
 @dataclass(frozen=True)
 class Capture:
-    """One way to capture, `strict`, `non-strict` or `draft`, and what came of it."""
+    """The result of a capture: `strict`, `non-strict` or `draft`."""
 
     how: str
     found: Captured | Failure
@@ -95,25 +95,25 @@ class Capture:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What `to_onnx` refuses of the program of torch.export, which names what others keep silent about."""
+    """The error of `to_onnx` for a program of torch.export. It describes problems that are silent in other exporters."""
 
     failure: Failure
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One export, and what came of it.
+    """One export and its outcome.
 
     Attributes:
-        label: the exporter, and what was done differently.
-        checks: what `verify` looked at. save: why the file cannot be written.
-        nodes: of the file. bytes: of all its files. file: its path, as long as the examination lasts.
-        ratio: a call of the file in calls of eager, measured in turns: rough.
-        node, op, at: the ONNX node that the runtime refuses, and the line that it comes from.
-        only: what it holds for, where that is less than asked.
-        before: a line of Python that comes before the export, `{model}` and `{shapes}` to be filled in. exports: what is exported in it.
-        plain: whether nothing was done differently from what was asked.
-        shapes: its own `dynamic_shapes`, where they are others than those of the samples. said: what exporter and runtime said.
+        label: the exporter and the workaround, if any.
+        checks: the checks of `verify`. save: the error, if the model can't be written.
+        nodes: number of nodes. bytes: total size of the files. file: path of the model during the examination.
+        ratio: rough duration of a call relative to eager, measured alternately.
+        node, op, at: the ONNX node for which the runtime raises an error, its operator, and its source line.
+        only: the limited inputs for which the export is valid, if not for all samples.
+        before: Python code that precedes the export, with the placeholders `{model}` and `{shapes}`. exports: the expression to export.
+        plain: whether no workaround was used.
+        shapes: the `dynamic_shapes` of the export, if they differ from those of the samples. said: messages of exporter and runtime.
     """
 
     exporter: str
@@ -139,23 +139,23 @@ class Trial:
 
     @property
     def right(self) -> bool:
-        """Whether it is right at every size and can be written."""
+        """Whether the export is correct for all samples and can be written."""
         return self.outcome is Outcome.OK and self.save is None
 
     @property
     def only_closed(self) -> bool:
-        """Whether nothing is wrong with it but its answers to values at which a mask hides everything."""
+        """Whether the only wrong results are those where a mask hides everything."""
         return self.save is None and only_closed(self.outcome, (check.values for check in self.checks if check.failed))
 
     @property
     def warns_of_its_arguments(self) -> bool:
-        """Whether the exporter said that the model writes into its arguments, and the file does not."""
+        """Whether the exporter printed a warning that the exported model doesn't modify its arguments."""
         return any(STAYS in line for line in self.said)
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """The captured node that adds the most to what differs in the file of one export."""
+    """The captured node with the largest numerical difference in one export."""
 
     label: str
     node: str
@@ -167,7 +167,7 @@ class Diverged:
 
 @dataclass(frozen=True)
 class PathSplit:
-    """Where the lines that run in eager part from others: in the `capture`, with another `sample`, or in the `second call`."""
+    """The line at which eager diverges from the `capture`, from a call with another `sample`, or from the `second call`."""
 
     how: str
     at: SourceLine
@@ -175,11 +175,11 @@ class PathSplit:
 
 @dataclass(frozen=True)
 class CarriedState:
-    """What a call changes in attributes that are no buffers, and where.
+    """State in attributes other than buffers that a call changes, and the line that changes it.
 
     Attributes:
-        code: lines to paste that hand it in and out, where these were seen to be right; by which exporters.
-        once: whether the first call alone changes it, so that the lines only make that call before the export.
+        code: verified lines to paste that pass the state in and out. exporters: the exporters they were verified with.
+        once: whether only the first call changes the state. The code then makes that call before the export.
     """
 
     names: tuple[str, ...]
@@ -191,10 +191,10 @@ class CarriedState:
 
 @dataclass(frozen=True)
 class AppliedFix:
-    """A change of the user's lines that was tried, and is right; without a place: the search has come to its end.
+    """A verified change of the user's code. Without `at`, it means that the search is complete.
 
     Attributes:
-        at: the line that it began with. what: what is done. code: the new lines, to paste. exporters: those that are right with it.
+        at: the line that caused the search. what: a description. code: the new lines to paste. exporters: those that are correct with it.
     """
 
     at: SourceLine | None = None

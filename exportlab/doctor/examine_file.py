@@ -1,4 +1,4 @@
-"""Examine a model in a file of the user's own: the file is read, and its factory called, in a child alone."""
+"""Examine a model in a user's file. The file is loaded and its function called only in a child process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .facts import Facts
 from .run import Examination, Options
 from .subject import load_patient
 
-FACTORY = 0.5  # part of the whole time that the factory may take
-INSIDE = 0.95  # part of the whole time after which the child ends by itself
+FACTORY = 0.5  # fraction of the total time for the user's function
+INSIDE = 0.95  # fraction of the total time after which the child process ends by itself
 
 
 def examined(target: str, options: Options, tell: Tell = lambda event: None) -> Diagnosis:
-    """Return the diagnosis of what `FILE.py:factory` names. Nothing that the file does reaches this process.
+    """Return the diagnosis of `FILE.py:factory`. The file can't affect this process.
 
-    A factory that raises, hangs, exits or eats memory makes a diagnosis too: that it cannot be used, and why.
+    A function that raises an exception, hangs, exits or needs too much memory also has a diagnosis: unusable input, with the reason.
     """
     facts = Facts(target, environment=environment(1))
     tell(Started("factory"))
@@ -42,27 +42,27 @@ def examined(target: str, options: Options, tell: Tell = lambda event: None) -> 
 
 
 def _make_end_event(facts: Facts, ended: Ended) -> Event | None:
-    """A child that died before the model had run was given something that cannot be used; later it costs the steps that were left."""
+    """Return the event for a failed child process: unusable input before the model has run, skipped steps afterwards."""
     if ended.failure is None or facts.unusable is not None:
         return None
     if facts.eager is None:
-        return Unusable(_label_failure(ended.failure, "the model" if facts.summary else "the factory"))
-    return LeftOut("what came after", ended.failure.error)
+        return Unusable(_label_failure(ended.failure, "the model" if facts.summary else "the function"))
+    return LeftOut("remaining steps", ended.failure.error)
 
 
 def _label_failure(failure: Failure, who: str) -> Failure:
-    """Leave what `BadInput` says as it is; say of others who it was."""
+    """Return the failure with its source added to the message, except for `BadInput`."""
     if "BadInput" in failure.types:
         return replace(failure, error=failure.error.partition(": ")[2])
     if signal.SIGALRM.name in failure.error:
-        return replace(failure, kind="timeout", error=f"{who}: TimeLimit: it took more than half of the time that there is")
+        return replace(failure, kind="timeout", error=f"{who}: TimeLimit: it took more than half of the time limit")
     return replace(failure, error=f"{who}: {failure.error}")
 
 
 def _examine_in_child(target: str, options: Options, folder: Path, tell: Tell) -> None:
     torch.set_num_threads(1)
     began = time.monotonic()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, whatever it is in the middle of
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the process at any point
     signal.setitimer(signal.ITIMER_REAL, options.seconds * FACTORY)
     patient = load_patient(target, options.train)
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,4 +1,4 @@
-"""Keep all that was seen of one model, and choose the export that is best."""
+"""Collect the results of all steps for one model, and choose the best export."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from .events import (
 )
 from .lines import SourceLine
 
-FLOOR = "torch.export"  # what the others stand on; its file is no ONNX
+FLOOR = "torch.export"  # the other exporters build on it; its output is not ONNX
 OFFICIAL = "dynamo"
 
 
 @dataclass
 class Facts:
-    """All that the steps brought so far.
+    """The results of all steps so far.
 
     Attributes:
-        unusable: why the input cannot be used, and where.
-        captures: by how it was captured. refusal: of the program of torch.export, by `to_onnx`. diverged: by label of the export.
-        parted: where the lines that run part from those of eager's first call, by what it was held against.
-        kept: what is changed in attributes. mended: the change that was seen to be right. searched: whether all were tried.
-        left_out: steps that were not done, and why.
+        unusable: the reason why the input can't be used, with its line.
+        captures: captures by kind. refusal: the error of `to_onnx` for the program of torch.export. diverged: by label of the export.
+        parted: the line at which a call diverges from the first eager call, by kind of call.
+        kept: state in attributes. mended: the verified change of the user's code. searched: whether all changes were tried.
+        left_out: skipped steps with the reason.
     """
 
     target: str
@@ -60,7 +60,7 @@ class Facts:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
     def keep(self, event: Event) -> None:
-        """Add what an event brings."""
+        """Store an event."""
         match event:
             case Started():
                 return
@@ -92,26 +92,26 @@ class Facts:
                 assert_never(event)
 
     def forgets(self, trial: Trial) -> bool:
-        """Return whether the caller has another argument after a call of the model, and not after one of this file, which is right else."""
+        """Return whether the exported model is correct except that it doesn't modify arguments that the original modifies."""
         changes = self.eager is not None and bool(self.eager.changes)
         return trial.right and changes and trial.exporter != FLOOR and not trial.options.get("mutations")
 
     def is_unexplained(self, trial: Trial) -> bool:
-        """Return whether an export came to its end, and what is not right about it has no message that names the line."""
+        """Return whether an export finished, but has a problem without a message that names the line."""
         return trial.outcome.silent or trial.outcome is Outcome.NARROW or self.forgets(trial)
 
     def is_right(self, trial: Trial) -> bool:
-        """Return whether its results are right, at every size, and so is what it leaves in its arguments."""
+        """Return whether an export is correct for all samples, including the arguments it modifies."""
         return trial.right and not self.forgets(trial)
 
 
 def rights(facts: Facts) -> list[Trial]:
-    """Return the exports that are right at all sizes and can be saved; that of torch.export counts where nothing else was tried."""
+    """Return the exports that are correct at all sizes and can be saved. `torch.export` counts only if no other exporter was tried."""
     right = [trial for trial in facts.tried if facts.is_right(trial) and not trial.only]
     onnx = [trial for trial in right if trial.exporter != FLOOR]
     return onnx if any(trial.exporter != FLOOR for trial in facts.tried) else right
 
 
 def find_best_trial(facts: Facts) -> Trial | None:
-    """Return, of those that are right, the one with nothing done differently, then the fewest nodes, then of the official exporter."""
+    """Return the best correct export: first without a workaround, then with the fewest nodes, then of the official exporter."""
     return min(rights(facts), key=lambda trial: (not trial.plain, trial.nodes or 0, trial.exporter != OFFICIAL), default=None)

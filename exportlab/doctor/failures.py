@@ -1,4 +1,4 @@
-"""Say what a failure of an export means by itself: its stage, and in a sentence what was refused. Not here: the line (findings)."""
+"""Classify a failed export by stage, and summarise its message. The line of code is determined in `findings`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from ..isolation import Failure
 from ..outcomes import Outcome
 from .lines import find_note_with_line
 
-AS_WELL = "it is refused as well: "  # so `to_onnx` notes why it refused to capture the model by running it
+AS_WELL = "it is refused as well: "  # marks the note of `to_onnx` about why tracing a real run failed
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
 def stage_of(outcome: Outcome, failure: Failure) -> str:
-    """Return the stage of known errors that a refusal belongs to: of a conversion, from the functions that it went through."""
+    """Return the stage of a failure, as used by known errors. For a conversion, it's derived from the functions in the traceback."""
     if outcome is not Outcome.CONVERT:
         return str(outcome)
     files = " ".join(frame.file for frame in failure.frames)
@@ -23,9 +23,9 @@ def stage_of(outcome: Outcome, failure: Failure) -> str:
 
 
 def sentence(failure: Failure) -> str:
-    """Return what it says: of ours without the type, of others that of the first cause, which their own is only wrapped around."""
+    """Return the message of a failure: for `to_onnx` without the type, for other exporters that of the first cause, which they wrap."""
     if "ToOnnxError" in failure.types:
         own = failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
         noted = find_note_with_line(failure)[0].rpartition(AS_WELL)[2]
-        return f"{noted}. A capture by torch.export is refused as well: {own}" if noted else own
+        return f"{noted}. A capture with torch.export also fails: {own}" if noted else own
     return failure.message.splitlines()[0] if failure.message else failure.error

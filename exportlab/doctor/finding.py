@@ -1,4 +1,4 @@
-"""Hold one defect, and say in a sentence who has it."""
+"""Define a finding, and describe it in a sentence."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ class Finding:
     """One defect.
 
     Attributes:
-        stage: one of the stages of known errors, or `timeout`, `crash`, `closed`.
-        exporters: those that have it.
-        defect: what is wrong, in one sentence. place: the user's own line, where it is known.
-        fix: the smallest change, in words. code: the same as lines to paste. known: the known error that was recognised.
-        silent: whether nothing is raised. refused: exporters that refuse the same line. warned: those that warn of it.
-        detail: the whole message.
+        stage: a stage of known errors, or `timeout`, `crash`, `closed`.
+        exporters: the affected exporters.
+        defect: the problem, in one sentence. place: the line of the user's code, if known.
+        fix: the smallest change, in words. code: the change as lines to paste. known: the matching known error.
+        silent: whether the export is wrong without an error. refused: exporters that raise an error at the same line.
+        warned: exporters that print a warning about it.
+        detail: the full message.
     """
 
     stage: str
@@ -37,45 +38,48 @@ class Finding:
     warned: tuple[str, ...] = ()
 
 
-HEADLINES = {  # by stage: of one exporter, and of several
-    "silent": ("writes a file that is wrong without a word", "write files that are wrong without a word"),
+HEADLINES = {  # by stage: for one exporter, and for several
+    "silent": ("silently exports a wrong model", "silently export a wrong model"),
     "closed": (f"differs from eager {CLOSED_ALONE}", f"differ from eager {CLOSED_ALONE}"),
-    "warned": ("writes a file that leaves your arguments as they were, and warns of it",) * 2,
+    "warned": (
+        "exports a model that does not modify your arguments, with a warning",
+        "export a model that does not modify your arguments, with a warning",
+    ),
     "capture": ("cannot capture the model", "cannot capture the model"),
-    "decomposition": ("cannot take an operator apart", "cannot take an operator apart"),
+    "decomposition": ("cannot decompose an operator", "cannot decompose an operator"),
     "translation": ("cannot translate the model", "cannot translate the model"),
-    "optimiser": ("fails while it makes the graph smaller", "fail while they make the graph smaller"),
-    "saving": ("makes what cannot be written", "make what cannot be written"),
-    "load": ("writes a file that ONNX Runtime does not load", "write files that ONNX Runtime does not load"),
-    "run": ("writes a file that ONNX Runtime does not run", "write files that ONNX Runtime does not run"),
-    "narrow": ("refuses a call that eager takes", "refuse a call that eager takes"),
-    "timeout": ("does not come to an end", "do not come to an end"),
-    "crash": ("dies", "die"),
+    "optimiser": ("fails while optimising the graph", "fail while optimising the graph"),
+    "saving": ("exports a model that cannot be saved", "export a model that cannot be saved"),
+    "load": ("exports a model that ONNX Runtime cannot load", "export a model that ONNX Runtime cannot load"),
+    "run": ("exports a model that ONNX Runtime cannot run", "export a model that ONNX Runtime cannot run"),
+    "narrow": ("exports a model that rejects inputs that eager accepts", "export a model that rejects inputs that eager accepts"),
+    "timeout": ("does not finish", "do not finish"),
+    "crash": ("crashes", "crash"),
 }
 
 
 def make_hidden_mask_finding(trial: Trial) -> Finding:
-    """Return what an export has that is wrong only where a mask hides everything."""
+    """Return the finding for an export that is wrong only where a mask hides everything."""
     check = next(check for check in trial.checks if check.failed)
-    fix = "none, if no call of yours hides everything"
+    fix = "not needed if your inputs never mask an entire row"
     return Finding("closed", (trial.label,), f"{check.given}: {check.detail}", fix=fix, detail=check.detail)
 
 
 def headline(finding: Finding) -> str:
-    """Return in a sentence who has it, and what they do: `dynamo and torch.export cannot capture the model`."""
+    """Return the exporters and the kind of failure: `dynamo and torch.export cannot capture the model`."""
     several = len(finding.exporters) > 1
     return f"{join_names(finding.exporters)} {HEADLINES[finding.stage][several]}"
 
 
 def describe_finding(finding: Finding) -> str:
-    """Return the sentence, who refuses the same line, and what it is."""
+    """Return the whole finding in a sentence, ending with the defect."""
     return f"{claim(finding)}: {finding.defect}"
 
 
 def claim(finding: Finding) -> str:
-    """Return the sentence, and who warns of the same line or refuses it."""
-    refused = f"; {join_names(finding.refused)} refuse{'s' * (len(finding.refused) == 1)} it" if finding.refused else ""
-    warned = f"; {join_names(finding.warned)} warn{'s' * (len(finding.warned) == 1)} of it" if finding.warned else ""
+    """Return the headline, with the exporters that print a warning or raise an error at the same line."""
+    refused = f"; {join_names(finding.refused)} raise{'s' * (len(finding.refused) == 1)} an error" if finding.refused else ""
+    warned = f"; {join_names(finding.warned)} print{'s' * (len(finding.warned) == 1)} a warning" if finding.warned else ""
     return f"{headline(finding)}{warned}{refused}"
 
 

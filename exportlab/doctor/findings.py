@@ -1,4 +1,4 @@
-"""Tell what a failed export means: the defect, the user's own line, the known error, the smallest change."""
+"""Interpret failed exports: the defect, the line of the user's code, the known error and the smallest change."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ DISPATCH = re.compile(r"OpOverload\(op='([\w.:]+)', overload='(\w+)'\)")
 LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
-OF_THE_CAPTURE = "do the same in an export as in eager: the test depends on how the model is run, and not on its inputs"
+OF_THE_CAPTURE = "make the export behave like eager: this condition depends on how the model is run, not on its inputs"
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 
 
 def findings_of(facts: Facts) -> list[Finding]:
-    """Return what is wrong with each plain export that failed; the same line is told once. Silent ones first, torch.export's own last."""
+    """Return the findings for exports without workarounds, merged by line. Silent ones are first, those of torch.export last."""
     found = [finding for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
     merged = _merge_findings(sorted(found, key=lambda finding: (not finding.silent, FLOOR in finding.exporters)))
     return [replace(finding, fix=_or_another(finding, facts)) for finding in attach_change(merged, facts)]
 
 
 def suspects(facts: Facts) -> list[SourceLine]:
-    """Return the lines that may be to blame, those that the findings name first."""
+    """Return the lines that may cause the failures, starting with those of the findings."""
     named = [finding.place for trial in facts.tried if trial.plain for finding in _findings(trial, facts)]
     whole = [source_line(file, line) for trial in facts.tried if trial.plain and trial.failure for file, line in own_frames(trial.failure)]
     found = [place for place in (*facts.parted.values(), *named, *whole) if place is not None]
@@ -44,15 +44,15 @@ def suspects(facts: Facts) -> list[SourceLine]:
 
 
 def _or_another(finding: Finding, facts: Facts) -> str:
-    """The change, or the export that was seen to be right."""
+    """Return the suggested change and, as an alternative, the export that is correct."""
     chosen = find_best_trial(facts)
     if chosen is None or chosen.label in finding.exporters:
         return finding.fix
-    return "; or: ".join(filter(None, (finding.fix, f"use {chosen.label}, which is right here")))
+    return "; or ".join(filter(None, (finding.fix, f"use {chosen.label}, which exports this model correctly")))
 
 
 def _merge_findings(found: Sequence[Finding]) -> list[Finding]:
-    """One for each line and stage; what one exporter is silent about and another refuses is one as well."""
+    """Return one finding per line and stage. A silent failure and an error of another exporter at the same line are merged."""
     merged: list[Finding] = []
     for finding in found:
         same = next((first for first in merged if _is_same(first, finding)), None)
@@ -70,7 +70,7 @@ def _is_same(first: Finding, other: Finding) -> bool:
 
 
 def _and(first: Finding, other: Finding) -> Finding:
-    """The first, and that the other exporter has it too, warns of it, or refuses it."""
+    """Add the exporters of the other finding to the first one: as affected, warning or raising an error."""
     first = replace(first, known=first.known or other.known, fix=first.fix or other.fix, code=first.code or other.code)
     if first.silent and other.stage == "warned":
         return replace(first, warned=(*first.warned, *other.exporters))
@@ -98,18 +98,19 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
 
 def _make_end_finding(trial: Trial, failure: Failure, facts: Facts) -> Finding:
     place = find_line_of_failure(failure)
-    defect = f"it was at this line when its time was up ({failure.error.partition(': ')[2]})" if hangs(failure) and place else failure.error
+    limit = failure.error.partition(": ")[2]
+    defect = f"it was executing this line when the time limit was reached ({limit})" if hangs(failure) and place else failure.error
     return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
 def _make_failure_finding(trial: Trial, failure: Failure, stage: str, facts: Facts) -> Finding:
     place = _place(trial, failure, facts)
     kept = facts.kept is not None and "MutationError" in failure.types
-    message = find_note_with_line(failure)[0] or failure.message  # that of the line
+    message = find_note_with_line(failure)[0] or failure.message  # the message about the line
     by_line = advise_on_line(message, place)
     known = None if kept else _recognise_error(message, place)
     if known is not None and known.name == "branch_on_value" and by_line:
-        known = None  # the line is no branch
+        known = None  # the line is not a branch
     name = next(iter(CHANGED.findall(failure.message)), "")
     if facts.summary is not None and name in facts.summary.arguments:
         code, fix = suggest_code_for_change(name, facts), _advise_on_arguments(name, facts)
@@ -127,7 +128,7 @@ def _make_failure_finding(trial: Trial, failure: Failure, stage: str, facts: Fac
 
 
 def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
-    """The line: where the traceback or the message goes through it; the node's; the operator's; where a buffer is written."""
+    """Return the line of a failure: from its traceback or message, its node, its operator, or the write to a buffer."""
     if failure is trial.save or "Unsupported input type" in failure.message:
         return _begin(facts)
     if "MutationError" in failure.types:
@@ -150,7 +151,7 @@ def _place(trial: Trial, failure: Failure, facts: Facts) -> SourceLine | None:
 
 
 def _made_at(name: str, facts: Facts) -> SourceLine | None:
-    """Where the file of the model makes one of a class."""
+    """Return the line in the model's source file that creates an instance of a class."""
     begin = _begin(facts)
     lines = enumerate(linecache.getlines(begin.file), 1) if begin is not None else ()
     made = re.compile(rf"(?<!class )\b{name}\(")
@@ -158,38 +159,38 @@ def _made_at(name: str, facts: Facts) -> SourceLine | None:
 
 
 def _find_narrow_cast(message: str, facts: Facts) -> SourceLine | None:
-    """Where the file of the model asks for a narrow type, if a message is about one, and says nothing of where."""
+    """Return the line in the model's source file that uses autocast, if a message without a line is about a low-precision dtype."""
     begin = _begin(facts)
     lines = enumerate(linecache.getlines(begin.file), 1) if begin is not None and NARROW.search(message) else ()
     return next((source_line(begin.file, line) for line, text in lines if begin is not None and "autocast(" in text), None)
 
 
 def _find_inplace_operator(facts: Facts) -> SourceLine | None:
-    """Where an operator first writes into its argument, which has a name that ends so."""
+    """Return the line of the first in-place operator, whose name ends with an underscore."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if op.split(".")[1:2] and op.split(".")[1].endswith("_")), None)
 
 
 def _find_state_write(facts: Facts) -> SourceLine | None:
-    """Where the captured graph writes into what it holds."""
+    """Return the line at which the captured graph writes to a buffer or an input."""
     return next((found.writes for found in facts.captures.values() if isinstance(found, Captured) and found.writes), None)
 
 
 def _find_operator_line(message: str, facts: Facts) -> SourceLine | None:
-    """Where the operator is called that a message names; a strict capture knows it within the functions that `forward` calls, too."""
+    """Return the line that calls the operator in a message. A strict capture also has lines within functions that `forward` calls."""
     captured = [found for how in ("strict", *facts.captures) if isinstance(found := facts.captures.get(how), Captured)]
     named = [f"{name}.{overload}" for name, overload in DISPATCH.findall(message)] + LACKS.findall(message)
     return next((found.lines[op] for found in captured for op in named if op in found.lines), None)
 
 
 def _find_other_refusal(facts: Facts) -> SourceLine | None:
-    """The line at which another exporter or the capture refuses the model."""
+    """Return the line at which another exporter or the capture fails."""
     failures = [found for found in facts.captures.values() if isinstance(found, Failure)]
     return next(filter(None, map(find_line_of_failure, [*failures, *(t.failure for t in facts.tried)])), None)
 
 
 def _recognise_error(text: str, place: SourceLine | None) -> KnownError | None:
-    """The known error that a message is recognised as, and the line where it has to be. Numbers that differ are no message."""
+    """Return the known error that matches a message and its line. Silent errors have no message and are ignored."""
     return next((known for known in recognise(text, _source(place)) if known.stage != "silent"), None)
 
 
@@ -198,15 +199,15 @@ def _source(place: SourceLine | None) -> str:
 
 
 def _known_by_operator(failed: Sequence[Check], op: str) -> KnownError | None:
-    """The silent error of the operator that adds the most to what differs, where the numbers look like it as well."""
+    """Return the known silent error of the operator with the largest difference, if the numbers match it."""
     return next((known for known in recognise(_text(failed), op) if known.stage == "silent" and known.op), None)
 
 
 def _refused_run(trial: Trial) -> Finding:
     check = _first(trial, Outcome.RUN)
     known = _recognise_error(check.detail, trial.at)
-    where = f"the runtime refuses the call at node {trial.node}" + (f" ({trial.op})" if trial.op else "")
-    defect = f"{where if trial.node else 'the runtime refuses the call'}: {check.detail}"
+    where = f" at node {trial.node}" + (f" ({trial.op})" if trial.op else "") if trial.node else ""
+    defect = f"the runtime raises an error{where}: {check.detail}"
     return Finding("run", (trial.label,), defect, trial.at, smallest_change(check.detail, known), known)
 
 
@@ -215,7 +216,7 @@ def _first(trial: Trial, outcome: Outcome) -> Check:
 
 
 def _silent(trial: Trial, facts: Facts) -> Finding:
-    """Nothing was raised, and the answer is wrong: why, by which check failed."""
+    """Explain wrong results without an error, by the check that failed."""
     failed = [check for check in trial.checks if check.outcome.silent or check.outcome is Outcome.RUN]
     if facts.eager is not None and facts.eager.random:
         return _make_random_finding(trial, failed, facts)
@@ -239,35 +240,35 @@ def _make_silent_finding(
     known: KnownError | None = None,
     code: str = "",
 ) -> Finding:
-    said = fix or (smallest_change("", known) if known else "")
-    return Finding("silent", (trial.label,), defect, place, said, known, code, silent=True, detail=_text(failed))
+    advice = fix or (smallest_change("", known) if known else "")
+    return Finding("silent", (trial.label,), defect, place, advice, known, code, silent=True, detail=_text(failed))
 
 
 def _make_numbers_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    """Wrong at the very inputs of the export: the node that adds the most to it."""
+    """Explain an export that is wrong for the sample it was exported with, by the node with the largest difference."""
     divergence, parted = facts.diverged.get(trial.label), facts.parted.get("capture")
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if parted is not None:
         return _make_silent_finding(
-            trial, failed, f"what is captured goes another way than eager from this line on: {worst}", parted, OF_THE_CAPTURE
+            trial, failed, f"after this line, the capture runs different code from eager: {worst}", parted, OF_THE_CAPTURE
         )
     if facts.kept is not None:
         return _make_attribute_finding(trial, failed, facts.kept)
     if divergence is None:
-        return _make_silent_finding(trial, failed, f"another answer than eager: {worst}", trial.at)
-    made_by = f", made by {' and '.join(divergence.onnx)}" if divergence.onnx else ""
-    defect = f"the node that does it is {divergence.node} ({divergence.op}{made_by}): {worst}"
+        return _make_silent_finding(trial, failed, f"the results differ from eager: {worst}", trial.at)
+    made_by = f", exported as {' and '.join(divergence.onnx)}" if divergence.onnx else ""
+    defect = f"the difference arises at node {divergence.node} ({divergence.op}{made_by}): {worst}"
     return _make_silent_finding(trial, failed, defect, divergence.at, known=_known_by_operator(failed, divergence.op))
 
 
 def _make_random_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     place = find_random_draw(facts)
-    defect = "the model draws random numbers, so no two calls agree"
+    defect = "the model draws random numbers, so its results differ from call to call"
     return _make_silent_finding(trial, failed, defect, place or _begin(facts), _advise_on_random(facts))
 
 
 def find_random_draw(facts: Facts) -> SourceLine | None:
-    """Return where the model draws, as far as a capture shows it."""
+    """Return the line at which the model draws random numbers, if a capture includes it."""
     lines = next((found.lines for found in facts.captures.values() if isinstance(found, Captured)), {})
     return next((place for op, place in lines.items() if RANDOM.search(op)), None)
 
@@ -278,26 +279,28 @@ def _graph(facts: Facts) -> str:
 
 def _advise_on_random(facts: Facts) -> str:
     in_training = facts.eager is not None and facts.eager.training
-    return "model.eval() before the export, if this is a dropout" if in_training else "draw the numbers outside, and pass them as an input"
+    if in_training:
+        return "call model.eval() before the export, if the cause is dropout"
+    return "draw the numbers outside the model and pass them as an input"
 
 
 def _make_sizes_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    """Right where it was exported, and not at another size: what became a constant."""
+    """Explain an export that is correct at its own size but not at another: find the value that became a constant."""
     check = next(check for check in failed if check.name == "unseen size")
     if facts.summary is not None and facts.summary.changing:
         return _make_burnt_in_finding(trial, failed, facts.summary)
     refusal, divergence = _refusal("FrozenDimension", facts), facts.diverged.get(trial.label)
     place = find_line_of_failure(refusal) or (divergence.at if divergence else None) or trial.at or facts.parted.get("sample")
     why = f"{refusal.error.partition(': ')[2].partition('. ')[0]}; " if refusal else ""
-    defect = f"right at the size of the export, and not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
+    defect = f"correct at the size of the export, but not at {check.inputs}: {check.detail.removeprefix('output').lstrip(': ')}"
     known = _recognise_error(refusal.message, place) if refusal else _known_by_operator([check], divergence.op) if divergence else None
     fix = "" if refusal is None else smallest_change(refusal.message, known if known and known.stage != "silent" else None)
     finding = _make_silent_finding(trial, [check], why + defect, place, fix, known, suggest_code_for_test(place))
-    return replace(finding, silent=trial.exporter != FLOOR)  # whose program checks its sizes
+    return replace(finding, silent=trial.exporter != FLOOR)  # a program of torch.export checks its sizes
 
 
 def _narrow(trial: Trial, facts: Facts) -> Finding:
-    """Right where it answers, and it refuses a sample that was given: what was decided by the first one."""
+    """Explain an exported model that raises an error for another sample: find the condition that the first sample decided."""
     failed = [check for check in trial.checks if check.outcome is Outcome.NARROW]
     if facts.summary is not None and facts.summary.changing:
         finding = _make_burnt_in_finding(trial, failed, facts.summary)
@@ -306,22 +309,22 @@ def _narrow(trial: Trial, facts: Facts) -> Finding:
         place = find_line_of_failure(refusal) or trial.at or facts.parted.get("sample")
         known = _recognise_error(failed[0].detail, place)
         fix, code = smallest_change(failed[0].detail, known), suggest_code_for_test(find_line_of_failure(refusal))
-        finding = _make_silent_finding(trial, failed, f"refused at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
+        finding = _make_silent_finding(trial, failed, f"error at {failed[0].inputs}: {failed[0].detail}", place, fix, known, code)
     return replace(finding, stage="narrow", silent=False)
 
 
 def _make_burnt_in_finding(trial: Trial, failed: Sequence[Check], summary: Summary) -> Finding:
-    """A number among the arguments is a constant of the file."""
+    """Explain a Python number among the arguments that became a constant of the exported model."""
     names = [name.partition(" ")[0] for name in summary.changing]
-    code = "\n".join(f"{name} = torch.tensor({name})  # in every sample, before the export and before every call" for name in names)
-    defect = f"numbers become constants in the file, and these change: {'; '.join(summary.changing)}"
+    code = "\n".join(f"{name} = torch.tensor({name})  # in each sample, and in each later call" for name in names)
+    defect = f"numbers become constants in the exported model, but these arguments change: {'; '.join(summary.changing)}"
     return _make_silent_finding(trial, failed, defect, summary.at, "pass it as a tensor", get("number_burnt_in"), code)
 
 
 def _make_identity_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
     names = " and ".join(facts.summary.twice) if facts.summary else ""
-    defect = f"{names} are the same tensor in the first sample, so the file takes one for the other"
-    fix = f"give each a tensor of its own in the example: {names.rpartition(' ')[2]}.clone()"
+    defect = f"{names} are the same tensor in the first sample, so the exported model uses one of them for both"
+    fix = f"pass separate tensors in the example: {names.rpartition(' ')[2]}.clone()"
     return _make_silent_finding(trial, failed, defect, _begin(facts), fix, get("same_tensor_twice"))
 
 
@@ -330,30 +333,30 @@ def _make_state_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> 
         return _make_attribute_finding(trial, failed, facts.kept)
     refusal = _refusal("MutationError", facts)
     place, fix = find_line_of_failure(refusal) or _find_state_write(facts) or _begin(facts), get("state_in_a_buffer").advice
-    defect = "the model changes its state in every call, and the file forgets it"
+    defect = "the model changes its state in every call, but the exported model does not keep the new state"
     return _make_silent_finding(trial, failed, defect, place, fix, get("buffer_that_stays"), suggest_code_for_change("", facts))
 
 
 def _make_attribute_finding(trial: Trial, failed: Sequence[Check], kept: CarriedState) -> Finding:
-    """State in attributes: no export looks at those after the capture."""
+    """Explain state in attributes, which an exported model doesn't update."""
     if kept.once:
-        defect = f"the first call sets the model up ({join_names(kept.names)}), and the file does so in every call"
-        fix = f"call the model once before the export; seen to be right with {join_names(kept.exporters)}"
+        defect = f"the first call initialises {join_names(kept.names)}, and the exported model repeats this in every call"
+        fix = f"call the model once before the export; verified with {join_names(kept.exporters)}"
         return _make_silent_finding(trial, failed, defect, kept.at, fix, code=kept.code)
-    defect = f"the model keeps {join_names(kept.names)} from call to call, and the file has what it was at the capture for ever"
+    defect = f"the model updates {join_names(kept.names)} in each call, but the exported model keeps the value from the capture"
     fix = (
-        f"hand the state in and out; seen to be right with {join_names(kept.exporters)}"
+        f"pass the state in and return it; verified with {join_names(kept.exporters)}"
         if kept.code
-        else "make the state an argument and a result"
+        else "make the state an argument and a return value of forward"
     )
     return _make_silent_finding(trial, failed, defect, kept.at, fix, code=kept.code)
 
 
 def _make_arguments_finding(trial: Trial, facts: Facts) -> Finding:
-    """The results are right, and what the caller has in its hands after the call is not."""
+    """Explain correct outputs with arguments that are not modified as in eager."""
     names = facts.eager.changes if facts.eager else ()
     place = find_line_of_failure(_refusal("MutationError", facts)) or _find_state_write(facts) or _begin(facts)
-    defect = f"the model writes into {join_names(names)}, which the caller has after the call; the file leaves it as it was"
+    defect = f"the model writes into {join_names(names)}, which the caller can read after the call; the exported model does not change it"
     finding = _make_silent_finding(
         trial, [], defect, place, _advise_on_arguments(names[0], facts), code=suggest_code_for_change(names[0], facts)
     )
@@ -364,7 +367,7 @@ def _advise_on_arguments(name: str, facts: Facts) -> str:
     copied = f"write into a copy: {name}.clone()"
     if not returns(facts):
         return copied
-    return f"take it as an output, and give it to the next call; or, if nobody reads it after the call, {copied}"
+    return f"return it as an output and pass it to the next call; or, if you do not read it after the call, {copied}"
 
 
 def _make_values_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
@@ -372,16 +375,16 @@ def _make_values_finding(trial: Trial, failed: Sequence[Check], facts: Facts) ->
     place = place or facts.parted.get("sample") or _find_narrow_cast(_graph(facts), facts)
     check = next(check for check in failed if check.name == "other values")
     return _make_silent_finding(
-        trial, failed, f"right for the values of the sample, and not for others: {check.detail}", place, code=suggest_code_for_test(place)
+        trial, failed, f"correct for the values of the sample, but not for others: {check.detail}", place, code=suggest_code_for_test(place)
     )
 
 
 def _make_contract_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
-    return _make_silent_finding(trial, failed, f"the file is not what was asked for: {failed[0].name}: {failed[0].detail}", None)
+    return _make_silent_finding(trial, failed, f"the exported model does not match the request: {failed[0].name}: {failed[0].detail}", None)
 
 
 Explain = Callable[[Trial, Sequence[Check], Facts], Finding]
-EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at the inputs of the export fails everywhere
+EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: an export that fails for its own inputs fails everywhere
     ("export inputs", _make_numbers_finding),
     ("separate tensors", _make_identity_finding),
     ("unseen size", _make_sizes_finding),
@@ -391,7 +394,7 @@ EXPLAINED: tuple[tuple[str, Explain], ...] = (  # in this order: what fails at t
 
 
 def _refusal(kind: str, facts: Facts) -> Failure | None:
-    """The refusal of `to_onnx` that names what others keep silent about."""
+    """Return the error of `to_onnx` for a problem that is silent in other exporters."""
     refusals = (*(trial.failure for trial in facts.tried), facts.refusal)
     return next((failure for failure in refusals if failure is not None and kind in failure.types), None)
 

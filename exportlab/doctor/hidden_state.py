@@ -1,4 +1,4 @@
-"""Find what a model keeps in attributes from call to call, and hand it in and out: a wrapper that leaves the model as it is."""
+"""Find state that a model keeps in attributes between calls, and write a wrapper module that passes it in and out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .rewrite import source_at
 
 KINDS = (int, float, type(None), torch.Tensor, list, tuple, dict, deque, set)
 CHANGING = ("append", "appendleft", "extend", "insert", "pop", "popleft", "add", "update", "clear", "remove", "setdefault", "rotate")
-WRAPPER = """class WithState(torch.nn.Module):  # what the model keeps between calls is given and returned
+WRAPPER = """class WithState(torch.nn.Module):  # state is an argument and a return value
     def __init__(self, model):
         super().__init__()
         self.model = model
@@ -34,15 +34,15 @@ WRAPPER = """class WithState(torch.nn.Module):  # what the model keeps between c
         {writes} = before
         return result, after
 
-state = {first}  # of the next call"""
+state = {first}  # for the next call"""
 
 
 @dataclass(frozen=True)
 class HiddenState:
-    """An attribute that a call changes: `readings` of the module itself, or `encoder.readings` of one within; and its value before.
+    """An attribute that a call changes, such as `readings` of the module or `encoder.readings` of a submodule, and its previous value.
 
     Attributes:
-        outside: whether it is no attribute, but a global of the file.
+        outside: whether it is a global variable of the file instead of an attribute.
     """
 
     path: str
@@ -52,22 +52,22 @@ class HiddenState:
 
     @property
     def name(self) -> str:
-        """The attribute's own name."""
+        """The name of the attribute, without the path."""
         return self.path.rpartition(".")[2]
 
     @property
     def expression(self) -> str:
-        """The path as Python reads it: `blocks.0.ready` is `blocks[0].ready`."""
+        """The path as a Python expression: `blocks.0.ready` is `blocks[0].ready`."""
         return re.sub(r"(?:^|\.)(\d+)(?=\.)", r"[\1]", self.path)
 
     def now(self, module: nn.Module) -> HiddenState:
-        """Return the attribute as another module has it."""
+        """Return the attribute with its value in another module."""
         prefix, _, name = self.path.rpartition(".")
         return replace(self, value=getattr(module.get_submodule(prefix), name))
 
 
 def held_by(module: nn.Module, sample: Sample) -> list[HiddenState]:
-    """Return the attributes, buffers excepted, that are others after a call than before it, with the line that changes each."""
+    """Return the attributes that a call changes, except buffers, with the line that changes each."""
     copied = fresh(module)
     before = {path: copy.deepcopy(value) for path, value in _attributes(copied)}
     run_calls(copied, (sample,))
@@ -77,7 +77,7 @@ def held_by(module: nn.Module, sample: Sample) -> list[HiddenState]:
 
 
 def _globals_changed(module: nn.Module, sample: Sample) -> list[HiddenState]:
-    """The globals of the model's files that another call changes, with the line that does it."""
+    """Return the global variables of the model's files that a call changes, with the line that changes each."""
     spaces = {id(names): names for part in module.modules() if (names := _globals_of(type(part))) is not None}
     before = {key: {name: copy.deepcopy(value) for name, value in _kept(names)} for key, names in spaces.items()}
     run_calls(fresh(module), (sample,))
@@ -99,7 +99,7 @@ def _kept(names: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _assigned_in(file: str, name: str) -> SourceLine | None:
-    """Where a function gives a global another value."""
+    """Return the first line at which a function assigns to a global variable."""
     source = source_at(file, 1)
     functions = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)] if source else []
     lines = [line for function in functions for line in _stores(function, name)]
@@ -130,7 +130,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _written_at(module: nn.Module, path: str) -> SourceLine | None:
-    """The first line outside of `__init__` that gives the attribute another value or calls what changes it."""
+    """Return the first line outside `__init__` that assigns to the attribute or calls a method that modifies it."""
     prefix, _, name = path.rpartition(".")
     for kind in type(module.get_submodule(prefix)).__mro__:
         if kind in (nn.Module, object) or not hasattr(kind, "forward"):
@@ -162,7 +162,7 @@ def _writes(method: ast.FunctionDef, name: str) -> list[int]:
 
 
 def wrapper(held: Sequence[HiddenState], arguments: Sequence[str]) -> str:
-    """Return a module to paste that takes the state as its last argument and returns it beside the result; empty where it cannot be one."""
+    """Return code for a wrapper module that accepts the state as its last argument and also returns it; empty if that's not possible."""
     if not held or any(h.outside for h in held) or not all(_can_be_given(h.value) for h in held):
         return ""
     names = [f"self.model.{h.expression}" for h in held]
@@ -190,7 +190,7 @@ def _can_be_given(value: Any) -> bool:
 
 
 def _render_argument(value: Any, index: int) -> str:
-    """The argument as the model keeps it."""
+    """Return an expression that converts the argument to the type of the attribute."""
     if isinstance(value, deque):
         return f"type(before[{index}])(state[{index}], before[{index}].maxlen)"
     return (
@@ -203,7 +203,7 @@ def _render_argument(value: Any, index: int) -> str:
 
 
 def _render_result(value: Any, name: str) -> str:
-    """What the model keeps, as tensors that are none of the arguments."""
+    """Return an expression that copies the attribute to new tensors."""
     if isinstance(value, list | tuple | deque):
         return f"[kept.clone() for kept in {name}]"
     return f"{{key: kept.clone() for key, kept in {name}.items()}}" if isinstance(value, dict) else f"{name}.clone()"
@@ -212,4 +212,4 @@ def _render_result(value: Any, name: str) -> str:
 def _first(value: Any, name: str) -> str:
     return (
         f"torch.tensor({name})" if isinstance(value, int | float) else _render_result(value, name)
-    )  # copies: the same tensor may stand twice
+    )  # copies, because two attributes may share a tensor

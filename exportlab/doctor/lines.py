@@ -1,4 +1,4 @@
-"""Find the user's own line behind an error, a message or a captured node."""
+"""Find the line of the user's code for an error, a message or a captured node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 from ..exporters.to_onnx import shown_path, to_onnx
 from ..isolation import Failure
 
-STACK = "pkg.torch.onnx.stack_trace"  # where nodes of ONNX keep it
+STACK = "pkg.torch.onnx.stack_trace"  # metadata key of ONNX nodes
 OURS = (str(Path(__file__).parents[1]), str(Path(inspect.getfile(to_onnx)).parent))
 STANDARD = sysconfig.get_paths()["stdlib"]
 EXPORTERS = (
@@ -34,18 +34,18 @@ EXPORTERS = (
     "multiprocessing",
 )
 AFTER = re.compile(r"is the constant \d+ after ")
-OTHER_SIZES = "of the other sizes that were tried"  # a note of `to_onnx` whose lines are right, and the sizes are not
-COMPILED = "/torchinductor_"  # where torch.compile writes the code that it makes
+OTHER_SIZES = "of the other sizes that were tried"  # in a note of `to_onnx` about sizes, whose lines are not the cause
+COMPILED = "/torchinductor_"  # folder of the code that torch.compile generates
 QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
 COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of the user's: `model.py:14`, and what stands there.
+    """A line of the user's code: `model.py:14`, and its source.
 
     Attributes:
-        file, line: where it is on this machine, which is shown nowhere.
+        file, line: the full path and line number, which are not displayed.
     """
 
     where: str
@@ -58,24 +58,24 @@ class SourceLine:
 
 
 def source_line(file: str, line: int) -> SourceLine:
-    """Return a line of a file, the file as one finds it from the current folder; no other folder of this machine is named."""
+    """Return a line of a file. Its path is relative to the current folder; outside that folder, only the file name is displayed."""
     shown = shown_path(file)
     where = f"{Path(shown).name if Path(shown).is_absolute() else shown}:{line}"
     return SourceLine(where, linecache.getline(file, line).strip(), file, line)
 
 
 def find_line_of_failure(failure: Failure | None) -> SourceLine | None:
-    """Return the innermost line of the user's in a traceback, else the last one that the message names."""
+    """Return the innermost line of the user's code in a traceback, otherwise the last one in the message."""
     if failure is None:
         return None
     return _pick_line((frame.file, frame.line) for frame in failure.frames) or find_line_in_text(failure.message)
 
 
 def find_note_with_line(failure: Failure) -> tuple[str, SourceLine | None]:
-    """Return the note of an error that names a line of the user's where the error itself does not, and that line; else nothing.
+    """Return a note of an error and its line, if the note is more precise than the error itself.
 
-    `to_onnx` runs the model first, and captures it by torch.export only where that is refused. The note holds the first refusal, the
-    error the second, which knows only after which line a size is a constant.
+    `to_onnx` first traces real runs of the model. If that fails, it captures the model with torch.export. The note contains the first
+    failure, and the error the second one, which names only the line after which a size is constant.
     """
     notes = failure.notes if AFTER.search(failure.error) else ()
     found = ((note, find_line_in_text(note)) for note in notes if OTHER_SIZES not in note)
@@ -83,7 +83,7 @@ def find_note_with_line(failure: Failure) -> tuple[str, SourceLine | None]:
 
 
 def own_frames(failure: Failure) -> list[tuple[str, int]]:
-    """Return file and line of each frame in the user's own code, and of what the message names there; the innermost first."""
+    """Return file and line of each frame and each position in the message that is in the user's code, innermost first."""
     named = [(file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(failure.message)]
     found = [*named, *((frame.file, frame.line) for frame in failure.frames)]
     found += [(file, int(line)) for note in failure.notes for file, line in COLON.findall(note)]
@@ -91,12 +91,12 @@ def own_frames(failure: Failure) -> list[tuple[str, int]]:
 
 
 def find_line_in_text(text: str) -> SourceLine | None:
-    """Return the last line of the user's that a text names, as `File "model.py", line 14` or as `model.py:14`."""
+    """Return the last line of the user's code in a text, written as `File "model.py", line 14` or as `model.py:14`."""
     return _pick_line((file, int(line)) for pattern in (COLON, QUOTED) for file, line in pattern.findall(text))
 
 
 def find_line_in_locals(error: BaseException | None) -> SourceLine | None:
-    """Return the line of the node that an exporter was working on when it raised: the innermost among the variables of its functions."""
+    """Return the line of the node an exporter was processing when it failed, found among the local variables of its functions."""
     while error is not None:
         for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
             found = next(filter(None, map(_find_line_of_node, frame.f_locals.values())), None)
@@ -113,14 +113,14 @@ def _find_line_of_node(value: object) -> SourceLine | None:
 
 
 def _pick_line(named: Iterable[tuple[str, int]]) -> SourceLine | None:
-    """The last line in a file of the user's own; else the last in a library that is not one of the exporters'."""
+    """Return the last line in a user's file, otherwise the last one in a library that is not part of an exporter."""
     found = [(_absolute(file), line) for file, line in named if not _is_exporter_file(_absolute(file))]
     own = [pair for pair in found if "site-packages/" not in pair[0]]
     return source_line(*(own or found)[-1]) if found else None
 
 
 def is_own(file: str) -> bool:
-    """Return whether a file is the user's: of no installed package, and not of Python's own."""
+    """Return whether a file is the user's, and not part of an installed package or of Python."""
     return "site-packages/" not in _absolute(file) and not _is_exporter_file(_absolute(file))
 
 

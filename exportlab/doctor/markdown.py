@@ -1,4 +1,4 @@
-"""Write the diagnosis as an issue tracker renders it: fenced code, tables, links, and no HTML."""
+"""Write the diagnosis as Markdown for an issue tracker, with fenced code, tables and links, but without HTML."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .verdict import Verdict
 
 
 def issue(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> str:
-    """Return the report. Whatever comes from the model or its errors stands in code, where a tracker does nothing with it."""
+    """Return the report. Text from the model or its errors is formatted as code, which a tracker doesn't interpret."""
     return "\n".join(_lines(facts, findings, verdict, attempts)) + "\n"
 
 
 def _lines(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> Iterator[str]:
-    yield from ("## Export, looked at by exportlab doctor", "", _code(verdict.line))
+    yield from ("## Report of `exportlab doctor`", "", _code(verdict.line))
     if facts.target:
-        yield from ("", f"Of {_code(facts.target)}.")
+        yield from ("", f"Model: {_code(facts.target)}")
     if facts.summary is not None and facts.summary.was_training:
         yield from ("", f"{SAID[0].upper()}{SAID[1:]}.")
     if facts.unusable is not None:
-        yield from ("", "### What was raised", "", *_render_code_block(facts.unusable.message or facts.unusable.error, "text"))
+        yield from ("", "### Error", "", *_render_code_block(facts.unusable.message or facts.unusable.error, "text"))
     for number, finding in enumerate(findings, 1):
         yield from ("", f"### Finding {number}", "", *_finding(finding))
     if verdict.recipe:
-        yield from ("", "### The export that is right", "", *_render_code_block("\n".join(verdict.recipe), "python"), "", f"{verdict.why}.")
+        yield from ("", "### Correct export", "", *_render_code_block("\n".join(verdict.recipe), "python"), "", f"Reason: {verdict.why}.")
     if facts.tried:
-        yield from ("", "### What was tried", "", *_table(attempts.rows))
+        yield from ("", "### Exports tried", "", *_table(attempts.rows))
     if facts.summary is not None:
-        yield from ("", "### Sizes", "", *_table([{"what": name, "is": text} for name, text in sizes(facts).items() if text]))
-    yield from ("", "### Environment", "", *_table([{"what": name, "is": text} for name, text in facts.environment.items() if text]))
+        yield from ("", "### Sizes", "", *_table([{"item": name, "value": text} for name, text in sizes(facts).items() if text]))
+    yield from ("", "### Environment", "", *_table([{"item": name, "value": text} for name, text in facts.environment.items() if text]))
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -45,27 +45,27 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.fix:
         yield from ("", f"Fix: {_prose(finding.fix)}")
     if finding.code:
-        yield from ("", "To paste:", "", *_render_code_block(finding.code, "python"))
+        yield from ("", "Code to paste:", "", *_render_code_block(finding.code, "python"))
     if finding.known is not None:
-        yield from ("", f"Known: {_render_link(finding.known.title, finding.known.page)}")
+        yield from ("", f"Known error: {_render_link(finding.known.title, finding.known.page)}")
     if finding.detail:
-        yield from ("", "The whole message:", "", *_render_code_block(finding.detail, "text"))
+        yield from ("", "Full message:", "", *_render_code_block(finding.detail, "text"))
 
 
 def _prose(text: str) -> str:
-    """A sentence of ours as text; as code where a name in it could call somebody."""
+    """Format a sentence of the report as text, or as code if an @ in it could notify a user of the tracker."""
     return _code(text) if "@" in text else _escape_markdown(" ".join(text.split()))
 
 
 def _render_code_block(text: str, language: str) -> Iterator[str]:
-    """A block of code whose fence is longer than any in it."""
+    """Yield a code block whose fence is longer than any run of backticks in it."""
     shown = plain(text[:MESSAGE])
     fence = "`" * max(3, _longest_run(shown) + 1)
     yield from (f"{fence}{language}", *shown.splitlines(), fence)
 
 
 def _code(text: object) -> str:
-    """A text as code in a line, of a fence that is not in it."""
+    """Format text as inline code, with a longer delimiter than any run of backticks in it."""
     shown = " ".join(plain(text).split())
     fence = "`" * (_longest_run(shown) + 1)
     space = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -88,7 +88,7 @@ def _cell(value: object) -> str:
 
 
 def _render_link(title: str, page: str) -> str:
-    """A link to a page of the site; its name where the site has no address."""
+    """Format a link to a page of the site, or its name if the site has no address."""
     address = site.address(page)
     return f"[{_escape_markdown(title)}]({address})" if address else f"{_escape_markdown(title)} ({site.words(page)})"
 

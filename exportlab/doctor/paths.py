@@ -1,4 +1,4 @@
-"""Watch which of the user's lines a call goes through, and where two calls part: the branch that one of them did not take."""
+"""Record the lines of the user's code that a call executes, and find the branch at which two calls diverge."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch import nn
 
 from .lines import SourceLine, is_own, source_line
 
-LONGEST = 20_000  # lines of a call that are watched
+LONGEST = 20_000  # maximum number of recorded lines
 Path = list[tuple[str, int]]
 
 
 class _Watch:
-    """A tracer of one call of a function, which notes the lines of the user's own that are run until it returns."""
+    """A trace function that records the executed lines of the user's code during one call of a function."""
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
@@ -44,10 +44,10 @@ class _Watch:
 
 
 def path_of(module: nn.Module, call: Callable[[], Any]) -> Path:
-    """Return the lines that a call goes through while it is in the module's `forward` for the first time.
+    """Return the lines that a call executes during the first run of the module's `forward`.
 
     Raises:
-        whatever the call raises.
+        Any exception of the call.
     """
     watch = _Watch(inspect.unwrap(type(module).forward).__code__)
     _trace_call(watch, call)
@@ -64,7 +64,7 @@ def _trace_call(watch: Callable[[FrameType, str, Any], Any], call: Callable[[], 
 
 
 def parting(one: Path, other: Path) -> SourceLine | None:
-    """Return the last line before two calls go different ways; None where they do not."""
+    """Return the last line before two calls diverge, or None if they don't."""
     pairs = zip(one, other, strict=False)
     same = next((i for i, (mine, its) in enumerate(pairs) if mine != its), min(len(one), len(other)))
     if same == 0 or same == len(one) == len(other):

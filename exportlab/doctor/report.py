@@ -1,4 +1,4 @@
-"""Render the diagnosis as one HTML page, to be attached to a bug report: nothing of it comes from elsewhere."""
+"""Render the diagnosis as one self-contained HTML page to attach to a bug report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .verdict import Verdict
 if TYPE_CHECKING:
     from jinja2 import Template
 
-GRAPH, AROUND = 50, 20  # lines of the graph that are kept, those before the line that fails
-MESSAGE = 4000  # characters of a message
+GRAPH, AROUND = 50, 20  # lines of the graph in the report, and lines before the failing one
+MESSAGE = 4000  # maximum length of a message, in characters
 MARKS = {0: Outcome.OK.color, 1: Outcome.WRONG.color, 2: Outcome.SKIPPED.color}
 
 
@@ -36,7 +36,7 @@ class Excerpt:
 
 
 def page(facts: Facts, findings: Sequence[Finding], verdict: Verdict, attempts: show.Table) -> str:
-    """Return the report. Whatever comes from the model or its errors is escaped."""
+    """Return the report. Text from the model or its errors is escaped."""
     return _template().render(
         facts=facts,
         findings=findings,
@@ -59,21 +59,21 @@ def _template() -> Template:
 
 
 def sizes(facts: Facts) -> dict[str, str]:
-    """Return by name what the samples are, and what moves between them."""
+    """Return a description of the samples and their dynamic dimensions, by name."""
     summary = facts.summary
     if summary is None:
         return {}
     return {
         "samples": "; ".join(summary.samples),
-        "moving": summary.unlike or "; ".join(size.how() for size in summary.moving) or "nothing",
-        "made": "; ".join(summary.made),
+        "dynamic": summary.unlike or "; ".join(size.how() for size in summary.moving) or "none",
+        "generated": "; ".join(summary.made),
         "shapes": f"dynamic_shapes={summary.dynamic_shapes}",
-        "left out": ", ".join(facts.left_out),
+        "skipped": ", ".join(facts.left_out),
     }
 
 
 def _graph(facts: Facts) -> Excerpt | None:
-    """Return the captured graph around what is wrong; it has no weights in it."""
+    """Return an excerpt of the captured graph around the node that differs, without weights."""
     captured = next((found for found in facts.captures.values() if isinstance(found, Captured)), None)
     if captured is None:
         return None

@@ -1,4 +1,4 @@
-"""Write an `if` of the user's as `torch.cond`, and a check as one that an export leaves out."""
+"""Rewrite an `if` of the user's code as `torch.cond`, or a check so that an export skips it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 from .lines import SourceLine
 
-IN_PYTHON = ("item", "tolist")  # methods that ask for a value
+IN_PYTHON = ("item", "tolist")  # methods that read a value
 NUMBERS = ("bool", "int", "float")
-OF_THE_RUN = ("is_compiling", "is_exporting", "is_grad_enabled", "is_scripting", "is_tracing", "training")  # no tensor: never a torch.cond
+OF_THE_RUN = ("is_compiling", "is_exporting", "is_grad_enabled", "is_scripting", "is_tracing", "training")  # for torch.cond: not tensors
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class CannotRewrite(Exception):
-    """The statement is of a kind that is not known here."""
+    """This kind of statement can't be rewritten."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Source:
     line: int
 
     def innermost(self, *kinds: type[Any]) -> Any:
-        """Return the smallest statement or expression of these kinds whose first lines are this line; None where there is none."""
+        """Return the smallest statement or expression of these kinds that includes this line, or None."""
         found = [node for node in ast.walk(self.tree) if isinstance(node, kinds) and covers(node, self.line)]
         return min(found, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
 
     def block_of(self, statement: ast.stmt) -> list[ast.stmt]:
-        """Return the statements among which one stands."""
+        """Return the block that contains a statement."""
         for node in ast.walk(self.tree):
             for field in ("body", "orelse", "finalbody"):
                 block = getattr(node, field, None)
@@ -45,7 +45,7 @@ class Source:
 
 
 def covers(node: ast.AST, line: int) -> bool:
-    """Return whether it is at this line; an `if` and a function only where their head is."""
+    """Return whether a node includes this line. For an `if` or a `while`, only the lines of its condition count."""
     last = getattr(node, "end_lineno", 0) or 0
     if isinstance(node, ast.If | ast.While):
         last = node.test.end_lineno or 0
@@ -53,7 +53,7 @@ def covers(node: ast.AST, line: int) -> bool:
 
 
 def source_at(file: str, line: int) -> Source | None:
-    """Return the parsed file; None where it cannot be read as Python."""
+    """Return the parsed file, or None if it's not valid Python."""
     try:
         return Source(_mark_sizes(ast.parse("".join(linecache.getlines(file)))), line)
     except SyntaxError:
@@ -61,14 +61,14 @@ def source_at(file: str, line: int) -> Source | None:
 
 
 def loops_around(place: SourceLine) -> list[str]:
-    """Return the heads of the `for` loops that a line stands in, or begins."""
+    """Return the iterables of the `for` loops that contain a line or start at it."""
     source = source_at(place.file, place.line)
     loops = [node for node in ast.walk(source.tree) if isinstance(node, ast.For)] if source else []
     return [ast.unparse(loop.iter) for loop in loops if loop.lineno <= place.line <= (loop.end_lineno or 0)]
 
 
 def _mark_sizes(tree: ast.Module) -> ast.Module:
-    """Mark the names that a function gives to sizes, as in `n = x.shape[0]` and `rows, width = x.shape`."""
+    """Mark the variables that contain sizes, as in `n = x.shape[0]` and `rows, width = x.shape`."""
     for function in [node for node in ast.walk(tree) if isinstance(node, Function)]:
         assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign) and _is_a_size(node.value)]
         names = {part.id for node in assigned for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
@@ -80,7 +80,7 @@ def _mark_sizes(tree: ast.Module) -> ast.Module:
 
 @dataclass(frozen=True)
 class Change:
-    """New lines, and those that they replace, counted from 1."""
+    """New lines, and the range of lines that they replace, counted from 1."""
 
     text: str
     first: int
@@ -88,13 +88,13 @@ class Change:
 
 
 def make_change(text: str, first: ast.AST, last: ast.AST | None = None) -> Change:
-    """Return the new lines in the place of a statement, or of all from one to another, indented as the first is."""
+    """Return new lines that replace a statement, or a range of statements, with the indentation of the first."""
     begin, end = getattr(first, "lineno", 1), getattr(last or first, "end_lineno", 1)
     return Change(textwrap.indent(text, " " * getattr(first, "col_offset", 0)), begin, end)
 
 
 def render_change(change: Callable[[Source], Change], place: SourceLine) -> str:
-    """Return what a change makes of the statement at a line, under a comment that says where it goes; empty where it does not know how."""
+    """Return the changed statement at a line, with a comment for its position; empty if the change doesn't apply."""
     source = source_at(place.file, place.line)
     if source is None:
         return ""
@@ -110,7 +110,7 @@ def render_change(change: Callable[[Source], Change], place: SourceLine) -> str:
 
 
 def checked_in_python(source: Source) -> Change:
-    """Make a check (`assert`, or an `if` that only raises) one that is not made while the model is exported."""
+    """Disable a check (`assert`, or an `if` that only raises an exception) during an export."""
     node = source.innermost(ast.Assert, ast.If)
     if isinstance(node, ast.Assert):
         said = f", {ast.unparse(node.msg)}" if node.msg else ""
@@ -122,7 +122,7 @@ def checked_in_python(source: Source) -> Change:
 
 
 def to_cond(source: Source) -> Change:
-    """Make a `torch.cond` of the `if` at this line, with all that it replaces: both arms return, or both assign; or it is an expression."""
+    """Replace the `if` at this line by `torch.cond`: an `if` whose branches both return or both assign, or a conditional expression."""
     node, statement = source.innermost(ast.If), source.innermost(ast.stmt)
     if statement is None or any(name in ast.unparse(node.test if node else statement) for name in OF_THE_RUN):
         raise CannotRewrite
@@ -156,7 +156,7 @@ def _returns(arm: Sequence[ast.stmt]) -> bool:
 
 
 def _render_return(test: ast.expr, one: list[ast.stmt], other: list[ast.stmt]) -> str:
-    """What an `if` returns: by an expression, where each arm is one, else by a function for each arm."""
+    """Return the `return` statement for an `if`: as an expression if both branches are one, otherwise with a function per branch."""
     values = [_only_value(arm) for arm in (one, other)]
     if values[0] is not None and values[1] is not None:
         return f"return {_cond(test, values[0], values[1])}"
@@ -169,7 +169,7 @@ def _render_return(test: ast.expr, one: list[ast.stmt], other: list[ast.stmt]) -
 
 
 def _only_value(arm: Sequence[ast.stmt]) -> ast.expr | None:
-    """The value of an arm that does nothing but return it; an `elif` is a condition in the other one."""
+    """Return the value of a branch that only returns it. An `elif` becomes a nested condition."""
     first = arm[0] if arm else None
     if isinstance(first, ast.Return):
         return first.value
@@ -179,7 +179,7 @@ def _only_value(arm: Sequence[ast.stmt]) -> ast.expr | None:
 
 
 def _read_first(arm: Sequence[ast.stmt]) -> list[str]:
-    """The names that an arm reads before it gives them another value: in a function of its own these have to be arguments."""
+    """Return the names that a branch reads before it reassigns them. They must be arguments of the branch's function."""
     stored: set[str] = set()
     read: list[str] = []
     for statement in arm:
@@ -207,7 +207,7 @@ def _is_short(node: ast.If, names: Sequence[str]) -> bool:
 
 
 def _value(node: ast.If, name: str) -> str:
-    """One name's new value as an expression; without an `else` it keeps its own."""
+    """Return the new value of a variable as an expression. Without an `else`, the other branch is its old value."""
     old = ast.Name(name, ast.Load())
     arms = [_right_side(arm[0], old) if arm else old for arm in (node.body, node.orelse)]
     return _cond(node.test, *arms)
@@ -222,7 +222,7 @@ def _right_side(statement: ast.stmt, old: ast.expr) -> ast.expr:
 
 
 def _render_arm_functions(node: ast.If, names: Sequence[str]) -> str:
-    """A function for each arm, which takes what it changes and returns it."""
+    """Return a function per branch, which accepts and returns the variables that it changes."""
     read = {*_read_first(node.body), *_read_first(node.orelse)}
     given = [name for name in names if name in read or any(name not in _collect_assigned_names(arm) for arm in (node.body, node.orelse))]
     arms = [_function(f"if_{kind}", given, arm, names) for kind, arm in (("true", node.body), ("false", node.orelse))]
@@ -241,7 +241,7 @@ def _cond(test: ast.expr, one: ast.expr, other: ast.expr) -> str:
 
 
 def _arm(value: ast.expr, other: ast.expr | None = None) -> str:
-    """An arm returns a tensor that is none of its inputs; both return the same dtype."""
+    """Return the value of a branch. It must be a new tensor, not an input, and both branches need the same dtype."""
     if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
         number = float(value.value) if isinstance(getattr(other, "value", None), float) else value.value
         return f"torch.full((), {number!r})"
@@ -249,12 +249,12 @@ def _arm(value: ast.expr, other: ast.expr | None = None) -> str:
 
 
 def _render_test(test: ast.expr) -> str:
-    """A test as one boolean tensor, also of a size."""
+    """Return a condition as one Boolean tensor, also for sizes."""
     return ast.unparse(_Tested().visit(_Lengths().visit(copy.deepcopy(test))))
 
 
 class _Lengths(ast.NodeTransformer):
-    """`len(x)` → `x.shape[0]`: Python makes a number of a length."""
+    """`len(x)` → `x.shape[0]`, because `len` returns a Python number."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return the size."""
@@ -266,7 +266,7 @@ class _Tested(ast.NodeTransformer):
     """`x.shape[0] > 4` → `torch.full((), x.shape[0]) > 4`; `a and not b` → `a & ~b`; `x.sum().item() > 0` → `x.sum() > 0`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """Return a comparison of tensors, the left one made of a size."""
+        """Return a comparison of tensors, with a size on the left converted to a tensor."""
         if len(node.ops) > 1:
             pairs = zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
             return self._all([ast.Compare(left, [op], [right]) for left, op, right in pairs], ast.BitAnd())
@@ -276,19 +276,19 @@ class _Tested(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        """Return the same by `&` or `|`."""
+        """Return the condition with `&` or `|`."""
         return self._all(node.values, ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr())
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        """Return `~a` of `not a`."""
+        """Return `~a` for `not a`."""
         return ast.UnaryOp(ast.Invert(), self.visit(node.operand)) if isinstance(node.op, ast.Not) else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the tensor whose value is asked for."""
+        """Return the tensor whose value is read."""
         return value_of(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """Return whether a number is not zero."""
+        """Return a comparison of the size with zero."""
         return ast.Compare(_full(node), [ast.NotEq()], [ast.Constant(0)]) if _is_a_size(node) else node
 
     def _all(self, values: Sequence[ast.expr], op: ast.operator) -> ast.expr:
@@ -308,12 +308,12 @@ def value_of(node: ast.expr) -> ast.expr:
 
 
 def _is_a_size(node: ast.expr) -> bool:
-    """Whether it is made of sizes alone."""
+    """Return whether an expression depends only on sizes."""
     parts = list(ast.walk(node))
     sized = any(isinstance(p, ast.Attribute) and p.attr in ("shape", "size") for p in parts)
     sized = sized or any(isinstance(p, ast.Name) and p.id == "len" for p in parts)
-    asks_a_tensor = any(isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr not in ("size",) for p in parts)
-    return (sized or any(hasattr(p, "is_a_size") for p in parts)) and not asks_a_tensor
+    reads_tensor = any(isinstance(p, ast.Call) and isinstance(p.func, ast.Attribute) and p.func.attr not in ("size",) for p in parts)
+    return (sized or any(hasattr(p, "is_a_size") for p in parts)) and not reads_tensor
 
 
 def _full(node: ast.expr) -> ast.expr:

@@ -1,4 +1,4 @@
-"""Write a statement of the user's so that a value stays a tensor, and a mask of bytes is one of bools."""
+"""Rewrite a statement of the user's code: keep a value as a tensor, or convert a byte mask to a Boolean mask."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import copy
 
 from .rewrite import CannotRewrite, Change, Source, make_change, value_of
 
-MASKED = ("where", "masked_fill", "masked_fill_", "masked_scatter", "masked_select")  # they take a mask
+MASKED = ("where", "masked_fill", "masked_fill_", "masked_scatter", "masked_select")  # calls with a mask argument
 
 
 def remove_scalar_reads(source: Source) -> Change:
     """Return the statement without `float(…)` and `.item()`.
 
     Raises:
-        CannotRewrite: no value is read there.
+        CannotRewrite: the statement doesn't read a value.
     """
     return _apply_transformer(source, _Tensors())
 
 
 def cast_mask_to_bool(source: Source) -> Change:
-    """Return the statement with `x[mask.bool()]` in the place of `x[mask]`.
+    """Return the statement with `x[mask.bool()]` instead of `x[mask]`.
 
     Raises:
-        CannotRewrite: no tensor is an index there.
+        CannotRewrite: the statement has no mask.
     """
     return _apply_transformer(source, _Bools())
 
@@ -42,7 +42,7 @@ class _Tensors(ast.NodeTransformer):
     """`float(t)`, `t.item()` → `t`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the tensor that the number comes from."""
+        """Return the tensor that the number is read from."""
         self.generic_visit(node)
         return value_of(node)
 
@@ -51,14 +51,14 @@ class _Bools(ast.NodeTransformer):
     """`x[mask]` → `x[mask.bool()]`; `x.masked_fill(mask, 0)` → `x.masked_fill(mask.bool(), 0)`."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Return the selection by bools."""
+        """Return the selection with a Boolean mask."""
         self.generic_visit(node)
         if isinstance(node.slice, ast.Name | ast.Attribute | ast.Call):
             node.slice = _cast_to_bool(node.slice)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Return the call with a mask of bools."""
+        """Return the call with a Boolean mask."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in MASKED and node.args:
             at = next((i for i, given in enumerate(node.args[:2]) if isinstance(given, ast.Name) and "mask" in given.id), 0)

@@ -1,4 +1,4 @@
-"""List the four ways to write a line of the user's otherwise whose meaning is certain; a trial shows whether they help."""
+"""List the four rewrites of a line of code that preserve its meaning. A trial tests whether they help."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .rewrite_values import cast_mask_to_bool, remove_scalar_reads
 
 @dataclass(frozen=True)
 class Rule:
-    """What it does, in words for the user, and the change that it makes."""
+    """A description of a rewrite for the report, and the function that makes the change."""
 
     what: str
     make: Callable[[Source], Change]
 
 
 RULES = (
-    Rule("make the check in Python alone: an export leaves it out", checked_in_python),
+    Rule("skip this check during an export", checked_in_python),
     Rule("keep the value a tensor", remove_scalar_reads),
-    Rule("make a mask of bools of the mask of bytes", cast_mask_to_bool),
-    Rule("make a torch.cond of the branch: both arms are in the file", to_cond),
+    Rule("convert the byte mask to a Boolean mask", cast_mask_to_bool),
+    Rule("replace the if with torch.cond, which exports both branches", to_cond),
 )
 
 
 def propose_changes(source: Source) -> Iterator[tuple[Rule, Change]]:
-    """Yield each rule that fits the line, and the change that it makes."""
+    """Yield each rule that applies to the line, and its change."""
     for rule in RULES:
         with suppress(CannotRewrite):
             yield rule, rule.make(source)

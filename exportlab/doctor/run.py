@@ -1,4 +1,4 @@
-"""Order the steps, each in a child of its own, and limit the time that each may take."""
+"""Run the steps in order, each in a separate process with a time limit."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .trial import REFUSES, diverges, refusal, save, try_export
 from .workarounds import WORKAROUNDS, Workaround
 
 CAPTURES = ("non-strict", "strict", "draft")
-SHARE, LEAST = 5, 20.0  # a step but the last may take this part of the whole time, and this many seconds where they are left
+SHARE, LEAST = 5, 20.0  # a step gets a fifth of the total time, but at least 20 seconds if they are left; the last step gets the rest
 STUCK = (Outcome.CAPTURE, Outcome.FROZEN, Outcome.NARROW)
-COPIES = ("torchscript",)  # exporters that copy the weights several times
+COPIES = ("torchscript",)  # exporters that make several copies of the weights
 NO_TIME = Failure("timeout", "TimeLimit: no time was left")
 Export = Callable[[Trial, Path, Tell], None]
 Failed = Callable[[Failure], Event | None]
@@ -40,11 +40,11 @@ Failed = Callable[[Failure], Event | None]
 
 @dataclass(frozen=True)
 class Options:
-    """Limits of the examination, and what to try.
+    """The options of an examination.
 
     Attributes:
-        seconds: of the whole run. memory: GiB that a step may take, the model included.
-        exporters: those to try. save: where to write the best export. train: whether a model in training mode is exported as it is.
+        seconds: time limit for the whole run. memory: memory limit per step in GiB, including the model.
+        exporters: exporters to try. save: path for the best export. train: whether to keep a model in training mode.
     """
 
     seconds: float = DOCTOR_SECONDS
@@ -55,10 +55,10 @@ class Options:
 
 
 class Examination:
-    """One patient, one budget: yields events, the first of which is a summary.
+    """The examination of one model within a time limit. It yields events, starting with a summary.
 
     Args:
-        folder: an empty one, where files lie between the steps: never more than the best export, and the one under way.
+        folder: an empty folder for exported models. It contains at most the best export and the current one.
     """
 
     def __init__(self, patient: Subject, options: Options, folder: Path) -> None:
@@ -69,7 +69,7 @@ class Examination:
         self.facts = Facts("")
 
     def events(self) -> Iterator[Event]:
-        """Take all steps in their order; one that fails, hangs or dies costs its own result."""
+        """Run all steps in order. A step that fails, hangs or crashes loses only its own result."""
         for event in self._events():
             self.facts.keep(event)
             yield event
@@ -86,9 +86,9 @@ class Examination:
             yield from self._save()
 
     def _step(self, name: str, call: Callable[[Tell], None], failed: Failed, last: bool = False) -> Iterator[Event]:
-        """Events that the call tells in a child; where that fails, or there is no time for it, what `failed` makes of the failure.
+        """Run a step in a child process and yield its events. If it fails or there is no time left, yield the result of `failed`.
 
-        The last step that looks for something may take all the time that is left, but for what saving may take.
+        The last search step gets all the remaining time, except the time reserved for saving.
         """
         yield Started(name)
         for said in self._in_child(call, last):
@@ -127,7 +127,7 @@ class Examination:
     def _trial(
         self, trial: Trial, call: Callable[[Trial, Path, Tell], None], lost: Callable[[Trial, Failure], Event | None]
     ) -> Iterator[Event]:
-        """One export in a folder of its own, which stays as long as its file is the best that there is to save."""
+        """Run one export in a separate folder, and delete the folders of all exports except the best one."""
         folder = Path(mkdtemp(dir=self.folder))
         yield from self._step(trial.label, partial(call, trial, folder), partial(lost, trial))
         chosen = find_best_trial(self.facts) if self.options.save else None
@@ -136,7 +136,7 @@ class Examination:
                 shutil.rmtree(other)
 
     def _lost(self, trial: Trial, failure: Failure) -> Event | None:
-        """Keep an export whose child failed. Once that has told how the export ended, only the look for a divergence is lost."""
+        """Record an export whose process failed. If its outcome was already reported, only the search for a divergence is lost."""
         if failure is NO_TIME:
             return LeftOut(trial.label)
         if any(tried.label == trial.label for tried in self.facts.tried):
@@ -144,7 +144,7 @@ class Examination:
         return replace(trial, outcome=failure.outcome, failure=failure)
 
     def _captures(self) -> Iterator[Event]:
-        """Only where an export failed; a draft only where torch.export refuses, since it runs the model on real values."""
+        """Capture the model if an export failed. `draft_export` runs the model on real values, so it's used only if torch.export fails."""
         if all(map(self.facts.is_right, self.facts.tried)):
             return
         for how in CAPTURES:
@@ -158,7 +158,7 @@ class Examination:
                 yield from self._trial(workaround.trial(), partial(_try, workaround, self.patient), _no_help)
 
     def _mending(self) -> Iterator[Event]:
-        """Look at what eager does otherwise, and try changes of the lines to blame."""
+        """Search for differences between eager and the capture, and try changes of the lines that cause the failure."""
         exporters = self._to_be_mended()
         if not exporters:
             return
@@ -171,28 +171,28 @@ class Examination:
             yield from self._step("change", search, self._not_mended, last=True)
 
     def _to_be_mended(self) -> list[str]:
-        """All, where none that was asked for is right; where `to_onnx` alone is, which may run the model, those that had to trace it."""
-        asked = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
-        right = {trial.exporter for trial in self.facts.tried if self.facts.is_right(trial) and not trial.only} & set(asked)
+        """Return the exporters that need a change: all if none is correct, or those that failed where only `to_onnx` is correct."""
+        requested = [name for name in self.options.exporters if name != FLOOR] or list(self.options.exporters)
+        right = {trial.exporter for trial in self.facts.tried if self.facts.is_right(trial) and not trial.only} & set(requested)
         if not right:
-            return asked
-        stuck = [trial.exporter for trial in self.facts.tried if trial.plain and trial.outcome in STUCK and trial.exporter in asked]
+            return requested
+        stuck = [trial.exporter for trial in self.facts.tried if trial.plain and trial.outcome in STUCK and trial.exporter in requested]
         return stuck if right == {REFUSES} else []
 
     def _not_mended(self, failure: Failure) -> Event | None:
-        """Say that changes were left out, if none was found until then."""
+        """Report that the search for changes was incomplete, unless it has already found one."""
         if self.facts.mended is not None and failure.kind == "timeout":
             return None
-        return LeftOut("changes of your lines", _why(failure))
+        return LeftOut("changes of your code", _why(failure))
 
     def _is_done(self, workaround: Workaround) -> bool:
-        """Whether one is right; what differs from it in the exporter alone is still tried."""
+        """Return whether an export is already correct. The same workaround with another exporter is still tried."""
         onnx = [exporter for exporter in self.options.exporters if exporter != FLOOR]
         right = [trial for trial in self.facts.tried if self.facts.is_right(trial) and trial.exporter != FLOOR]
         return not onnx or any(not workaround.before or trial.before != workaround.before for trial in right)
 
     def _fits(self, workaround: Workaround) -> bool:
-        """Whether it may help: of the exporters that were asked for, or of the oldest one, and not where that is too large."""
+        """Return whether a workaround may help. It must use a requested exporter, or the legacy one if the model is small enough."""
         large = self.facts.eager is not None and self.facts.eager.weights > EXTERNAL_DATA_ABOVE
         if workaround.exporter in COPIES:
             return not large and self.options.exporters == DOCTORS
@@ -205,7 +205,7 @@ class Examination:
 
 
 def _alone(call: Callable[[Tell], None], tell: Tell) -> None:
-    """In the child: one thread, since those of OpenMP did not come along."""
+    """Run a call in the child process with one thread, because a fork doesn't copy the threads of OpenMP."""
     torch.set_num_threads(1)
     call(tell)
 
@@ -239,17 +239,17 @@ def _not_saved(failure: Failure) -> Event:
 
 
 def _why(failure: Failure) -> str:
-    """Say why a step was not done, without the type of a limit: `not done after 48 s`."""
+    """Return why a step was skipped, without the type of the limit: `not done after 48 s`."""
     return failure.error.removeprefix("TimeLimit: ")
 
 
 @cache
 def warm_up(exporters: tuple[str, ...]) -> None:
-    """Pay once what every first export of a process pays for, before anything is forked."""
+    """Run the one-time initialisation of the exporters before any process is forked."""
     warmed_up(exporters)
 
 
 def check_exporters(names: Sequence[str]) -> None:
-    """Raise a ValueError when an exporter is unknown, or cannot run here."""
+    """Raise a ValueError if an exporter is unknown or can't run here."""
     for name in names:
         get(name)

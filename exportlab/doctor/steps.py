@@ -1,4 +1,4 @@
-"""Run the module itself, and capture it: steps that run in a child. Those that export are in `trial.py`."""
+"""Define the steps that run and capture the module in a child process. The steps that export it are in `trial.py`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ VIEWS = (torch.ops.aten.select.int, torch.ops.aten.slice.Tensor, torch.ops.aten.
 
 
 def run_eagerly(patient: Subject) -> Eager:
-    """Run the module itself on every sample.
+    """Run the module in eager mode on all samples.
 
     Raises:
-        whatever the module raises for a sample that was given.
+        Any exception of the module for one of the user's samples.
     """
     with disable_compile():
         for sample in patient.samples:
@@ -44,7 +44,7 @@ def run_eagerly(patient: Subject) -> Eager:
 
 
 def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:
-    """The arguments with a tensor in them whose values are others after a call, and not among its results: a cache that is returned is."""
+    """Return the arguments whose tensors a call modifies, unless the call also returns them, as with a cache."""
     given = copy_sample(sample)
     with torch.no_grad():  # inference mode would keep a model from computing gradients
         returned = _tensors(fresh(module)(*given.args, **given.kwargs))
@@ -58,7 +58,7 @@ def _is_forgotten(some: list[torch.Tensor], others: list[torch.Tensor], returned
 
 
 def _is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether they are one tensor, or a view of all of it in the same order."""
+    """Return whether both are the same tensor, or a view of all of it with the same strides."""
     return one.shape == other.shape and one.stride() == other.stride() and one.data_ptr() == other.data_ptr()
 
 
@@ -74,7 +74,7 @@ def _takes(module: nn.Module, sample: Sample) -> bool:
 
 
 def _draws(module: nn.Module, sample: Sample) -> bool:
-    """Whether calls, each of a copy of its own, differ with the seed alone; what differs with the same one has another cause."""
+    """Return whether calls of fresh copies differ with the seed only. Differences with the same seed have another cause."""
     results = []
     for seed in (1, 2, 1):
         with torch.random.fork_rng(devices=[]):
@@ -84,10 +84,10 @@ def _draws(module: nn.Module, sample: Sample) -> bool:
 
 
 def capture(patient: Subject, how: str) -> Captured:
-    """Return the graph that torch.export makes: `strict`, `non-strict` or `draft`.
+    """Return the graph captured by torch.export: `strict`, `non-strict` or `draft`.
 
     Raises:
-        whatever the capture raises.
+        Any exception of the capture.
     """
     sample, shapes = patient.samples[0], dims_from_names(patient.dynamic_shapes)
     with heard():
@@ -125,7 +125,7 @@ def _writes(program: torch.export.ExportedProgram) -> SourceLine | None:
 
 
 def _is_held(value: object) -> bool:
-    """Whether it is a buffer or an input, or a view of one."""
+    """Return whether a value is a buffer or an input, or a view of one."""
     while isinstance(value, torch.fx.Node) and value.op == "call_function" and value.target in VIEWS:
         value = value.args[0]
     return isinstance(value, torch.fx.Node) and value.op == "placeholder"

@@ -1,4 +1,4 @@
-"""Read what is to be exported, and what is known of it before anything is tried."""
+"""Load the model and its samples, and infer the dynamic dimensions before any export."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .lines import SourceLine, source_line
 
 @dataclass(frozen=True)
 class Subject:
-    """A module, the samples given, those made of sizes in between, and the axes that move.
+    """A module, its samples, generated samples at sizes in between, and the dynamic dimensions.
 
     Attributes:
-        declared: whether the axes were named by a `@case`, and not found by comparing samples.
-        train: whether the module is exported in the mode that it is in. was_training: whether it was in training mode, and is not now.
+        declared: whether the dynamic dimensions come from a `@case`, instead of a comparison of the samples.
+        train: whether the module is exported in its current mode. was_training: whether it was switched from training mode to `eval()`.
     """
 
     module: nn.Module
@@ -39,21 +39,21 @@ class Subject:
 
     @property
     def all(self) -> tuple[Sample, ...]:
-        """All samples, those given first."""
+        """All samples, the user's first."""
         return (*self.samples, *(sample for _, sample in self.made))
 
     def at(self) -> SourceLine | None:
-        """The line where its `forward` begins."""
-        forward = getattr(type(self.module), "forward", None)  # a scripted class has none
+        """The first line of the module's `forward`."""
+        forward = getattr(type(self.module), "forward", None)  # None for a scripted class
         code = getattr(inspect.unwrap(forward), "__code__", None) if forward else None
         return source_line(code.co_filename, code.co_firstlineno) if code else None
 
 
 def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = None, train: bool = False) -> Subject:
-    """Look at the samples. A module in training mode is copied and put into `eval()`, unless `train`.
+    """Inspect the module and its samples. Unless `train`, a module in training mode is copied and set to `eval()`.
 
     Raises:
-        TypeError: the module is none, or a sample is none. ValueError: there is no sample.
+        TypeError: the module is not a module, or a sample is not a call. ValueError: there is no sample.
     """
     check_module(module)
     alone = len(samples) == 1 and isinstance(samples[0], list)
@@ -63,32 +63,32 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
         shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
         made = tuple(make_intermediate_samples(module, given, sizes.moving))
     was_training = not train and in_training(module)
-    asked = evaluated(module) if was_training else module
-    return Subject(asked, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
+    exported = evaluated(module) if was_training else module
+    return Subject(exported, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 
 def load_patient(target: str, train: bool = False) -> Subject:
-    """Return the patient that `FILE.py:name` names; the factory is called once. A `@case` says itself whether it is about training.
+    """Load `FILE.py:name`. The function is called once. A `@case` defines its own training mode.
 
     Raises:
-        BadInput: no such file or name, or the file or the factory raises, or it returns something else.
+        BadInput: the file or name doesn't exist, the file or function raises an exception, or the function returns something else.
     """
     path, name = target_of(target)
     found = named_case(str(path), name)
     made = built(found, path, found.made)
     module = made.module.train() if found.training else made.module
     shapes = made.dynamic_shapes if found.dims else None
-    asked = found.training or train
-    return call_user_code(lambda: patient_of(module, made.samples, shapes, asked), target, path)
+    keep_mode = found.training or train
+    return call_user_code(lambda: patient_of(module, made.samples, shapes, keep_mode), target, path)
 
 
 def without(patient: Subject, valid: Sequence[int]) -> Subject:
-    """Return the same with only those of the made samples that the model takes."""
+    """Return a copy with only those generated samples that the model accepts."""
     return replace(patient, made=tuple(patient.made[i] for i in valid))
 
 
 def summary_of(patient: Subject) -> Summary:
-    """Return the patient as plain data."""
+    """Return a summary of plain data, without the model."""
     sizes = patient.sizes
     return Summary(
         samples=tuple(map(describe, patient.samples)),
@@ -107,7 +107,7 @@ def summary_of(patient: Subject) -> Summary:
 
 
 def format_dynamic_shapes(shapes: Any) -> str:
-    """Return `dynamic_shapes` as one would write them; a `Dim` by its name."""
+    """Return `dynamic_shapes` as Python code, with each `Dim` replaced by its name."""
     if isinstance(shapes, dict):
         return "{" + ", ".join(f"{key!r}: {format_dynamic_shapes(value)}" for key, value in shapes.items()) + "}"
     if isinstance(shapes, list):

@@ -1,4 +1,4 @@
-"""Run the doctor at the command line: progress on standard error, the diagnosis on standard output."""
+"""Run the doctor on the command line, with progress on standard error and the diagnosis on standard output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERRUPTED = 130
 
 
 def run_diagnosis(target: str, options: Options, output: Path | None) -> int:
-    """Print the diagnosis, write the report where one is wanted, and return the exit code."""
+    """Print the diagnosis, write the report if `output` is set, and return the exit code."""
     began = time.monotonic()
     console = Console(stderr=True)
     try:
@@ -33,13 +33,13 @@ def run_diagnosis(target: str, options: Options, output: Path | None) -> int:
     if found.facts.saved:
         print(f"\nwrote {found.facts.saved}")
     if output is not None:
-        print(f"\nthe report is in {found.save(output)}")
+        print(f"\nwrote the report to {found.save(output)}")
     return found.verdict.code
 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Tell]:
-    """Yield what takes the events: a line that says which step it is, and above it what became of those before."""
+    """Yield a function that shows events: the current step on a status line, and the outcomes of exports above it."""
     if not console.is_terminal:
         yield lambda event: _line(console, event)
         return

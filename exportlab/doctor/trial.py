@@ -1,4 +1,4 @@
-"""Try one export in a child: write, load and verify it, and where its numbers differ look for the node that does it, all of one export."""
+"""Try one export in a child process: write, load and verify it. If its results differ from eager, find the node that causes it."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from .subject import Subject
 if TYPE_CHECKING:
     import onnxruntime
 
-BESIDE = "model.onnx.data"  # the weights of a large file
-REFUSES = "to_onnx"  # what others keep silent about
-CALLS = 5  # calls of the file and of eager, in turns
-SLOW = 0.5  # seconds; what takes longer is called once
+BESIDE = "model.onnx.data"  # the weights of a large model
+REFUSES = "to_onnx"  # raises errors for problems that are silent in other exporters
+CALLS = 5  # alternating calls of the exported model and eager
+SLOW = 0.5  # seconds; slower models are called once
 Wrap = Callable[[Exporter], Exporter]
 NODE = re.compile(r"Name:\s?'([^']+)'|node with name '([^']+)'|[Nn]ode \(([^)\s]+)\)|Node:(\S+)|operator \(\w+\) in node \(([^)]+)\)")
 
 
 def try_export(patient: Subject, trial: Trial, folder: Path, tell: Tell, wrapped: Wrap = lambda exporter: exporter) -> None:
-    """Export as `trial` says, write the file into `folder`, load it, verify it on all samples, and call it; tell what came of it.
+    """Run the export described by `trial`: write the model to `folder`, load it, verify it on all samples, and report the outcome.
 
-    Where the numbers differ and nothing was done differently, tell the captured node that adds the most to it, too.
+    If the results differ from eager and no workaround was used, also report the captured node with the largest difference.
     """
     attempt = run_export_step(wrapped(get(trial.exporter)), patient.module, patient.samples[0], patient.dynamic_shapes, **trial.options)
     trial = replace(trial, outcome=attempt.outcome, said=attempt.said)
@@ -62,7 +62,7 @@ def try_export(patient: Subject, trial: Trial, folder: Path, tell: Tell, wrapped
 
 
 def refusal(patient: Subject, tell: Tell) -> None:
-    """Tell what `to_onnx` refuses of what torch.export makes of the model, if it does."""
+    """Report the error of `to_onnx` for the program captured by torch.export, if it raises one."""
     attempt = run_export_step(get(REFUSES), patient.module, patient.samples[0], patient.dynamic_shapes, capture="torch.export")
     if attempt.error is not None:
         tell(Refusal(failure_of(attempt.error)))
@@ -73,21 +73,21 @@ def _failure(error: BaseException | None) -> Failure | None:
 
 
 def _write_artifact(trial: Trial, artifact: Artifact, folder: Path, large: bool) -> Trial:
-    """The artifact as a file; a large one runs from there."""
+    """Write the artifact to a file. A large one is also run from there."""
     path = folder / f"model{artifact.suffix}"
     try:
         if large and isinstance(artifact, OnnxArtifact):
             _run_from(artifact, path)
         else:
             artifact.save(path)
-    except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be reported
+    except Exception as error:  # noqa: BLE001 - any error is reported
         return replace(trial, save=failure_of(error), nodes=artifact.ops().total())
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return replace(trial, bytes=size, nodes=artifact.ops().total(), file=str(path))
 
 
 def _run_from(artifact: OnnxArtifact, path: Path) -> None:
-    """Write the weights beside the file, from where they are, and let ONNX Runtime map them from there."""
+    """Write the weights to a separate file, which ONNX Runtime maps into memory."""
     ir.save(artifact.model, path, external_data=BESIDE)
     if "session" not in vars(artifact):
         vars(artifact)["session"] = _session(path)
@@ -95,7 +95,7 @@ def _run_from(artifact: OnnxArtifact, path: Path) -> None:
 
 def _session(path: Path) -> onnxruntime.InferenceSession:
     options = session_options()
-    options.add_session_config_entry("session.disable_prepacking", "1")  # it would hold every weight once more
+    options.add_session_config_entry("session.disable_prepacking", "1")  # prepacking would copy all weights
     return session(path, options)
 
 
@@ -103,17 +103,17 @@ def _record_attempt(trial: Trial, attempt: Attempt, patient: Subject) -> Trial:
     failure = _failure(attempt.error)
     checks = tuple(attempt.report.checks) if attempt.report else ()
     trial = replace(trial, outcome=attempt.outcome, failure=failure, checks=checks, said=attempt.said)
-    said = failure.message if failure else " ".join(check.detail for check in checks if check.failed)
+    message = failure.message if failure else " ".join(check.detail for check in checks if check.failed)
     if isinstance(attempt.artifact, OnnxArtifact):
-        trial = _attach_refused_node(trial, attempt.artifact.model, said)
+        trial = _attach_refused_node(trial, attempt.artifact.model, message)
     if attempt.outcome is not Outcome.OK or attempt.artifact is None:
         return trial
     return replace(trial, ratio=_ratio(attempt.artifact, fresh(patient.module), patient.samples[0]))
 
 
-def _attach_refused_node(trial: Trial, model: ir.Model, said: str) -> Trial:
-    """Of a message of ONNX Runtime: the node that it names, its operator, and the line that it comes from."""
-    names = [name for groups in NODE.findall(said) for name in groups if name]
+def _attach_refused_node(trial: Trial, model: ir.Model, message: str) -> Trial:
+    """Add the node that is named in a message of ONNX Runtime, with its operator and source line."""
+    names = [name for groups in NODE.findall(message) for name in groups if name]
     for node in model.graph.all_nodes():
         if node.name is not None and node.name in names:
             return replace(trial, node=node.name, op=node.op_type, at=find_line_in_text(node.metadata_props.get(STACK, "")))
@@ -121,23 +121,23 @@ def _attach_refused_node(trial: Trial, model: ir.Model, said: str) -> Trial:
 
 
 def _ratio(artifact: Artifact, module: nn.Module, sample: Sample) -> float | None:
-    """The median, over calls in turns, of the time of the file in that of eager; None where the file is called for the first time only."""
+    """Return the median duration of a call relative to eager, over alternating calls, or None if a call fails."""
     with suppress(Exception):
         start = time.perf_counter()
         pairs = [(call_seconds(artifact, sample), call_seconds(module, sample))]
-        turns = 1 if time.perf_counter() - start > SLOW else CALLS
-        pairs += [(call_seconds(artifact, sample), call_seconds(module, sample)) for _ in range(turns - 1)]
+        repetitions = 1 if time.perf_counter() - start > SLOW else CALLS
+        pairs += [(call_seconds(artifact, sample), call_seconds(module, sample)) for _ in range(repetitions - 1)]
         return statistics.median(mine / eager for mine, eager in pairs)
     return None
 
 
 def diverges(trial: Trial) -> str:
-    """Return the name of the step that looks for the node that does it."""
-    return f"where {trial.label} parts"
+    """Return the name of the step that searches for the node that causes a difference."""
+    return f"differences of {trial.label}"
 
 
 def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Subject, tell: Tell) -> None:
-    """Run the captured graph of this very export beside its file."""
+    """Compare the captured graph of this export with the exported model, node by node."""
     sample = _diverging_sample(trial, patient)
     if sample is None or not isinstance(artifact, OnnxArtifact) or artifact.captured is None:
         return
@@ -151,7 +151,7 @@ def _look_for_divergence(trial: Trial, artifact: Artifact, patient: Subject, tel
 
 
 def _diverging_sample(trial: Trial, patient: Subject) -> Sample | None:
-    """The sample at which the numbers of an artifact differ from eager's."""
+    """Return the sample for which the results of an artifact differ from eager."""
     unseen = iter(patient.all[1:])
     for check in trial.checks:
         sample = (
@@ -167,10 +167,10 @@ def _diverging_sample(trial: Trial, patient: Subject) -> Sample | None:
 
 
 def save(trial: Trial, path: Path, tell: Tell) -> None:
-    """Write the file of a trial to `path`, and tell it.
+    """Copy the model of a trial to `path`, and report it.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file can't be written.
     """
     kept = Path(trial.file)
     if (kept.parent / BESIDE).exists():

@@ -1,4 +1,4 @@
-"""Say in one line whether there is an export that is right, and which; and how to make it."""
+"""Summarise a diagnosis in one line: the best correct export, or the first problem. Write the code for the best export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RIGHT, NOT_RIGHT, UNUSABLE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Verdict:
-    """The line, the exit code, the export that is best, and why it is."""
+    """The summary line, the exit code, the best export, the reason for the choice, and the code that repeats it."""
 
     line: str
     code: int
@@ -29,19 +29,19 @@ class Verdict:
 
 
 def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
-    """Return the verdict; a model that cannot be used has one too."""
+    """Return the verdict, also for input that can't be used."""
     if facts.unusable is not None:
-        return Verdict(f"unusable: {facts.unusable.error}{_format_location(facts.unusable)}", UNUSABLE)
+        return Verdict(f"unusable input: {facts.unusable.error}{_format_location(facts.unusable)}", UNUSABLE)
     chosen = find_best_trial(facts)
     if chosen is None:
         return Verdict(_not_right(facts, findings), NOT_RIGHT)
     others = "".join(f"; {_describe_silent_error(finding)}" for finding in findings if finding.silent and FLOOR not in finding.exporters)
-    line = f"right: {chosen.label} exports it {_sizes(facts)}{_rounds(chosen)}{others}"
+    line = f"correct: {chosen.label} exports the model {_sizes(facts)}{_rounds(chosen)}{others}"
     return Verdict(line, RIGHT, chosen, _why(facts, chosen), _recipe(facts, chosen))
 
 
 def _format_location(failure: Failure) -> str:
-    """The line of an error whose text does not name it."""
+    """Return the line of an error, unless the error text includes it."""
     place = find_line_of_failure(failure)
     return f" (at {place.where})" if place and "(at " not in failure.error else ""
 
@@ -49,14 +49,14 @@ def _format_location(failure: Failure) -> str:
 def _sizes(facts: Facts) -> str:
     moving = facts.summary.moving if facts.summary else ()
     if not moving:
-        return "at the sizes of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at one size, which never moves"
+        return "at the size of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at the one size of the samples"
     return "for " + " and ".join(f"{size.name} {min(size.seen)} to {max(size.seen)}" for size in moving)
 
 
 def _rounds(chosen: Trial) -> str:
-    """That file and eager differ by rounding for the samples; for values that `verify` scaled up itself that says little."""
+    """Return the rounding difference from eager for the samples. Inputs that `verify` rescaled are ignored: they are less relevant."""
     worst = most_rounded(check for check in chosen.checks if not check.values)
-    return "" if worst is None else f"; it differs from eager by {worst.detail} ({worst.name})"
+    return "" if worst is None else f"; the results differ from eager by {worst.detail} ({worst.name})"
 
 
 def _describe_silent_error(finding: Finding) -> str:
@@ -66,13 +66,13 @@ def _describe_silent_error(finding: Finding) -> str:
 
 
 def _not_right(facts: Facts, findings: Sequence[Finding]) -> str:
-    """`not right: dynamo writes a file that is wrong without a word, because of model.py:14 (x.shape[0] > 4)`."""
+    """`no correct export: dynamo silently exports a wrong model, because of model.py:14 (x.shape[0] > 4)`."""
     if not findings:
-        return "not right: there was no time to look" if facts.left_out else "not right: nothing was tried"
+        return f"no correct export: {'the time limit was reached' if facts.left_out else 'no exporter was run'}"
     first = findings[0]
     at = f", because of {first.place.where} ({first.place.source})" if first.place else ""
-    narrow = next((f"; {t.label} is right for {t.only}" for t in facts.tried if t.only and t.outcome is Outcome.OK), "")
-    return f"not right: {headline(first)}{at}{narrow}"
+    narrow = next((f"; {t.label} is correct for {t.only}" for t in facts.tried if t.only and t.outcome is Outcome.OK), "")
+    return f"no correct export: {headline(first)}{at}{narrow}"
 
 
 def _why(facts: Facts, chosen: Trial) -> str:
@@ -80,15 +80,16 @@ def _why(facts: Facts, chosen: Trial) -> str:
     if not others:
         files = [trial for trial in facts.tried if trial.exporter != FLOOR]
         if len(files) < 2:
-            return "no other way to a file was tried"
-        hidden = "".join(f"; {trial.label} is too, except where a mask hides everything" for trial in files if trial.only_closed)
-        return f"of the {len(files)} ways to a file that were tried, {'it is' if hidden else 'it alone is'} right{hidden}"
-    counts = ", ".join(f"{trial.label} {trial.nodes}" for trial in others)
-    return f"it is right with {chosen.nodes} nodes ({counts})"
+            return "no other export was tried"
+        hidden = "".join(f"; {trial.label} is correct except where a mask hides everything" for trial in files if trial.only_closed)
+        besides = " besides torch.export" if len(files) < len(facts.tried) else ""
+        return f"the only {'fully ' if hidden else ''}correct one of the {len(files)} exports tried{besides}{hidden}"
+    counts = ", ".join(f"{trial.label} with {trial.nodes} nodes" for trial in others)
+    return f"correct, with {chosen.nodes} nodes; also correct: {counts}"
 
 
 def _recipe(facts: Facts, chosen: Trial) -> tuple[str, ...]:
-    """Python lines that make the best export again."""
+    """Return Python lines that repeat the best export."""
     shapes = f", dynamic_shapes={chosen.shapes}" if chosen.shapes else shapes_of(facts)
     exports, before = (text.replace("{model}", model_of(facts)).replace("{shapes}", shapes) for text in (chosen.exports, chosen.before))
     asked = shapes if MODEL in chosen.exports else ""

@@ -1,4 +1,4 @@
-"""List what is tried when no exporter is right as it is: a change of the call that may get past it, none of the model's code."""
+"""List the workarounds to try when no plain export is correct. They change the export call, but not the model's code."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NARROW_OR_WIDE = (torch.bfloat16, torch.float16, torch.float64)
 
 @dataclass(frozen=True)
 class Workaround:
-    """One thing to try.
+    """One workaround.
 
     Attributes:
-        label: the exporter, and what is done differently. before, exports: see `Trial`.
-        fits: whether it may help, from what was tried before.
-        only: what the result holds for, where it is less than asked. wrapped: the exporter, with something done before it.
-        around: what is applied while it is tried. has_own_shapes: whether its `dynamic_shapes` are others than those of the samples.
-        lines: what `before` is, where that depends on the model.
+        label: the exporter and the change. before, exports: see `Trial`.
+        fits: returns whether the workaround may help, given the earlier trials.
+        only: the limited inputs for which the result is valid. wrapped: wraps the exporter in a preparation step.
+        around: a context manager for the export. has_own_shapes: whether its `dynamic_shapes` differ from those of the samples.
+        lines: returns `before`, if it depends on the model.
     """
 
     label: str
@@ -57,7 +57,7 @@ class Workaround:
     lines: Callable[[Subject], str] | None = None
 
     def trial(self) -> Trial:
-        """Return the export that it is, not tried yet."""
+        """Return the trial for this workaround, before it is run."""
         return Trial(self.exporter, self.label, options=self.options, only=self.only, before=self.before, exports=self.exports, plain=False)
 
 
@@ -66,7 +66,7 @@ def _returns_a_record(patient: Subject, tried: Sequence[Trial]) -> bool:
 
 
 def _records(patient: Subject) -> list[type]:
-    """The dataclasses that the model returns and torch knows nothing of."""
+    """Return the dataclasses that the model returns and that are not registered with PyTorch."""
     leaves = pytree.tree_leaves(called_once(patient.module, patient.samples[0]))
     return list(dict.fromkeys(type(leaf) for leaf in leaves if is_dataclass(leaf)))
 
@@ -78,7 +78,7 @@ def _records_known(patient: Subject) -> Iterator[None]:
 
 
 def _render_registrations(patient: Subject) -> str:
-    return "\n".join(f"torch.export.register_dataclass({kind.__name__})  # your class, once" for kind in _records(patient))
+    return "\n".join(f"torch.export.register_dataclass({kind.__name__})  # call it once for your class" for kind in _records(patient))
 
 
 def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
@@ -86,7 +86,7 @@ def _failed_by(kind: str, exporter: str, tried: Sequence[Trial]) -> bool:
 
 
 def _forgets(patient: Subject, tried: Sequence[Trial]) -> bool:
-    """Whether `to_onnx` refuses that the model changes something, or warns that the file does not."""
+    """Return whether `to_onnx` fails because the model modifies state, or warns that the exported model doesn't modify its arguments."""
     return _failed_by("MutationError", "to_onnx", tried) or any(t.warns_of_its_arguments for t in tried)
 
 
@@ -139,32 +139,32 @@ def to_float32(patient: Subject) -> Subject:
 
 
 def switch_to_eval(patient: Subject) -> Subject:
-    """Return the same module in evaluation mode; it is not copied, since this runs in a child."""
+    """Set the module to evaluation mode. It isn't copied, because this runs in a child process."""
     return replace(patient, module=patient.module.eval())
 
 
 def make_static(patient: Subject) -> Subject:
-    """Return the first sample alone, every size as it is there."""
+    """Return the subject with the first sample only and static sizes."""
     return replace(patient, samples=patient.samples[:1], made=(), dynamic_shapes=None)
 
 
 class Wrapper:
-    """An exporter with something done around it; a subclass says what."""
+    """Base class of exporters that wrap another exporter."""
 
     def __init__(self, exporter: Exporter) -> None:
         self.exporter, self.name = exporter, exporter.name
 
     def missing(self) -> str | None:
-        """Return what that exporter lacks."""
+        """Return what the wrapped exporter is missing."""
         return self.exporter.missing()
 
     def stage(self, error: Exception) -> Outcome:
-        """Return the stage that that exporter names."""
+        """Return the stage of an error, as classified by the wrapped exporter."""
         return self.exporter.stage(error)
 
 
 class Decomposed(Wrapper):
-    """An exporter that gets the captured graph in simpler operators."""
+    """An exporter that decomposes the captured graph first."""
 
     def __init__(self, exporter: Exporter, table: Table = lambda program: None) -> None:
         super().__init__(exporter)
@@ -179,24 +179,24 @@ class Decomposed(Wrapper):
         dynamic_shapes: Any = None,
         **options: Any,
     ) -> Artifact:
-        """Capture, decompose, export."""
+        """Capture the module, decompose the graph and export it."""
         program = marked_program(module, args, kwargs, dynamic_shapes, strict=False)
         return self.exporter.export(program.run_decompositions(self.table(program)), args, kwargs, **options)
 
 
 def apply_patches(patient: Subject) -> AbstractContextManager[list[str]]:
-    """Apply the patches that the model calls for."""
+    """Apply the patches that the model needs."""
     return for_model(patient.module, patient.samples[0].args, patient.samples[0].kwargs)
 
 
 def looked_at_again(patient: Subject) -> Subject:
-    """Return the same module and samples, whose containers are known now: sizes within them move, too."""
+    """Inspect the samples again with registered containers, so that dimensions inside them can be dynamic."""
     shapes = patient.dynamic_shapes if patient.declared else None
     return patient_of(patient.module, patient.samples, shapes, patient.train)
 
 
 def _calls_for_patches(patient: Subject, tried: Sequence[Trial]) -> bool:
-    """Whether values were asked for, or an argument is of a class that nobody knows as a container: a cache, a dataclass."""
+    """Return whether the capture failed on a value, or an argument is an unregistered container, such as a cache or a dataclass."""
     with apply_patches(patient) as applied:
         containers = any("containers" in reason for reason in applied)
     return containers or _was_refused_for_values(patient, tried)
@@ -224,7 +224,7 @@ def _written_out(exporter: str) -> Workaround:
     def wrapped(inner: Exporter) -> Exporter:
         return Decomposed(inner, own_functions)
 
-    label = f"{exporter}, your operators written out"
+    label = f"{exporter}, custom operators decomposed"
     return Workaround(label, exporter, _lacks_an_operator, before=WRITTEN_OUT, exports="program", wrapped=wrapped)
 
 

@@ -1,4 +1,4 @@
-"""How a module becomes an artifact: one file per exporter behind one protocol."""
+"""Export modules to artifacts with any registered exporter, through one interface."""
 
 from __future__ import annotations
 
@@ -32,26 +32,27 @@ __all__ = [
     "Artifact", "Exported", "Exporter", "Interface", "OnnxArtifact", "Stats", "artifact_of", "available", "export", "from_file", "get",
 ]  # fmt: skip
 
-Exported = Artifact | torch.onnx.ONNXProgram | torch.export.ExportedProgram  # what `artifact_of` takes
+Exported = Artifact | torch.onnx.ONNXProgram | torch.export.ExportedProgram  # accepted by `artifact_of`
 RUNTIMES: tuple[Exporter, ...] = (OpenVino(), ExecuTorch(), Inductor(), TransformersOnnx())
 BUILT_IN: tuple[Exporter, ...] = (TorchExport(), ToOnnx(), Dynamo(), TorchScript(), *RUNTIMES)
 
 
 def available() -> dict[str, Exporter]:
-    """Return every exporter by name: the built-in ones first, then those of installed packages. Some may be `missing()`."""
+    """Return all exporters by name, built-in ones first. An exporter whose package isn't installed has a reason in `missing()`."""
     return {exporter.name: exporter for exporter in BUILT_IN} | discover()
 
 
 def get(name: str) -> Exporter:
-    """Return the exporter of this name.
+    """Return the exporter with this name.
 
     Raises:
-        TypeError: it is no name. ValueError: there is none, or what it needs is not installed.
+        TypeError: the name is not a string.
+        ValueError: there is no such exporter, or a package that it needs isn't installed.
     """
     must_be(str, exporter=name)
     known = available()
     if name not in known:
-        raise ValueError(f"no exporter {name!r}: there are {', '.join(known)}")
+        raise ValueError(f"no exporter {name!r}. Available: {', '.join(known)}")
     reason = known[name].missing()
     if reason:
         raise ValueError(f"exporter {name} cannot run here: {reason}")
@@ -68,37 +69,37 @@ def export(
     train: bool = False,
     **options: Any,
 ) -> Artifact:
-    """Export `module`, called with `args` and `kwargs`, by the exporter of this name.
+    """Export `module`, called with `args` and `kwargs`, with the exporter of this name.
 
-    What is in training mode is exported as `eval()`, with a warning; `module` itself stays as it is.
+    A module in training mode is exported in evaluation mode, with a warning. `module` itself isn't changed.
 
     Args:
-        dynamic_shapes: as `torch.onnx.export` takes it: the axes that move, of each input, named by strings or `torch.export.Dim`.
-        train: whether it is exported in the mode that it is in.
-        options: what the exporter takes besides: `input_names`, `output_names`, `opset_version`, `strict`, …
+        dynamic_shapes: the dynamic axes of each input, as in `torch.onnx.export`, named by strings or `torch.export.Dim`.
+        train: export the module in its current mode instead.
+        options: further options of the exporter, such as `input_names`, `output_names`, `opset_version` or `strict`.
 
-    Threads that call this wait for each other: torch.export changes what all of them see while it lasts.
+    Only one thread exports at a time, because torch.export changes global state.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: there is no such exporter here, or names are no list of names. What the
-            exporter raises is raised as it is.
+        TypeError: an argument has the wrong type.
+        ValueError: the exporter isn't available, or the names are not a list. Errors of the exporter are passed through.
     """
     chosen = get(exporter)
-    if not isinstance(module, torch.export.ExportedProgram) and not inspect.isroutine(module):  # what one says of a function is its own
+    if not isinstance(module, torch.export.ExportedProgram) and not inspect.isroutine(module):  # exporters report their own error for those
         check_module(module)
     names_of(options.get("input_names"), options.get("output_names"))
     must_be(Mapping, type(None), kwargs=kwargs)
     must_be(bool, train=train)
-    asked = module if train else as_eval(module, "train=True")
+    prepared = module if train else as_eval(module, "train=True")
     with ONE_AT_A_TIME:
-        return chosen.export(asked, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
+        return chosen.export(prepared, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 
 def artifact_of(exported: Exported) -> Artifact:
-    """Return `exported` as an artifact: one already, a `torch.onnx.ONNXProgram`, or a `torch.export.ExportedProgram`.
+    """Convert a `torch.onnx.ONNXProgram` or `torch.export.ExportedProgram` to an artifact; return an artifact unchanged.
 
     Raises:
-        TypeError: it is none of these.
+        TypeError: `exported` has another type.
     """
     if isinstance(exported, Artifact):
         return exported
@@ -110,10 +111,11 @@ def artifact_of(exported: Exported) -> Artifact:
 
 
 def from_file(path: str | Path, args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any) -> OnnxArtifact:
-    """Return an ONNX file as an artifact, weights beside it included; one call of the module, with what it returned, tells how to call it.
+    """Load an ONNX model with its external data. One call of the module and its result define the calling convention.
 
     Raises:
-        OSError: a file is missing, or cannot be read. ValueError: it holds no ONNX model, or its weights are not where it says.
+        OSError: a file is missing or cannot be read.
+        ValueError: the file isn't an ONNX model, or its external data isn't where the model specifies.
     """
     model = read_model(Path(path))
     kind = StatefulArtifact if changed_names(model) else OnnxArtifact

@@ -1,4 +1,4 @@
-"""AOTInductor: a program compiled to a shared library by the C++ compiler of this machine."""
+"""Compile programs with AOTInductor to a shared library, with this machine's C++ compiler."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .capture import marked_program, stage_of
 
 
 class InductorArtifact(Artifact):
-    """A compiled package; its file is a `.pt2` for processors like this one. What it writes into its buffers stays until `fresh`."""
+    """A compiled package, saved as a `.pt2` for processors like this one. Changes to its buffers last until `fresh`."""
 
     exporter = "aoti"
     suffix = ".pt2"
 
     def __init__(self, package: bytes, calling: Calling) -> None:
-        self.model = None  # there is no graph in a library
+        self.model = None  # a compiled library has no graph
         self.calling = calling
         self.asked = Interface()
         self._package = package
 
     @cached_property
     def library(self) -> Any:
-        """The loaded package, made at first use.
+        """The loaded package, created on first use.
 
         Raises:
-            RuntimeError: it was compiled for another machine, or is broken.
+            RuntimeError: the package is broken, or was compiled for another machine.
         """
         with tempfile.TemporaryDirectory() as folder, native_output_dropped():
             return torch._inductor.aoti_load_package(str(self.save(Path(folder) / "model.pt2")))
@@ -49,52 +49,53 @@ class InductorArtifact(Artifact):
         assert self.library
 
     def ran_on(self) -> tuple[str, ...]:
-        """Return the device that it was compiled for; nothing where it is not loaded yet."""
+        """Return the device that the package was compiled for; nothing before it is loaded."""
         return (self.library.get_metadata()["AOTI_DEVICE_KEY"],) if "library" in vars(self) else ()
 
     def fresh(self) -> InductorArtifact:
-        """Return the same package, to be loaded anew."""
+        """Return a copy of the artifact that loads the package again."""
         return InductorArtifact(self._package, self.calling)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the library.
+        """Run the library.
 
         Raises:
-            TypeError, ValueError: the arguments are not those of the export. RuntimeError: the library refuses them.
+            TypeError, ValueError: the arguments don't match those of the export.
+            RuntimeError: the library rejects the arguments.
         """
         self.calling.feed(args, kwargs)
         with native_output_dropped():
             return self.library(*args, **kwargs)
 
     def save(self, path: str | Path) -> Path:
-        """Write the `.pt2`."""
+        """Write the `.pt2` file."""
         with written_whole(path) as draft:
             draft.write_bytes(self._package)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """Return nothing: a library has no graph."""
+        """Return an empty counter, because a compiled library has no graph."""
         return Counter()
 
 
 class Inductor:
-    """`torch.export`, then `aoti_compile_and_package`."""
+    """Export with `torch.export` and compile with `aoti_compile_and_package`."""
 
     name = "aoti"
 
     def missing(self) -> str | None:
-        """Return where a C++ compiler comes from, where there is none."""
+        """Return how to install a C++ compiler, or None if there is one."""
         from torch._inductor.cpp_builder import get_cpp_compiler
         from torch._inductor.exc import InvalidCxxCompiler
 
         try:
             get_cpp_compiler()
         except InvalidCxxCompiler:
-            return "there is no C++ compiler: install g++ or clang, or name one in the variable CXX"
+            return "no C++ compiler found: install g++ or clang, or set the environment variable CXX"
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return where the error came from: the capture marks its own."""
+        """Return the stage of the error, `capture` or `convert`."""
         return stage_of(error)
 
     def export(
@@ -107,7 +108,7 @@ class Inductor:
         strict: bool = False,
         **options: Any,
     ) -> InductorArtifact:
-        """Capture and compile; `options` are Inductor's own settings."""
+        """Capture and compile the module; `options` are passed to Inductor's configuration."""
         program = marked_program(module, args, kwargs, dynamic_shapes, strict)
         package = io.BytesIO()
         with native_output_dropped():

@@ -1,4 +1,4 @@
-"""What an exporter leaves behind: something that can be called, saved and measured."""
+"""Define the common interface of exported models: call, save, measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .session import CPU, get_requested_providers
 
 @dataclass(frozen=True)
 class Interface:
-    """What the caller asked the file to look like; `verify` holds the file against it."""
+    """The names and opset that the caller requested; `verify` compares them with the exported model."""
 
     input_names: tuple[str, ...] | None = None
     output_names: tuple[str, ...] | None = None
@@ -31,7 +31,7 @@ class Interface:
         output_names: Sequence[str] | None = None,
         opset_version: int | None = None,
     ) -> Interface:
-        """Return the same from any sequences."""
+        """Create an interface from sequences of names."""
         return cls(_tuple(input_names), _tuple(output_names), opset_version)
 
 
@@ -41,97 +41,97 @@ def _tuple(names: Sequence[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Stats:
-    """The size of an artifact: of the saved file in bytes, and its nodes, subgraphs and functions included."""
+    """The size of an artifact: the bytes of the saved files, and the nodes, including those of subgraphs and functions."""
 
     bytes: int
     ops: Counter[str] = field(default_factory=Counter)
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return sum(self.ops.values())
 
 
 def devices_of(tensors: Iterable[Any]) -> tuple[str, ...]:
-    """Return the devices of some tensors, each once; the CPU where there is no tensor."""
+    """Return the distinct devices of some tensors, or the CPU if there are no tensors."""
     return tuple(dict.fromkeys(str(tensor.device) for tensor in tensors)) or ("cpu",)
 
 
 class Artifact(show.Tabular):
-    """An exported model. Calling it takes the arguments the module takes and returns outputs of the same structure."""
+    """An exported model. It is called with the module's arguments and returns outputs with the same structure."""
 
     exporter: str
     asked: Interface
-    model: Any  # what show.graph draws
+    model: Any  # shown by show.graph
     suffix: str = ".onnx"
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs it."""
+        """Run the exported model."""
 
     @abstractmethod
     def save(self, path: str | Path) -> Path:
-        """Write the file, whole or not at all, and return its path."""
+        """Write the file atomically and return its path."""
 
     @abstractmethod
     def ops(self) -> Counter[str]:
-        """Return how often each op occurs, subgraphs and functions included."""
+        """Return the number of nodes of each op type, including subgraphs and functions."""
 
     def stats(self) -> Stats:
-        """Return bytes, nodes and ops."""
+        """Return the size in bytes, and the ops."""
         with tempfile.TemporaryDirectory() as folder:
             self.save(Path(folder) / f"model{self.suffix}")
             size = sum(file.stat().st_size for file in Path(folder).iterdir())
         return Stats(size, self.ops())
 
     def prepared(self, *args: Any, **kwargs: Any) -> Callable[[], Any]:
-        """Return a call of it with these arguments, handed over beforehand where that can be done: what is timed."""
+        """Return a function for timing that runs the model with these arguments; inputs are converted in advance where possible."""
         return lambda: self(*args, **kwargs)
 
     def load(self) -> None:
-        """Make it ready to run, which the first call does otherwise."""
+        """Load the model, which the first call does otherwise."""
         return None
 
     def unloaded(self) -> Self:
-        """Return the same, to be loaded anew on the providers asked for; the artifact itself where none has a say."""
+        """Return an unloaded copy that uses the requested providers when loaded; itself if providers don't apply."""
         return self
 
     def ran_on(self) -> tuple[str, ...]:
-        """Return what it runs on, as its runtime calls it: providers of ONNX Runtime, the first one first, or a device."""
+        """Return the ONNX Runtime providers in use, most used first, or the device."""
         return ("cpu",)
 
     def moving_axes(self, sample: Sample) -> Axes:
-        """Return the dynamic axes of these arguments, by leaf and axis, each with the name of its size."""
+        """Return the names of the dynamic axes of these arguments, by leaf and axis."""
         return {}
 
     def compared_sizes(self) -> set[int]:
-        """Return the numbers that it compares sizes with, and the upper bounds that it was captured for."""
+        """Return the numbers that the model compares sizes with, and the upper bounds of its capture."""
         return set()
 
     def limits(self) -> Sequence[str]:
-        """Return what the export lists as sizes or values that it does not cover, one line each, by the line of the model."""
+        """Return the sizes or values that the export reports as unsupported, one line each, with the model's source line."""
         return ()
 
     def settings(self) -> str:
-        """Return the options that its providers were given; nothing where they have their own."""
+        """Return the provider options in use; empty if there are only default options."""
         return ""
 
     def unused(self) -> str:
-        """Say in a line which provider that was asked for its runtime does not have, and why; nothing where it has all."""
+        """Describe which requested providers are not available, and why; empty if all are available."""
         return self.instead()
 
     def instead(self) -> str:
-        """Say in a line which provider that was asked for it does not run on, and why; nothing where it does."""
+        """Describe which requested providers are not used, and why; empty if all are used."""
         if get_requested_providers() == (CPU,):
             return ""
-        return f"providers are those of ONNX Runtime, which does not run this file of {self.exporter}: {', '.join(self.ran_on())} was used"
+        return f"providers apply only to ONNX Runtime, which does not run models of {self.exporter}: {', '.join(self.ran_on())} was used"
 
     def fresh(self) -> Callable[..., Any]:
-        """Return something to call that no earlier call has changed; the artifact itself where it holds no state."""
+        """Return a callable without state from earlier calls; the artifact itself if it has no state."""
         return self
 
     def got(self) -> Interface:
-        """Return the names and the opset that the file has; None where it has no such thing."""
+        """Return the names and opset of the exported model; None for each that the format doesn't have."""
         return Interface()
 
     def _table(self) -> show.Table:

@@ -1,4 +1,4 @@
-"""The calling convention of a flat file: which argument feeds which input, which output stands where."""
+"""Map a module's nested arguments to the flat inputs of an exported model, and its flat outputs to the module's result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .to_onnx import RunProgram
 
 @dataclass(frozen=True)
 class Constant:
-    """A leaf that the export burnt in: it is no input (or output) of the file."""
+    """A leaf that the export made a constant, so it is not an input (or output) of the exported model."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Flat:
-    """One leaf that the file takes or gives; `python` says that the caller's side is an int, float or bool."""
+    """A leaf that is an input or output of the exported model; `python` means that the caller uses an int, float or bool."""
 
     python: bool = False
 
@@ -32,7 +32,7 @@ Leaf = Constant | Flat
 
 @dataclass(frozen=True)
 class Calling:
-    """How the arguments of a `forward` become the inputs of a file, and its outputs the return value."""
+    """The calling convention: how arguments of `forward` map to inputs, and outputs to the return value."""
 
     inputs: tuple[Leaf, ...]
     in_spec: pytree.TreeSpec
@@ -40,11 +40,11 @@ class Calling:
     out_spec: pytree.TreeSpec
 
     def feed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return the leaves that the file takes, in its order.
+        """Return the inputs of the exported model, in order.
 
         Raises:
-            TypeError: the arguments are not structured as they were at export.
-            ValueError: an argument differs from the value that the export burnt in, or has no end.
+            TypeError: the arguments have another structure than at export.
+            ValueError: an argument differs from the value that became a constant, or the arguments are nested too deeply.
         """
         must_end(arguments=(args, kwargs))
         leaves, spec = pytree.tree_flatten((args, _ordered_like(self.in_spec, kwargs)))
@@ -55,10 +55,10 @@ class Calling:
         return [leaf for leaf, slot in zip(leaves, self.inputs, strict=True) if isinstance(slot, Flat)]
 
     def assemble(self, values: Sequence[torch.Tensor]) -> Any:
-        """Return what the module would, rebuilt of the outputs of the file.
+        """Build the module's return value from the outputs of the exported model.
 
         Raises:
-            ValueError: the file gives more or fewer outputs than the module.
+            ValueError: the number of outputs differs from the module's.
         """
         wanted = sum(isinstance(slot, Flat) for slot in self.outputs)
         if wanted != len(values):
@@ -70,7 +70,7 @@ class Calling:
 def by_example(
     args: tuple[Any, ...], kwargs: Mapping[str, Any], returned: Any, *, scalars: bool = False, returned_scalars: bool = False
 ) -> Calling:
-    """Return the convention of a file that takes and gives every tensor of one call, in order, and Python numbers too where it says so."""
+    """Infer the convention from one call: each tensor is an input or output, in order. Python numbers are too with the given flags."""
     given, in_spec = pytree.tree_flatten((args, dict(kwargs)))
     results, out_spec = pytree.tree_flatten(returned)
     inputs, outputs = (
@@ -85,7 +85,7 @@ def _infer_leaf(leaf: Any, scalars: bool) -> Leaf:
 
 
 def by_signature(program: torch.export.ExportedProgram | RunProgram) -> Calling:
-    """Return the convention that an `ExportedProgram` documents in its graph signature."""
+    """Return the convention that an `ExportedProgram` records in its graph signature."""
     from torch.export.graph_signature import InputKind, OutputKind
 
     signature = program.graph_signature

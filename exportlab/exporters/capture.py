@@ -1,4 +1,4 @@
-"""The capture as every exporter here has it: torch.export, with what earlier captures left forgotten, and a mark on its errors."""
+"""Capture modules with torch.export. State of earlier captures is reset, and errors of the capture are marked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..outcomes import Outcome
 
 
 class CaptureFailed(Exception):
-    """torch.export refused the module; its own error is the cause."""
+    """torch.export failed; its error is the cause."""
 
 
 def exported_program(
@@ -26,7 +26,7 @@ def exported_program(
     strict: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram:
-    """Return the program that torch.export makes of `module`; an axis named by a string is `Dim.DYNAMIC`. Raises what that raises."""
+    """Capture `module` with torch.export. Axes named by strings are `Dim.DYNAMIC`. Errors are passed through."""
     forget_earlier_captures()
     shapes = dims_from_names(dynamic_shapes)
     return torch.export.export(module, args, dict(kwargs or {}), dynamic_shapes=shapes, strict=strict, **options)
@@ -40,10 +40,10 @@ def marked_program(
     strict: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram:
-    """Return the same for an exporter that converts it next, whose errors are to be told from those of the capture.
+    """Do the same for exporters that convert the program afterwards, and mark errors of the capture.
 
     Raises:
-        CaptureFailed: torch.export refuses the module.
+        CaptureFailed: torch.export failed.
     """
     try:
         return exported_program(module, args, kwargs, dynamic_shapes, strict, **options)
@@ -52,15 +52,15 @@ def marked_program(
 
 
 def stage_of(error: Exception) -> Outcome:
-    """Return `capture` for the errors of `marked_program`, `convert` for all others."""
+    """Return `capture` for errors of `marked_program`, and `convert` for other errors."""
     return Outcome.CAPTURE if isinstance(error, CaptureFailed) else Outcome.CONVERT
 
 
 def forget_earlier_captures() -> None:
-    """Forget what TorchDynamo knows of code that it has seen: an earlier static export of the same code can make the next one static."""
+    """Reset Dynamo, because an earlier static export of the same code can make the next export static."""
     torch._dynamo.reset()
 
 
 def dims_from_names(dynamic_shapes: DynamicShapes) -> DynamicShapes:
-    """Return `dynamic_shapes` with every string replaced by `Dim.DYNAMIC`."""
+    """Replace each string in `dynamic_shapes` by `Dim.DYNAMIC`."""
     return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim, dynamic_shapes)

@@ -1,4 +1,4 @@
-"""The dynamic axes of a file or a program, and the numbers that it compares sizes with."""
+"""Find the dynamic axes of a model or program, and the numbers that it compares sizes with."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import onnx_ir as ir
 import torch
 from torch.export.graph_signature import InputKind
 
-Axes = Mapping[tuple[int, int], str]  # the name of the size of an axis, by the number of the input and the axis
+Axes = Mapping[tuple[int, int], str]  # dimension names by input position and axis
 COMPARE = ("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal")
 OF_SIZES = ("Shape", "Size")
 PASS_ON = ("Add", "Cast", "Concat", "Div", "Gather", "Mul", "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze", "ReduceProd", "Identity")
-STEPS = 8  # between a size and what is compared
-UNBOUNDED = 2**31  # a larger bound than this is none
+STEPS = 8  # maximum number of nodes between a size and a comparison
+UNBOUNDED = 2**31  # larger upper bounds are ignored
 
 
 def moving_axes(inputs: list[ir.Value]) -> Axes:
-    """Return the axes of these inputs of a file that are dynamic."""
+    """Return the dynamic axes of these model inputs."""
     dims = [(place, axis, dim) for place, value in enumerate(inputs) for axis, dim in enumerate(value.shape or ())]
     return {(place, axis): str(getattr(dim, "value", None) or f"{place}.{axis}") for place, axis, dim in dims if not isinstance(dim, int)}
 
 
 def numbers_compared(model: ir.Model) -> set[int]:
-    """Return the whole numbers that a file compares sizes with."""
+    """Return the integers that a model compares sizes with."""
     return {number for node in _nodes(model) if node.op_type in COMPARE for number in _find_compared_numbers(node)}
 
 
@@ -55,7 +55,7 @@ def _is_of_sizes(value: ir.Value, steps: int) -> bool:
 
 
 def axes_of_program(program: torch.export.ExportedProgram) -> Axes:
-    """Return the axes of the arguments of a program whose sizes are symbols, by the number of the argument's leaf."""
+    """Return the axes of a program's arguments whose sizes are symbols, by position of the leaf."""
     values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     given = [values.get(getattr(spec.arg, "name", "")) for spec in specs]
@@ -64,6 +64,6 @@ def axes_of_program(program: torch.export.ExportedProgram) -> Axes:
 
 
 def bounds_of_program(program: torch.export.ExportedProgram) -> set[int]:
-    """Return the upper bounds of the sizes that a program was captured for, if any."""
+    """Return the upper bounds of the sizes in a program's range constraints."""
     uppers = [found.upper for found in getattr(program, "range_constraints", {}).values()]
     return {int(upper) for upper in uppers if upper.is_Integer and int(upper) < UNBOUNDED}

@@ -1,4 +1,4 @@
-"""What the reader of a table or a figure calls an exporter; records have the short names of the package."""
+"""Map exporter names in records to the names shown in tables and figures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ SPOKEN: Mapping[str, str] = {
 
 
 def spoken(name: str, joint: str = " with ") -> str:
-    """Return a name as a reader knows it, `torch.onnx.export with optimize=False`; behind the comma stands how an exporter was used."""
+    """Return the display name of an exporter, such as `torch.onnx.export with optimize=False`. The part after a comma is the option."""
     who, *how = name.split(", ")
     return joint.join([SPOKEN[who], *how]) if who in SPOKEN else name

@@ -1,4 +1,4 @@
-"""`torch.onnx.export(dynamo=True)`: the official exporter. Not here: the older one, which records one run (torchscript)."""
+"""Export with `torch.onnx.export(dynamo=True)`. The legacy exporter is in `torchscript`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .onnx_artifact import OnnxArtifact
 
 
 class Dynamo:
-    """The official exporter, with its defaults."""
+    """`torch.onnx.export` with its default options."""
 
     name = "dynamo"
 
     def missing(self) -> str | None:
-        """Return None: it comes with torch, and onnxscript is one of our requirements."""
+        """Return None: it is part of torch, and onnxscript is a requirement of this package."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return what the error itself says: whether torch.export was what failed."""
+        """Return `capture` if torch.export failed, otherwise `convert`."""
         from torch.onnx._internal.exporter._errors import TorchExportError
 
         return Outcome.CAPTURE if isinstance(error, TorchExportError) else Outcome.CONVERT
@@ -43,7 +43,7 @@ class Dynamo:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Export; `options` go to `torch.onnx.export` as they are."""
+        """Export the module; `options` are passed to `torch.onnx.export`."""
         forget_earlier_captures()
         program = torch.onnx.export(
             module,
@@ -57,15 +57,15 @@ class Dynamo:
             verbose=False,
             **options,
         )
-        assert program is not None  # as it is with dynamo=True
+        assert program is not None  # always true with dynamo=True
         return from_program(program, self.name, Interface.of(input_names, output_names, opset_version))
 
 
 def from_program(program: torch.onnx.ONNXProgram, exporter: str, asked: Interface | None = None) -> OnnxArtifact:
-    """Return the artifact in a `torch.onnx.ONNXProgram`.
+    """Convert a `torch.onnx.ONNXProgram` to an artifact.
 
     Raises:
-        ValueError: the program does not remember the captured graph, so nobody knows how it is called.
+        ValueError: the program doesn't contain the captured graph, which defines the calling convention.
     """
     if program.exported_program is None:
         raise ValueError("this ONNXProgram has no .exported_program: its inputs and outputs cannot be matched to the module's")

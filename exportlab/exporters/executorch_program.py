@@ -1,4 +1,4 @@
-"""ExecuTorch: a program lowered to XNNPACK and run by ExecuTorch's own runtime."""
+"""Lower programs to XNNPACK with ExecuTorch, and run them with the ExecuTorch runtime."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .artifact import Artifact, Interface
 from .calling import Calling, Flat, by_signature
 from .capture import marked_program, stage_of
 
-LARGEST = 64  # how far an axis may grow when nothing else is said: memory is planned for the largest sizes
+LARGEST = 64  # default upper bound of a dynamic axis; ExecuTorch plans memory for the largest sizes
 
 
 class ExecuTorchArtifact(Artifact):
-    """An ExecuTorch program; its file is a `.pte`. What it writes into its buffers stays until `fresh`."""
+    """An ExecuTorch program, saved as a `.pte`. Changes to its buffers last until `fresh`."""
 
     exporter = "executorch"
     suffix = ".pte"
@@ -34,14 +34,14 @@ class ExecuTorchArtifact(Artifact):
         self.model = model
         self.calling = calling
         self.asked = Interface()
-        self._written_inputs = written_inputs  # the program returns these first
+        self._written_inputs = written_inputs  # number of mutated inputs, which the program returns first
 
     @cached_property
     def program(self) -> Any:
-        """The loaded program, made at first use. A method does not keep the program alive that it belongs to.
+        """The loaded program, created on first use. It has to outlive its methods.
 
         Raises:
-            RuntimeError: the runtime refuses the program.
+            RuntimeError: the runtime rejects the program.
         """
         with muffled(), native_output_dropped():
             from executorch.runtime import Runtime
@@ -51,7 +51,7 @@ class ExecuTorchArtifact(Artifact):
 
     @cached_property
     def method(self) -> Any:
-        """Its `forward`. Raises what `program` raises."""
+        """The method `forward`. Raises the errors of `program`."""
         with muffled(), native_output_dropped():
             return self.program.load_method("forward")
 
@@ -60,14 +60,15 @@ class ExecuTorchArtifact(Artifact):
         assert self.method
 
     def fresh(self) -> ExecuTorchArtifact:
-        """Return the same program, to be loaded anew."""
+        """Return a copy of the artifact that loads the program again."""
         return ExecuTorchArtifact(self.model, self.calling, self._written_inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the program, which takes None and numbers too, and wants them as they were at export.
+        """Run the program. It also has inputs for None and numbers, which must be the same as at export.
 
         Raises:
-            TypeError, ValueError: the arguments are not those of the export. RuntimeError: the runtime refuses them.
+            TypeError, ValueError: the arguments don't match those of the export.
+            RuntimeError: the runtime rejects the arguments.
         """
         given = iter(self.calling.feed(args, kwargs))
         leaves = [next(given) if isinstance(slot, Flat) else slot.value for slot in self.calling.inputs]
@@ -80,28 +81,28 @@ class ExecuTorchArtifact(Artifact):
         return self.calling.assemble([torch.as_tensor(value) for value in flat])
 
     def save(self, path: str | Path) -> Path:
-        """Write the `.pte`."""
+        """Write the `.pte` file."""
         with written_whole(path) as draft:
             draft.write_bytes(self.model.buffer)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """Return how often each instruction occurs: a kernel by its op, a delegate by its name, whatever it computes inside."""
+        """Return the number of instructions of each type: kernels by op, delegates by name, without their contents."""
         plan = self.model.executorch_program.execution_plan[0]
         return Counter(_instruction(plan, instruction.instr_args) for chain in plan.chains for instruction in chain.instructions)
 
 
 class ExecuTorch:
-    """`torch.export`, then `to_edge_transform_and_lower` with the XNNPACK partitioner."""
+    """Export with `torch.export`, then lower with `to_edge_transform_and_lower` and the XNNPACK partitioner."""
 
     name = "executorch"
 
     def missing(self) -> str | None:
-        """Return how to install the package, where it is not."""
+        """Return how to install the package, or None if it is installed."""
         return None if importlib.util.find_spec("executorch") else "executorch is not installed: pip install executorch"
 
     def stage(self, error: Exception) -> Outcome:
-        """Return where the error came from: the capture marks its own."""
+        """Return the stage of the error, `capture` or `convert`."""
         return stage_of(error)
 
     def export(
@@ -115,7 +116,7 @@ class ExecuTorch:
         largest: int = LARGEST,
         **options: Any,
     ) -> ExecuTorchArtifact:
-        """Capture and lower; an axis named by a string may grow up to `largest`, a `torch.export.Dim` up to its own `max`."""
+        """Capture and lower the module. The upper bound of an axis is `largest` if it is named by a string, else its `Dim`'s `max`."""
         program = marked_program(module, args, kwargs, _bound_dims(dynamic_shapes, largest), strict, **options)
         calling = by_signature(program)
         with muffled(), native_output_dropped():
@@ -128,12 +129,12 @@ class ExecuTorch:
 
 
 def _bound_dims(dynamic_shapes: DynamicShapes, largest: int) -> Any:
-    """Memory is planned ahead: without a bound it is planned for the example's sizes, and larger ones are refused."""
+    """Add upper bounds. Without them, ExecuTorch plans memory for the example's sizes and rejects larger ones."""
     return pytree.tree_map(lambda dim: torch.export.Dim.DYNAMIC(max=largest) if isinstance(dim, str) else dim, dynamic_shapes)
 
 
 def _use_torchs_threads() -> None:
-    """The runtime has one pool of threads for the process, by default of one for each core."""
+    """Set the size of ExecuTorch's process-wide thread pool to that of torch; the default is one thread per core."""
     from executorch.extension.pybindings import portable_lib
 
     if portable_lib._threadpool_get_thread_count() != torch.get_num_threads():

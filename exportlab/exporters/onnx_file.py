@@ -1,4 +1,4 @@
-"""Reading an ONNX file and the weights beside it: nothing but what ONNX Runtime reads too, and nothing outside the folder of the file."""
+"""Read ONNX models and their external data, with the same restrictions as ONNX Runtime: only files below the model's folder."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 
 def read_model(path: Path) -> ir.Model:
-    """Return the model in a file, its weights in memory.
+    """Read a model and load its weights into memory.
 
     Raises:
-        OSError: a file is missing, or cannot be read. ValueError: it holds no ONNX model, or its weights are not where it says.
+        OSError: a file is missing or cannot be read.
+        ValueError: the file isn't an ONNX model, or its weights aren't where the model specifies.
     """
     with _refusing(path):
         return _load_weights(_read(path), path.parent)
 
 
 def read_proto(path: Path) -> onnx.ModelProto:
-    """Return the model in a file, weights beside it left there; that they are there was looked at.
+    """Read a model without loading its external data, but check that the data exists.
 
     Raises:
         OSError, ValueError: as `read_model`.
@@ -46,7 +47,7 @@ def _read(path: Path) -> onnx.ModelProto:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Make one line of whatever reading a file raises."""
+    """Convert any error while reading to one with a one-line message."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -57,19 +58,20 @@ def _refusing(path: Path) -> Iterator[None]:
     except DecodeError as error:
         raise ValueError(f"{path} is not an ONNX model") from error
     except Exception as error:
-        raise ValueError(f"{path} holds something that ONNX does not know: {first_line(root(error))}") from error
+        raise ValueError(f"{path} contains something that ONNX cannot read: {first_line(root(error))}") from error
 
 
 class Misplaced(ValueError):
-    """Weights are not where the model says, or it says what cannot be; the message is one line that names them and the place."""
+    """External data isn't where the model specifies, or the specification is invalid; the one-line message names the weights."""
 
 
 def check_beside(model: onnx.ModelProto, path: Path) -> None:
-    """Look where a model says that its weights are, before any of them is read.
+    """Check the location of all external data before reading any of it.
 
     Raises:
-        FileNotFoundError: there is no such file. Misplaced: it is outside the folder of the model, or is no regular file; or the weights
-            begin before it or end behind it, or have another length than their type and sizes.
+        FileNotFoundError: a file doesn't exist.
+        Misplaced: a file is outside the model's folder or not a regular file; or the specified offset and length exceed the file, or
+            don't match the weight's type and shape.
     """
     from onnx.external_data_helper import uses_external_data
 
@@ -98,19 +100,19 @@ def _check_place(tensor: onnx.TensorProto, folder: Path) -> None:
     where = folder.resolve() / file
     leaves = os.path.isabs(file) or os.path.normpath(file).startswith("..") or not where.resolve().is_relative_to(folder.resolve())
     if not file or leaves:
-        raise Misplaced(f"{what} are said to be in {file!r}: they must be in a file in the folder of the model, or below it")
+        raise Misplaced(f"{what} have the location {file!r}: it must be a file in the folder of the model, or below it")
     if not where.exists():
-        raise FileNotFoundError(f"{what} are in {file!r}, which is not there: it belongs beside the model")
+        raise FileNotFoundError(f"{what} are in {file!r}, which does not exist: put it in the folder of the model")
     if not where.is_file():
-        raise Misplaced(f"{what} are said to be in {file!r}, which is no regular file")
+        raise Misplaced(f"{what} have the location {file!r}, which is not a regular file")
     if length and length != needed:
-        raise Misplaced(f"{what} are said to have {length:,} bytes, and their type and sizes need {needed:,}")
+        raise Misplaced(f"{what} have a length of {length:,} bytes, but their type and shape need {needed:,}")
     if offset + needed > (size := where.stat().st_size):
-        raise Misplaced(f"{what} are said to end at byte {offset + needed:,} of {file!r}, which has {size:,}: a part of it is missing")
+        raise Misplaced(f"{what} end at byte {offset + needed:,} of {file!r}, which has only {size:,} bytes: the file is incomplete")
 
 
 def _number(place: dict[str, str], key: str, what: str) -> int:
-    """An offset or a length, 0 where the model does not say."""
+    """Return an offset or length, 0 if the model doesn't specify it."""
     text = place.get(key, "") or "0"
     if not (text.isascii() and text.isdigit()):
         raise Misplaced(f"{what} have the {key} {text!r}: it must be a number of bytes, 0 or more")

@@ -1,4 +1,4 @@
-"""OpenVINO: a model converted to its IR and run by its CPU plugin."""
+"""Convert models to OpenVINO's IR, and run them with OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .capture import marked_program, stage_of
 from .to_onnx import ToOnnxError
 from .to_onnx_exporter import ToOnnx
 
-ENDS = ("Parameter", "Constant", "Result")  # nodes of the IR that compute nothing
+ENDS = ("Parameter", "Constant", "Result")  # IR nodes without a computation
 
 
 class OpenVinoArtifact(Artifact):
-    """An `openvino.Model`, run in float32 on as many threads as torch uses; its file is an `.xml` with a `.bin` beside it."""
+    """An `openvino.Model`, run in float32 with torch's number of threads, and saved as an `.xml` with a `.bin`."""
 
     exporter = "openvino"
     suffix = ".xml"
@@ -43,10 +43,10 @@ class OpenVinoArtifact(Artifact):
 
     @cached_property
     def request(self) -> Any:
-        """The `openvino.InferRequest`, on CPU, made at first use.
+        """The `openvino.InferRequest` on the CPU, created on first use.
 
         Raises:
-            RuntimeError: OpenVINO refuses the model.
+            RuntimeError: OpenVINO rejects the model.
         """
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": torch.get_num_threads(), "ENABLE_CPU_PINNING": False}
         with native_output_dropped(), told_by_openvino():
@@ -57,14 +57,15 @@ class OpenVinoArtifact(Artifact):
         assert self.request
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the model; tensors are taken and given on CPU.
+        """Run the model. Inputs and outputs are on the CPU.
 
         Raises:
-            TypeError, ValueError: the arguments are not those of the export. RuntimeError: OpenVINO refuses them.
+            TypeError, ValueError: the arguments don't match those of the export.
+            RuntimeError: OpenVINO rejects the arguments.
         """
         leaves = self.calling.feed(args, kwargs)
         if len(self.model.inputs) != len(leaves):
-            raise ValueError(f"the model has {len(self.model.inputs)} inputs, the call gives {len(leaves)}")
+            raise ValueError(f"the model has {len(self.model.inputs)} inputs, but the call has {len(leaves)}")
         try:
             self.request.infer(list(map(_to_openvino_tensor, leaves)))
         except RuntimeError as error:
@@ -72,27 +73,27 @@ class OpenVinoArtifact(Artifact):
         return self.calling.assemble(list(map(_result, self.request.output_tensors)))
 
     def save(self, path: str | Path) -> Path:
-        """Write the `.xml` and its `.bin`; the weights stay as they are."""
+        """Write the `.xml` and its `.bin`, without compressing weights to float16."""
         with written_whole(path) as draft:
             openvino().save_model(self.model, draft, compress_to_fp16=False)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """Return how often each op of the IR occurs, bodies of `If` and `Loop` included; inputs, weights and results left out."""
+        """Return the number of nodes of each op type, including bodies of `If` and `Loop`, but without inputs, weights and results."""
         return Counter(name for name in _op_names(self.model) if name not in ENDS)
 
 
 class OpenVino:
-    """`openvino.convert_model`, of the file that `to_onnx` makes or of the program that torch.export makes."""
+    """`openvino.convert_model`, applied to the ONNX model of `to_onnx` or to a program of torch.export."""
 
     name = "openvino"
 
     def missing(self) -> str | None:
-        """Return how to install the package, where it is not."""
+        """Return how to install the package, or None if it is installed."""
         return None if importlib.util.find_spec("openvino") else "openvino is not installed: pip install openvino"
 
     def stage(self, error: Exception) -> Outcome:
-        """Return where the error came from: the capture marks its own, and so does `to_onnx`."""
+        """Return the stage of the error, `capture` or `convert`."""
         return ToOnnx().stage(error) if isinstance(error, ToOnnxError) else stage_of(error)
 
     def export(
@@ -105,10 +106,10 @@ class OpenVino:
         through: Literal["onnx", "program"] = "onnx",
         **options: Any,
     ) -> OpenVinoArtifact:
-        """Convert `through` an ONNX file, with `options` for `to_onnx`, or a program, with `strict` for torch.export.
+        """Convert `through` an ONNX model, with `options` for `to_onnx`, or through a program, with `strict` for torch.export.
 
-        OpenVINO reads ONNX better: of a program it forgets what is written into buffers, runs the body of a `while_loop` before its
-        first test, and makes nothing of a `scan` or of a decoder with a cache.
+        OpenVINO supports ONNX better. From a program it loses changes to buffers, runs the body of a `while_loop` before the first test,
+        and fails to convert `scan` and decoders with a cache.
         """
         make = _through_onnx if through == "onnx" else _through_program
         return make(module, args, kwargs, dynamic_shapes, **options)
@@ -131,7 +132,7 @@ def _through_program(module: nn.Module, args: Any, kwargs: Any, dynamic_shapes: 
 
 @contextmanager
 def told_by_openvino() -> Iterator[None]:
-    """Let an error begin with what is the matter."""
+    """Shorten OpenVINO's errors with `plainly`."""
     try:
         yield
     except RuntimeError as error:
@@ -139,20 +140,20 @@ def told_by_openvino() -> Iterator[None]:
 
 
 def plainly(error: RuntimeError) -> RuntimeError:
-    """Return an error that begins with what is the matter: OpenVINO's own begins with the places in its source that it came through."""
+    """Remove the locations in OpenVINO's source from the start of an error's message."""
     words = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from ")]
     return RuntimeError(" ".join(words) or str(error))
 
 
 def openvino() -> ModuleType:
-    """Import the package. Its first import and each conversion would report to its maker over the network: that part is not found."""
+    """Import OpenVINO with its telemetry disabled, which would otherwise use the network at import and at each conversion."""
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     return importlib.import_module("openvino")
 
 
 def _drop_constants(model: Any, calling: Calling) -> None:
-    """Removes the inputs that stand for None and burnt-in numbers: nothing reads them, they have no type, and the runtime refuses such."""
+    """Remove the inputs for None and constant numbers. They are unused and have no type, and the runtime rejects them."""
     parameters = model.get_parameters()
     if len(parameters) != len(calling.inputs):
         return
@@ -164,7 +165,7 @@ def _drop_constants(model: Any, calling: Calling) -> None:
 def _to_openvino_tensor(leaf: Any) -> Any:
     tensor = torch.as_tensor(leaf).detach().cpu().contiguous()
     package = openvino()
-    if tensor.dtype == torch.bfloat16:  # numpy has no such type: OpenVINO takes the bits as those of a float16
+    if tensor.dtype == torch.bfloat16:  # numpy has no bfloat16, so pass the bits as float16
         return package.Tensor(tensor.view(torch.float16).numpy(), list(tensor.shape), package.Type.bf16)
     return package.Tensor(tensor.numpy())
 

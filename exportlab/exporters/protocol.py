@@ -1,4 +1,4 @@
-"""The protocol that every exporter keeps, and the list of those that other packages register."""
+"""Define the protocol of exporters, and find those that other packages register."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ GROUP = "exportlab.exporters"
 
 @runtime_checkable
 class Exporter(Protocol):
-    """How a module becomes an artifact. Third parties register an instance under the entry-point group `exportlab.exporters`."""
+    """The interface of exporters. Other packages register an instance in the entry-point group `exportlab.exporters`."""
 
     name: str
 
     def missing(self) -> str | None:
-        """Return why it cannot run here (a package that is not installed), in one line; None when it can."""
+        """Return in one line why it cannot run here, such as a package that isn't installed; None if it can."""
 
     def stage(self, error: Exception) -> Outcome:
-        """Return where `error`, raised by `export`, came from: `capture` (torch.export or a trace) or `convert` (whatever follows)."""
+        """Return the stage of an error from `export`: `capture` (torch.export or tracing) or `convert` (any later step)."""
 
     def export(
         self,
@@ -36,14 +36,14 @@ class Exporter(Protocol):
         dynamic_shapes: DynamicShapes = None,
         **options: Any,
     ) -> Artifact:
-        """Export; `dynamic_shapes` may name its axes by strings, as `torch.onnx.export` allows. Raises what the exporter raises."""
+        """Export the module. `dynamic_shapes` may name axes by strings, as in `torch.onnx.export`. Errors are passed through."""
 
 
 def discover() -> dict[str, Exporter]:
     """Return the exporters that installed packages register, by name.
 
     Raises:
-        BrokenEntryPoint: one that registers cannot be imported, or is no `Exporter`.
+        BrokenEntryPoint: a registered exporter cannot be imported, or is not an `Exporter`.
     """
     found: dict[str, Exporter] = {}
     for entry, exporter in load_entry_points(GROUP):

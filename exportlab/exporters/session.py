@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime as every file here is run: with the warnings that it gives by default, and on CPU unless asked otherwise."""
+"""Create ONNX Runtime sessions with default warnings, on the CPU unless other providers are requested."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
 
 CPU = "CPUExecutionProvider"
-USUAL = ("cpu", CPU)  # where things run unless asked otherwise
-RECORD_NODES = "session.record_ep_graph_assignment_info"  # whose nodes are whose; off unless asked for
-IN_NAMES = "ExecutionProvider"  # how the name of each provider ends
-Options = Mapping[str, Mapping[str, str]]  # of providers, by name
-#: Options for full float32: by default the CUDA provider multiplies in TF32, which has 10 bits.
+USUAL = ("cpu", CPU)  # the default device and provider
+RECORD_NODES = "session.record_ep_graph_assignment_info"  # makes the session record each node's provider; off by default
+IN_NAMES = "ExecutionProvider"  # suffix of provider names
+Options = Mapping[str, Mapping[str, str]]  # provider options by provider name
+#: Options for full float32 precision. By default the CUDA provider uses TF32, which has 10 mantissa bits.
 EXACT: Options = {"CUDAExecutionProvider": {"use_tf32": "0"}}
 _asked: ContextVar[tuple[tuple[str, ...], int, Options]] = ContextVar("asked", default=((CPU,), 0, {}))
 
 
 class ProviderError(ValueError):
-    """A provider of ONNX Runtime cannot be used; the message is one line that lists those that can."""
+    """An ONNX Runtime provider cannot be used; the one-line message lists the available ones."""
 
 
 def can_fork(providers: Sequence[str], device: str = "cpu") -> bool:
-    """Return whether what runs on these works in a fork: what uses CUDA, or another accelerator, does not."""
+    """Return whether these providers and this device work in a forked process. CUDA and other accelerators don't."""
     return set(providers) <= {CPU} and device == "cpu"
 
 
 @contextmanager
 def running_on(providers: Sequence[str] = (CPU,), threads: int = 0, options: Options | None = None) -> Iterator[None]:
-    """Make the sessions of a block run on these providers, the first one first, and on so many threads; 0: as many as there are cores.
+    """Make sessions in a block use these providers, in order of priority, and this number of threads; 0 means one per core.
 
     Raises:
-        ProviderError: ONNX Runtime has no provider of such a name in any build.
+        ProviderError: a name is not a provider of any build of ONNX Runtime.
     """
     check_known(providers)
     token = _asked.set((tuple(providers), threads, options or {}))
@@ -49,7 +49,7 @@ def running_on(providers: Sequence[str] = (CPU,), threads: int = 0, options: Opt
 
 
 def get_requested_providers() -> tuple[str, ...]:
-    """Return the providers that sessions shall run on here."""
+    """Return the providers requested by the enclosing `running_on`."""
     return _asked.get()[0]
 
 
@@ -57,7 +57,7 @@ def check_known(providers: Sequence[str]) -> None:
     """Check that each name is a provider of some build of ONNX Runtime.
 
     Raises:
-        ProviderError: a name is unknown; the message has the nearest one.
+        ProviderError: a name is unknown; the message suggests the closest match.
     """
     import onnxruntime
 
@@ -65,7 +65,7 @@ def check_known(providers: Sequence[str]) -> None:
     for name in (name for name in providers if name not in known):
         short = {one.lower().removesuffix(IN_NAMES.lower()): one for one in sorted(known)}
         near = get_close_matches(name.lower().removesuffix(IN_NAMES.lower()), short, 1, 0.5)
-        meant = f": did you mean {short[near[0]]}?" if near else f", which knows {', '.join(sorted(known))}"
+        meant = f": did you mean {short[near[0]]}?" if near else f". Known providers: {', '.join(sorted(known))}"
         raise ProviderError(f"{name} is not a provider of ONNX Runtime{meant}")
 
 
@@ -73,7 +73,7 @@ def check_present(providers: Sequence[str]) -> None:
     """Check that this build of ONNX Runtime has each provider.
 
     Raises:
-        ProviderError: there is one.
+        ProviderError: this build lacks a provider.
     """
     import onnxruntime
 
@@ -84,7 +84,7 @@ def check_present(providers: Sequence[str]) -> None:
 
 
 def present(providers: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return those that this ONNX Runtime has, the CPU's where there is none, and in a line what is absent and was taken instead."""
+    """Return the available providers, or the CPU's if none is available, and a line that describes the missing ones."""
     import onnxruntime
 
     known = onnxruntime.get_available_providers()
@@ -93,9 +93,9 @@ def present(providers: Sequence[str]) -> tuple[tuple[str, ...], str]:
 
 
 def instead(providers: Sequence[str], used: Sequence[str]) -> str:
-    """Say in a line which of these providers were not used, why, and what was; nothing where all were.
+    """Describe which of these providers were not used, why, and what was used instead; empty if all were used.
 
-    One that was built into ONNX Runtime and is not used could not be started: the session goes on without it, and says nothing.
+    A provider that is built into ONNX Runtime but not used failed to start. The session continues without it, with no error.
     """
     import onnxruntime
 
@@ -107,9 +107,9 @@ def instead(providers: Sequence[str], used: Sequence[str]) -> str:
 
 
 def count_nodes_by_provider(made: onnxruntime.InferenceSession) -> Counter[str]:
-    """Return how many nodes of a session each provider computes; nothing where only the CPU's could, or where no node is left to compute.
+    """Return the number of nodes that run on each provider; empty if only the CPU's is registered or no nodes are left.
 
-    A session lists the providers that it registered, and one of those may have been given no node.
+    A session's list of providers includes those without any nodes.
     """
     if made.get_providers() == [CPU]:
         return Counter()
@@ -120,7 +120,7 @@ def count_nodes_by_provider(made: onnxruntime.InferenceSession) -> Counter[str]:
 
 
 def describe_provider_shares(providers: Sequence[str], nodes: Counter[str]) -> str:
-    """Say in a line how many nodes each provider computes, where one that was asked for does not compute all; else nothing."""
+    """Describe the number of nodes per provider if the requested ones don't run all of them; empty otherwise."""
     asked_for = [name for name in providers if name != CPU]
     if not nodes or not asked_for or set(nodes) <= set(asked_for):
         return ""
@@ -129,10 +129,10 @@ def describe_provider_shares(providers: Sequence[str], nodes: Counter[str]) -> s
 
 
 def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
-    """Return options to be completed where more is wanted.
+    """Return session options with this number of threads.
 
     Args:
-        threads: how many a run may take; 0 for as many as there are cores.
+        threads: the maximum number of threads for a run; 0 means one per core.
     """
     import onnxruntime
 
@@ -142,10 +142,10 @@ def session_options(threads: int = 0) -> onnxruntime.SessionOptions:
 
 
 def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = None) -> onnxruntime.InferenceSession:
-    """Return the session of a file, or of its bytes.
+    """Create a session for a model, given as a path or as bytes.
 
     Raises:
-        onnxruntime.capi.onnxruntime_pybind11_state.Fail (and its siblings): ONNX Runtime refuses the file.
+        onnxruntime.capi.onnxruntime_pybind11_state.Fail (and its siblings): ONNX Runtime rejects the model.
     """
     import onnxruntime
 
@@ -158,7 +158,7 @@ def session(file: bytes | Path, options: onnxruntime.SessionOptions | None = Non
 
 
 def settings(made: onnxruntime.InferenceSession) -> str:
-    """Return the provider options of a session that were set here, as `use_tf32=0`."""
+    """Return the session's provider options that were set here, such as `use_tf32=0`."""
     if not (given := _asked.get()[2]):
         return ""
     has = made.get_provider_options()

@@ -1,4 +1,4 @@
-"""The only door to `fx2onnx`: all that this package takes of it."""
+"""Re-export everything that this package uses from `fx2onnx`; other modules import it only from here."""
 
 from __future__ import annotations
 

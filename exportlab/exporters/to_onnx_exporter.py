@@ -1,4 +1,4 @@
-"""`to_onnx` as an exporter like the others."""
+"""Wrap `to_onnx` in the exporter interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .to_onnx import ToOnnxError, changed_names, to_onnx
 
 
 class ToOnnx:
-    """`exportlab.to_onnx`, with its defaults."""
+    """`exportlab.to_onnx` with its default options."""
 
     name = "to_onnx"
 
@@ -27,7 +27,7 @@ class ToOnnx:
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return what its errors say; any other one is a fault of the conversion."""
+        """Return the stage that a `ToOnnxError` contains, and `convert` for other errors."""
         return Outcome(error.stage) if isinstance(error, ToOnnxError) else Outcome.CONVERT
 
     def export(
@@ -42,7 +42,7 @@ class ToOnnx:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Export the module in its mode; `options` go to `to_onnx` as they are."""
+        """Export the module in its current mode; `options` are passed to `to_onnx`."""
         options = {"training": torch.onnx.TrainingMode.PRESERVE, **options}
         if opset_version is not None:
             options["opset_version"] = opset_version
@@ -58,7 +58,7 @@ class ToOnnx:
 
 
 class StatefulArtifact(OnnxArtifact):
-    """A model that returns its new state after its results: what one call returns, the next one gets. It drops new values of its inputs."""
+    """A model that returns its new state after its results. Each call passes its state to the next. New values of inputs are dropped."""
 
     def __init__(
         self, model: ir.Model, calling: Calling, exporter: str, asked: Interface | None = None, state: Mapping[str, Any] | None = None
@@ -69,7 +69,7 @@ class StatefulArtifact(OnnxArtifact):
         self._held: dict[str, Any] = {}
 
     def fresh(self) -> StatefulArtifact:
-        """Return the same in its first state; the session is shared."""
+        """Return a copy in the initial state, with the same session."""
         copy = StatefulArtifact(self.model, self.calling, self.exporter, self.asked, self.state)
         copy.__dict__["session"] = self.session
         return copy

@@ -1,4 +1,4 @@
-"""`torch.export`: the floor that the other exporters stand on."""
+"""Export with `torch.export`, which most other exporters use for the capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .compared_sizes import Axes, axes_of_program, bounds_of_program
 
 
 class ProgramArtifact(Artifact):
-    """A `torch.export.ExportedProgram`; its file is a `.pt2`."""
+    """A `torch.export.ExportedProgram`, saved as a `.pt2`."""
 
     exporter = "torch.export"
     suffix = ".pt2"
@@ -33,11 +33,11 @@ class ProgramArtifact(Artifact):
         self._module = program.module()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the graph, guards included; buffers that it changes stay changed until `fresh`."""
+        """Run the graph, including guards. Changes to buffers last until `fresh`."""
         return self._module(*args, **kwargs)
 
     def ran_on(self) -> tuple[str, ...]:
-        """Return the devices of its weights."""
+        """Return the devices of the weights."""
         return devices_of(self.model.state_dict.values())
 
     def moving_axes(self, sample: Sample) -> Axes:
@@ -46,38 +46,38 @@ class ProgramArtifact(Artifact):
         return axes_of_program(self.model) if same else {}
 
     def compared_sizes(self) -> set[int]:
-        """Return the upper bounds of the sizes that it was captured for."""
+        """Return the upper bounds of the sizes in the capture."""
         return bounds_of_program(self.model)
 
     def fresh(self) -> Callable[..., Any]:
-        """Return one more module with buffers of its own, as exported; weights are shared. A deep copy would not check what it is given."""
+        """Return a new module with its own buffers and shared weights. It isn't a deep copy, because that would lose the input checks."""
         module = self.model.module()
         for child in module.modules():
             child._buffers.update({name: copy.deepcopy(buffer) for name, buffer in child._buffers.items()})
         return module
 
     def save(self, path: str | Path) -> Path:
-        """Write the `.pt2`."""
+        """Write the `.pt2` file."""
         with written_whole(path) as draft:
             torch.export.save(self.model, draft)
         return Path(path)
 
     def ops(self) -> Counter[str]:
-        """Return how often each op is called."""
+        """Return the number of calls of each op."""
         return Counter(op_name(node) for node in self.model.graph.nodes if node.op == "call_function")
 
 
 class TorchExport:
-    """`torch.export.export`, non-strict unless asked."""
+    """`torch.export.export`, non-strict by default."""
 
     name = "torch.export"
 
     def missing(self) -> str | None:
-        """Return None: it comes with torch."""
+        """Return None: it is part of torch."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return `capture`, which is all it does."""
+        """Return `capture`, the only stage of this exporter."""
         return Outcome.CAPTURE
 
     def export(
@@ -90,5 +90,5 @@ class TorchExport:
         strict: bool = False,
         **options: Any,
     ) -> ProgramArtifact:
-        """Capture the module; `options` go to torch.export as they are, and an axis named by a string is `Dim.DYNAMIC`."""
+        """Capture the module; `options` are passed to torch.export, and axes named by strings are `Dim.DYNAMIC`."""
         return ProgramArtifact(exported_program(module, args, kwargs, dynamic_shapes, strict, **options))

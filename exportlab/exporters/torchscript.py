@@ -1,4 +1,4 @@
-"""`torch.onnx.export(dynamo=False)`: the older exporter, which records one run."""
+"""Export with the legacy exporter, `torch.onnx.export(dynamo=False)`, which traces one call."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .onnx_artifact import OnnxArtifact
 
 
 class TorchScript:
-    """The tracing exporter; it knows `dynamic_axes` by input name, so `dynamic_shapes` is translated."""
+    """The legacy exporter. It needs `dynamic_axes` by input name, so `dynamic_shapes` is converted."""
 
     name = "torchscript"
 
     def missing(self) -> str | None:
-        """Return None: it comes with torch."""
+        """Return None: it is part of torch."""
         return None
 
     def stage(self, error: Exception) -> Outcome:
-        """Return `convert` for what torch.onnx raises itself; all else happens while tracing."""
+        """Return `convert` for errors of torch.onnx, and `capture` for errors while tracing."""
         return Outcome.CONVERT if isinstance(error, torch.onnx.errors.OnnxExporterError) else Outcome.CAPTURE
 
     def export(
@@ -47,15 +47,15 @@ class TorchScript:
         opset_version: int | None = None,
         **options: Any,
     ) -> OnnxArtifact:
-        """Trace one call; `options` go to `torch.onnx.export` as they are."""
+        """Trace one call; `options` are passed to `torch.onnx.export`."""
         kwargs = dict(kwargs or {})
         names = list(input_names or leaf_names(module, args, kwargs))
         file = io.BytesIO()
         torch.onnx.export(
             module,
             copy.deepcopy(args),
-            file,  # type: ignore[arg-type]  # a buffer will do, which its types do not say
-            kwargs=copy.deepcopy(kwargs) or None,  # it takes {} for a further argument
+            file,  # type: ignore[arg-type]  # its annotation doesn't include buffers, which work too
+            kwargs=copy.deepcopy(kwargs) or None,  # {} would be treated as another argument
             input_names=names,
             output_names=output_names and list(output_names),
             opset_version=opset_version,
@@ -77,7 +77,7 @@ def _tensors(leaves: Sequence[Any]) -> int:
 
 
 def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    """Return a name for each leaf of the arguments that becomes an input: its parameter's name, with its place in a container appended."""
+    """Return a name for each leaf that becomes an input: the parameter's name, with the position in a container appended."""
     leaves, _ = pytree.tree_flatten_with_path(bound(module, args, kwargs))
     return [_name(path) for path, leaf in leaves if _is_input(leaf)]
 
@@ -85,7 +85,7 @@ def leaf_names(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, An
 def dynamic_axes(
     module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: DynamicShapes, names: Sequence[str]
 ) -> dict[str, dict[int, str]]:
-    """Return `dynamic_shapes` as `dynamic_axes`: axis names by input name. Axes that are not named are called after input and axis."""
+    """Convert `dynamic_shapes` to `dynamic_axes`: axis names by input name. Unnamed axes are named after their input and axis."""
     if dynamic_shapes is None:
         return {}
     arguments = bound(module, args, kwargs)

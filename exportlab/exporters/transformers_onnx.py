@@ -1,4 +1,4 @@
-"""The ONNX exporter of the transformers library, and its way of running the file."""
+"""Export and run models with the ONNX exporter of the transformers library."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .session import CPU, get_requested_providers, instead, session_options
 
 
 class TransformersArtifact(OnnxArtifact):
-    """A `transformers.exporters.ExportedModel`, which matches inputs by name and rebuilds the model's own output classes."""
+    """A `transformers.exporters.ExportedModel`, which matches inputs by name and returns the model's own output classes."""
 
     def __init__(self, exported: Any, module: nn.Module, calling: Calling, asked: Interface) -> None:
         super().__init__(exported.program, calling, TransformersOnnx.name, asked)
@@ -35,38 +35,38 @@ class TransformersArtifact(OnnxArtifact):
 
     @cached_property
     def session(self) -> Any:
-        """The exported model, its session made, on CPU."""
+        """The exported model with a CPU session."""
         return self._exported.to("cpu", session_options=session_options())
 
     def ran_on(self) -> tuple[str, ...]:
-        """Return the CPU's provider: the library makes the session by itself."""
+        """Return the CPU provider, because the library creates the session itself."""
         return (CPU,) if "session" in vars(self) else ()
 
     def instead(self) -> str:
-        """Say which provider that was asked for the library does not take."""
+        """Describe the requested providers, which the library doesn't support."""
         return instead(get_requested_providers(), self.ran_on()) if self.ran_on() else ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the file; tensors are taken and given on CPU.
+        """Run the model. Inputs and outputs are on the CPU.
 
         Raises:
-            TypeError, ValueError: the arguments are not those of the export.
+            TypeError, ValueError: the arguments don't match those of the export.
         """
         self.calling.feed(args, kwargs)
         return self.session(**_bind_by_name(self._signature, args, kwargs))
 
     def prepared(self, *args: Any, **kwargs: Any) -> Callable[[], Any]:
-        """Return a call, which hands its arguments over by itself."""
+        """Return a call that includes the conversion of its arguments."""
         return lambda: self(*args, **kwargs)
 
 
 class TransformersOnnx:
-    """`transformers.exporters.OnnxExporter`. It passes every argument by name, and is made for models of that library."""
+    """`transformers.exporters.OnnxExporter`, which is made for models of that library and passes each argument by name."""
 
     name = "transformers"
 
     def missing(self) -> str | None:
-        """Return how to install the package, where it is not, or that its version has no exporters."""
+        """Return how to install the package, or that its version has no exporters; None if it can be used."""
         found = importlib.util.find_spec("transformers")
         if found is None:
             return "transformers is not installed: pip install transformers"
@@ -74,7 +74,7 @@ class TransformersOnnx:
         return None if any((Path(f) / "exporters").is_dir() for f in folders) else "this version of transformers has no exporters"
 
     def stage(self, error: Exception) -> Outcome:
-        """Return where the error came from: the capture marks its own."""
+        """Return the stage of the error, `capture` or `convert`."""
         return stage_of(error)
 
     def export(
@@ -87,22 +87,22 @@ class TransformersOnnx:
         opset_version: int | None = None,
         **options: Any,
     ) -> TransformersArtifact:
-        """Export; `options` go to `OnnxConfig` as they are."""
+        """Export the module; `options` are passed to `OnnxConfig`."""
         kwargs = dict(kwargs or {})
         given = _bind_by_name(inspect.signature(module.forward), *copy.deepcopy((args, kwargs)))
         returned = called_once(module, Sample(args, kwargs))
         forget_earlier_captures()
-        with muffled(), native_output_dropped(), redirect_stdout(io.StringIO()):  # torch.onnx prints its steps, and takes no wish here
+        with muffled(), native_output_dropped(), redirect_stdout(io.StringIO()):  # torch.onnx prints its progress, without an option here
             exporter, config = _marking_exporter(), _config(given, dynamic_shapes, opset_version, options)
             exported = exporter.export(module, given, config)
         return TransformersArtifact(exported, module, by_example(args, kwargs, returned), Interface.of(opset_version=opset_version))
 
 
 def _bind_by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """All arguments by name, since the library passes them so.
+    """Return all arguments by name, as the library passes them.
 
     Raises:
-        TypeError: some have no name.
+        TypeError: an argument has no name.
     """
     named = signature.bind_partial(*args).arguments
     if any(signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL for name in named):
@@ -121,7 +121,7 @@ def _config(given: Mapping[str, Any], dynamic_shapes: DynamicShapes, opset_versi
 
 
 def _marking_exporter() -> Any:
-    """An `OnnxExporter` whose capture marks its errors; in the order of its bases, the mark comes just before the capture."""
+    """Return an `OnnxExporter` that marks errors of the capture. The base classes are ordered so that the mark wraps only the capture."""
     from transformers.exporters.exporter_dynamo import DynamoExporter
     from transformers.exporters.exporter_onnx import OnnxExporter
 

@@ -1,4 +1,4 @@
-"""Random programs, made of steps, by every exporter beside eager: what is silently wrong, as the smallest script that shows it."""
+"""Export random programs with each exporter, compare them with eager mode, and reduce silent errors to minimal scripts."""
 
 from .hunt import Hunt
 from .program import Program

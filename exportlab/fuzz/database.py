@@ -1,4 +1,4 @@
-"""Operators of the database in torch's own tests as steps: each sample becomes an expression of `x`, if eager takes it there."""
+"""Turn operators of torch's test database into steps: each sample becomes an expression of `x`, if eager mode accepts it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from torch.nn import functional as F
 
 from .form import Form
 
-LOOKED_AT, KEPT = 12, 3  # samples of an operator that are looked at, and steps that are made of them
+LOOKED_AT, KEPT = 12, 3  # samples to try per operator, and steps to keep
 NUMBERS = (bool, int, float, str, type(None))
-ROWS = (6, 5)  # sizes of `x` at which a step has to do, so that what moves is told from what stands still
-UNDEFINED = {  # operators whose results are random, what memory holds, one of many right ones, or not defined for some `x`
+ROWS = (6, 5)  # numbers of rows at which a step must work, to find out which sizes depend on `x`
+UNDEFINED = {  # operators with random, uninitialised or ambiguous results, or undefined for some `x`
     "argsort", "bucketize", "searchsorted", "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
     "linalg.eigh", "linalg.svd", "linalg.qr", "linalg.cond", "linalg.lstsq", "linalg.pinv", "linalg.matrix_rank", "svd", "qr", "geqrf",
     "pca_lowrank", "svd_lowrank", "linalg.householder_product", "linalg.ldl_factor", "linalg.ldl_factor_ex", "ormqr", "multinomial",
     "nn.functional.embedding_bag", "take_along_dim", "matrix_exp", "mode", "kthvalue", "triangular_solve", "lu_solve", "lu_unpack",
     "cholesky_solve", "cholesky_inverse", "linalg.inv_ex", "linalg.solve_ex", "linalg.cholesky_ex", "nextafter", "signbit",
-    "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update",  # take weights for other channels than there are
+    "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update",  # need weights for a different number of channels
 }  # fmt: skip
-TAKEN = ("x.sum()", "x[:, 0]", "x", "x[None]", "x[None, None]")  # in place of a first argument of so many axes
+TAKEN = ("x.sum()", "x[:, 0]", "x", "x[None]", "x[None, None]")  # first argument, by number of axes
 
 
 def operators() -> dict[str, Form]:
-    """Return the steps by name: `op_db logaddexp#0`."""
+    """Return the steps by name, such as `op_db logaddexp#0`."""
     return {f"op_db {name}#{i}": form for name, op in _iterate_operators() for i, form in enumerate(_forms(name, op))}
 
 
@@ -55,7 +55,7 @@ def _forms(name: str, op: Any) -> list[Form]:
 
 
 def _call(name: str) -> str | None:
-    """How an operator is called, where it has a name to be called by."""
+    """Return the expression that calls an operator, if it can be called by name."""
     for prefix in ("torch", "torch.Tensor"):
         try:
             if callable(_evaluate(f"{prefix}.{name}", {})):
@@ -66,7 +66,7 @@ def _call(name: str) -> str | None:
 
 
 def _fitting(call: str, sample: Any) -> str | None:
-    """The expression of the first way to call and to fit the result that eager takes."""
+    """Return the expression of the first call, with its result fitted, that eager mode accepts."""
     for other in (_moving, _constant):
         try:
             written = f"{call}({', '.join(_arguments(sample, other))})"
@@ -78,7 +78,7 @@ def _fitting(call: str, sample: Any) -> str | None:
 
 
 def _arguments(sample: Any, other: Callable[[torch.Tensor, str], str]) -> Iterator[str]:
-    """How the arguments of a sample are written, with `x` in the place of the first."""
+    """Return the arguments of a sample as code, with `x` instead of the first."""
     if not isinstance(sample.input, torch.Tensor) or sample.input.dim() >= len(TAKEN) or not sample.input.is_floating_point():
         raise ValueError
     first = TAKEN[sample.input.dim()]
@@ -101,7 +101,7 @@ def _argument(value: Any, other: Callable[[torch.Tensor], str]) -> str:
 
 
 def _moving(tensor: torch.Tensor, first: str) -> str:
-    """Of the dtype of a tensor, as large as the first argument."""
+    """Return code for a tensor with the dtype of the sample and the size of the first argument."""
     turned = first.replace("x", "x.roll(1, 1)", 1)
     if tensor.dtype == torch.bool:
         return f"({turned} > 0)"
@@ -109,7 +109,7 @@ def _moving(tensor: torch.Tensor, first: str) -> str:
 
 
 def _constant(tensor: torch.Tensor, first: str) -> str:
-    """As large as a tensor of the sample."""
+    """Return code for a tensor with the size of the sample."""
     shape = tuple(tensor.shape)
     if tensor.dtype == torch.bool:
         return f"(torch.arange({tensor.numel()}) % 2 > 0).reshape({shape})"
@@ -119,7 +119,7 @@ def _constant(tensor: torch.Tensor, first: str) -> str:
 
 
 def _fit_expression(written: str) -> str | None:
-    """The expression with a result of two axes and as many columns as `x` has, whatever the operator gives; None if eager refuses."""
+    """Return an expression whose result has two axes and as many columns as `x`. None if eager mode rejects it."""
     results = [_result(written, rows) for rows in ROWS]
     if isinstance(results[0], (tuple, list)) and results[0] and isinstance(results[0][0], torch.Tensor):
         written = f"{written}[0]"
@@ -153,11 +153,11 @@ def _broadcasts(shape: torch.Size, rows: int) -> bool:
 
 
 def _result(written: str, rows: int) -> Any:
-    """What eager gives, and None where it refuses, or gives something else when asked again."""
+    """Return the result of eager mode. None if it fails, or differs in a second run."""
     x = torch.linspace(-1.5, 2.0, rows * 4).sin().reshape(rows, 4)
     try:
         first, second = (_evaluate(written, {"x": x.clone()}) for _ in range(2))
-    except Exception:  # noqa: BLE001 - as an operator refuses arguments that are not its own
+    except Exception:  # noqa: BLE001 - operators reject arguments they don't accept
         return None
     same = isinstance(first, (tuple, list)) or (isinstance(first, torch.Tensor) and first.shape == second.shape)
     if isinstance(first, torch.Tensor) and same and not first.is_complex():

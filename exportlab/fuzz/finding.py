@@ -1,4 +1,4 @@
-"""What a hunt found: the shrunken program, what came of it, and the script that shows it with torch and the exporter only."""
+"""Describe a finding: the minimal program, its outcome, and a script that reproduces it with only torch and the exporter."""
 
 from __future__ import annotations
 
@@ -64,24 +64,24 @@ raise SystemExit(any(isinstance(difference, str) or difference > 1e-3 for differ
 
 @dataclass(frozen=True)
 class Finding:
-    """The smallest program that was found for a defect, and what came of it."""
+    """The smallest program with a certain defect, and its outcome."""
 
     program: Program
     trial: Trial
 
     @property
     def exporter(self) -> str:
-        """Whose defect it is."""
+        """The exporter with the defect."""
         return self.trial.exporter
 
     @property
     def name(self) -> str:
-        """The exporter and the steps, as the name of a file."""
+        """The exporter and the steps, for use as a file name."""
         return re.sub(r"\W+", "_", "_".join([self.exporter, *(step.name for step in self.program.steps)]))
 
     @property
     def script(self) -> str:
-        """A script that prints, at each size, how far the export is off, and exits with 1 where it is."""
+        """A script that prints the error of the export at each size, and exits with 1 if it is too large."""
         told = f"# {self.exporter}: {self.trial.outcome}: {self.trial.seen}".replace("\n", " ")
         ours = ", ".join(["export"] if self.exporter not in INTO else ["to_onnx"] * (self.exporter not in WITHOUT_US))
         imports = [f"from exportlab import {ours}"] * bool(ours)
@@ -107,7 +107,7 @@ class Finding:
                 yield f"far[{variation.name!r}] = off(changed)"
 
     def line(self) -> str:
-        """Return it as one line of JSON."""
+        """Return the finding as one line of JSON."""
         steps = [[step.name, step.number] for step in self.program.steps]
         return json.dumps(
             {
@@ -121,7 +121,7 @@ class Finding:
 
 
 def write_all(findings: Sequence[Finding], folder: Path, refused: Sequence[Finding] = (), totals: Mapping[str, Any] | None = None) -> None:
-    """Write a script for each, `findings.jsonl`, and in the same form `refused.jsonl` and `totals.json`.
+    """Write a script for each finding, `findings.jsonl`, `refused.jsonl` in the same format, and `totals.json`.
 
     Raises:
         OSError: the folder cannot be written.

@@ -1,4 +1,4 @@
-"""How a step of a program is written."""
+"""Define how a step of a program is written as code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """The expression of a step, and the expression that makes its module, where it has one."""
+    """The expression of a step, and the expression that creates its module, if it has one."""
 
     source: str
     made: str = ""

@@ -1,4 +1,4 @@
-"""A hunt: random programs until the time is up, each by several exporters; what is wrong is shrunk to the smallest program."""
+"""Hunt for defects: export random programs with several exporters until the time is up, and shrink each failing program."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .program import MOVING, WIDE, Program, Step
 from .steps import LAYERS, PARTS, STEPS, WRITTEN, forms
 from .trial import Trial, run_trial, runs
 
-PROGRAMS, LONGEST, LARGEST = 50, 6, 3  # of one round; steps of a program; number of a step
+PROGRAMS, LONGEST, LARGEST = 50, 6, 3  # programs per round; steps per program; maximum number of a step
 
 
 def programs() -> st.SearchStrategy[Program]:
-    """Return programs of steps of every kind; the simplest are short ones, of steps that are written here, with rows that move."""
+    """Return programs with steps of all kinds. The simplest are short, use the steps defined here, and have dynamic rows."""
     operators = [name for name in forms() if name not in WRITTEN]
     return st.sampled_from(list(MOVING)).flatmap(lambda moving: _moving(moving, operators))
 
 
 def _moving(moving: str, operators: list[str]) -> st.SearchStrategy[Program]:
-    """Programs in which these axes move. Layers have as many columns as they were made for."""
+    """Return programs with these dynamic axes. Layers have a fixed number of columns."""
     layers = [] if moving == WIDE else [*LAYERS, *PARTS]
     names = st.one_of(*(st.sampled_from(kind) for kind in ([*STEPS], operators, layers) if kind))
     step = st.builds(Step, names, st.integers(1, LARGEST))
@@ -36,16 +36,16 @@ def _moving(moving: str, operators: list[str]) -> st.SearchStrategy[Program]:
 
 
 class _Found(AssertionError):
-    """A program that shows a defect, for Hypothesis to shrink."""
+    """A program with a defect, for Hypothesis to shrink."""
 
 
 class _TimeIsUp(BaseException):
-    """Passes through Hypothesis, which takes every `Exception` for a defect."""
+    """Ends a round. Not an `Exception`, which Hypothesis would treat as a defect."""
 
 
 @dataclass
 class Hunt:
-    """Programs of one seed, and what came of them; `findings` and `counts` are right at every moment, also when it is interrupted."""
+    """Programs from one seed and their results. `findings` and `counts` are valid at any time, also after an interrupt."""
 
     exporters: Sequence[Exporter]
     seed: int = 0
@@ -58,7 +58,7 @@ class Hunt:
     _until: float = 0.0
 
     def run(self, seconds: float) -> None:
-        """Hunt for so long. What was being shrunk when the time was up, or at an interrupt, is kept as small as it was."""
+        """Hunt for so many seconds. At the end or at an interrupt, keep the smallest program found so far."""
         self._until = time.monotonic() + seconds
         turn, drawn = 0, programs()
         try:
@@ -108,7 +108,7 @@ class Hunt:
         raise _Found
 
     def _known(self, program: Program, exporter: str) -> bool:
-        """Whether it holds all steps of what was found before, so that nothing new can be told of it."""
+        """Return whether a program contains all steps of an earlier finding, which makes it redundant."""
         return any(found.exporter == exporter and found.program.names <= program.names for found in self.findings)
 
     def _keep(self) -> None:
@@ -119,5 +119,5 @@ class Hunt:
 
 
 def _size(program: Program) -> tuple[int, int]:
-    """What is made small: the number of steps, then what moves."""
+    """Return the size to minimise: the number of steps, then the dynamic axes."""
     return len(program.steps), list(MOVING).index(program.moving)

@@ -1,4 +1,4 @@
-"""A random program: a list of steps that prints itself as a plain PyTorch module, and can be built from what it prints."""
+"""Build a random program: a list of steps that prints as a plain PyTorch module, from which it can be built again."""
 
 from __future__ import annotations
 
@@ -15,65 +15,65 @@ from ..samples import Sample
 from .steps import form
 
 WIDE = "rows and columns"
-MOVING = {  # which axes of `x` and `y` move together
+MOVING = {  # axes of `x` and `y` that are dynamic together
     "rows": ({0: "rows"}, {0: "rows"}),
     "rows of each": ({0: "rows"}, {0: "others"}),
     WIDE: ({0: "rows", 1: "columns"}, {0: "rows", 1: "columns"}),
 }
-SIZES = {"rows": (4, 7, 1, 2), "others": (5, 3, 6, 1), "columns": (6, 5, 2, 1)}  # the first at export; the export sees no other
-COLUMNS = 4  # where they do not move
+SIZES = {"rows": (4, 7, 1, 2), "others": (5, 3, 6, 1), "columns": (6, 5, 2, 1)}  # sizes: the export uses only the first
+COLUMNS = 4  # number of columns if they are static
 OWN = {"torch": torch, "nn": nn, "F": F, "registered_case": registered_case}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a program: the name of a step, and its number, from 1 on."""
+    """One line of a program: the name of a step, and its number, from 1."""
 
     name: str
     number: int
 
     def source(self, columns: str, layer: str) -> str:
-        """Return the expression, of `x` and `y`."""
+        """Return the expression of `x` and `y`."""
         return form(self.name).source.format(k=self.number, n=columns, layer=layer)
 
     @property
     def made(self) -> str:
-        """The expression that makes its module; empty where it has none."""
+        """The expression that creates its module, or ""."""
         return form(self.name).made.format(k=self.number)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Steps, one after the other: `x` and `y`, float32 of two axes, become a tensor of any number of rows and as many columns."""
+    """A sequence of steps. `x` and `y` are float32 with two axes. The result has any number of rows and the same number of columns."""
 
     steps: tuple[Step, ...]
     moving: str = "rows"
 
     @property
     def names(self) -> frozenset[str]:
-        """Those of its steps."""
+        """The names of its steps."""
         return frozenset(step.name for step in self.steps)
 
     @property
     def source(self) -> str:
-        """The class `Program`, as a person would write it."""
+        """The class `Program` as source code."""
         columns = "y.shape[1]" if "columns" in self._axes else str(COLUMNS)
         body = [f"        x = {step.source(columns, f'self.layer{i}')}" for i, step in enumerate(self.steps, 1)]
         return "\n".join(["class Program(nn.Module):", *self._layers(), "    def forward(self, x, y):", *body, "        return x", ""])
 
     @property
     def shapes(self) -> tuple[dict[int, str], dict[int, str]]:
-        """The names of the axes that move, of `x` and `y`."""
+        """The names of the dynamic axes of `x` and `y`."""
         return MOVING[self.moving]
 
     def sizes(self) -> list[tuple[int, int, int]]:
-        """Return the rows of `x`, those of `y`, and the columns: at export, then those that the export never sees."""
+        """Return rows of `x`, rows of `y` and columns: first for the export, then for verification."""
         others = SIZES["others" if "others" in self._axes else "rows"]
         still = [COLUMNS] * len(others)
         return list(zip(SIZES["rows"], others, SIZES["columns"] if "columns" in self._axes else still, strict=True))
 
     def module(self) -> nn.Module:
-        """Return the module, in evaluation mode, which inspection does not find the source of."""
+        """Return the module in evaluation mode. `inspect` can't find its source."""
         space: dict[str, Any] = dict(OWN)
         exec(self.source, space)
         made = space["Program"]()
@@ -81,7 +81,7 @@ class Program:
         return made.eval()
 
     def samples(self) -> list[Sample]:
-        """Return the inputs at the size of the export, and at those that it never sees."""
+        """Return the inputs for the export, and for the other sizes."""
         return [Sample(inputs(*sizes)) for sizes in self.sizes()]
 
     @property
@@ -95,6 +95,6 @@ class Program:
 
 
 def inputs(rows: int, others: int, columns: int = COLUMNS) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return `x` and `y`, float32 of so many rows each, the same at each call."""
+    """Return `x` and `y` as float32 with the given sizes. The values are reproducible."""
     random = torch.Generator().manual_seed(rows)
     return torch.randn(rows, columns, generator=random), torch.randn(others, columns, generator=random)

@@ -1,7 +1,7 @@
-"""The steps that programs are made of: those written here, layers of torch, parts of the zoo, operators of torch's database.
+"""Define the steps of programs: the steps in this file, layers of torch, parts of the test suite, and operators of torch's test database.
 
-A step is an expression of `x` and `y`, both two-dimensional, and gives a tensor of any number of rows and as many columns. It may hold
-`{k}`, a small number, `{n}`, the number of columns, and `{layer}`, the module that it makes.
+A step is an expression of `x` and `y`, both two-dimensional. Its result has any number of rows and the same number of columns. It may
+contain `{k}`, a small number, `{n}`, the number of columns, and `{layer}`, the module that it creates.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ LAYERS = {
     "AdaptiveAvgPool1d": Form("x * {layer}(x.T[None])[0].T", "nn.AdaptiveAvgPool1d(1)"),
     "PixelShuffle": Form("{layer}(x.reshape(-1, 4, 1, 1)).reshape(-1, 4)", "nn.PixelShuffle(2)"),
 }
-ZOO = {  # cases of the zoo that map (rows, features) to (any rows, features): how many each takes and gives
+ZOO = {  # test cases that map (rows, features) to (any rows, features): number of input and output features
     (3, 3): (
         "names_that_are_stripped", "one_module_two_names", "weight_and_its_transpose", "equal_but_not_shared", "buffer_not_saved",
         "constants_made_in_forward", "weights_in_lists", "symmetric_weight", "cond_on_value", "where_on_value", "cond_with_a_layer",
@@ -156,7 +156,7 @@ STEPS = {name: Form(source) for name, source in (ELEMENTWISE | SHAPES | REDUCTIO
 
 
 def _resize_columns(source: str, features: int, wanted: int) -> str:
-    """The expression with as many columns as are wanted."""
+    """Return the expression, resized to the requested number of columns."""
     if features == wanted:
         return source
     return f"{source}[:, :{wanted}]" if features > wanted else f"F.pad({source}, (0, {wanted - features}))"
@@ -172,16 +172,16 @@ WRITTEN = STEPS | LAYERS | PARTS
 
 @cache
 def forms() -> Mapping[str, Form]:
-    """Return every step by its name; the first call imports and runs torch's database of operators, which takes seconds."""
+    """Return all steps by name. The first call imports and runs torch's database of operators, which takes seconds."""
     from .database import operators
 
     return MappingProxyType(WRITTEN | operators())
 
 
 def form(name: str) -> Form:
-    """Return a step.
+    """Return a step by name.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: the name is unknown.
     """
     return WRITTEN[name] if name in WRITTEN else forms()[name]

@@ -1,4 +1,4 @@
-"""One program by one exporter, in a process of its own, beside eager."""
+"""Export one program with one exporter in a separate process, and compare it with eager mode."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..verification.comparison import Attempt, attempt, reason
 from ..verification.report import Check
 from .program import Program
 
-SECONDS, BYTES = 60.0, 8 * GiB  # that one program may take in one exporter
-OURS = "to_onnx"  # which means to refuse a model by its own errors only, and to write no file that the runtime refuses
+SECONDS, BYTES = 60.0, 8 * GiB  # limits of one program with one exporter
+OURS = "to_onnx"  # this exporter promises to raise only its own errors, and to write only models that the runtime accepts
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one program in one exporter: the outcome, what was seen, and whether a warning named the cause.
+    """The result of one program with one exporter: the outcome, its details, and whether a warning named the cause.
 
-    `values` names the change of the inputs that showed it, where it does not show with the inputs themselves. `internal` is whether
-    `to_onnx` raised another error than its own, or wrote what the runtime refuses.
+    `values` names the change of the inputs that revealed the error, if the original inputs didn't. `internal` tells whether `to_onnx`
+    raised an error other than its own, or wrote a model that the runtime rejects.
     """
 
     exporter: str
@@ -38,33 +38,33 @@ class Trial:
 
     @property
     def silent(self) -> bool:
-        """Whether it is wrong without a word."""
+        """Whether it is silently wrong."""
         return self.outcome.silent and not self.warned
 
     @property
     def found(self) -> bool:
-        """Whether it is a defect: wrong without a word, a process that died, or an internal error of ours."""
+        """Whether it is a defect: silently wrong, a crashed process, or an internal error of `to_onnx`."""
         return self.silent or self.internal or self.outcome is Outcome.CRASH
 
 
 def runs(program: Program) -> bool:
-    """Return whether eager accepts the program at every size."""
+    """Return whether eager mode accepts the program at all sizes."""
     try:
         module = program.module()
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return all(_keeps(module(*sample.args), sample.args[0]) for sample in program.samples())
-    except (RuntimeError, IndexError, ValueError, AssertionError, TypeError, NotImplementedError):  # as eager refuses a size
+    except (RuntimeError, IndexError, ValueError, AssertionError, TypeError, NotImplementedError):  # eager mode rejects a size
         return False
 
 
 def _keeps(result: torch.Tensor, x: torch.Tensor) -> bool:
-    """Whether a result is what a further step takes."""
+    """Return whether a result can be the input of a further step."""
     return result.dim() == 2 and result.shape[1] == x.shape[1] and result.dtype == torch.float32
 
 
 def run_trial(program: Program, exporter: Exporter) -> Trial:
-    """Export the program, and verify it at all of its sizes, in a child process under limits."""
+    """Export the program and verify it at all of its sizes, in a child process with limits."""
     ended = run_isolated(lambda: _trial(program, exporter), seconds=SECONDS, memory=BYTES)
     if ended.failure is not None:
         return Trial(exporter.name, ended.failure.outcome, ended.failure.error)

@@ -1,4 +1,4 @@
-"""Models whose export is measured, with random weights, each with samples at several sizes: tiny ones, and a few large ones."""
+"""Build models whose export is measured, with random weights and samples at several sizes: tiny ones, and a few large ones."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ SIZES: dict[str, Any] = {
 
 
 class FirstResult(nn.Module):
-    """A model of transformers that gives its first result alone."""
+    """A text model of transformers that returns only its first output."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> Any:
-        """Return what the model returns first."""
+        """Return the first output of the model."""
         return self.model(ids, attention_mask=mask)[0]
 
 
 class FirstOfImages(FirstResult):
-    """A model of transformers that takes images, and gives its first result alone."""
+    """An image model of transformers that returns only its first output."""
 
     def forward(self, images: torch.Tensor) -> Any:  # type: ignore[override]
-        """Return what the model returns first."""
+        """Return the first output of the model."""
         return self.model(images)[0]
 
 
 def exported(name: str) -> Built:
-    """Return the model of this name: `MLP`, `convnet`, `BERT(4)` or `Llama(16)`, whose number says how many layers; or one of `LARGE`.
+    """Return a model by name: `MLP`, `convnet`, `BERT(4)` or `Llama(16)` with the number of layers, or a name from `LARGE`.
 
     Raises:
-        KeyError: there is none.
+        KeyError: the name is unknown.
     """
     kind, _, layers = name.rstrip(")").partition("(")
     if name in LARGE:

@@ -1,4 +1,4 @@
-"""Plots of a benchmark, all pages alike: one colour an exporter, every spread shown, names beside what they name."""
+"""Draw the plots of benchmarks in a uniform style: one colour per exporter, visible spread, and labels next to the data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .words import spoken
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Seen = Ratio | Sequence[float] | float  # what was seen of one thing: all of it, or one number
+Seen = Ratio | Sequence[float] | float  # all values, or a single number
 Named = Mapping[str, Seen]
 
-# Okabe-Ito, for every form of colour vision; the same exporter has the same colour on every page.
+# Okabe-Ito palette, safe for colour blindness. Each exporter has the same colour on all pages.
 COLORS: Mapping[str, str] = {
     "torch.export": "#000000",
     "to_onnx": "#D55E00",
@@ -28,16 +28,16 @@ COLORS: Mapping[str, str] = {
     "transformers": "#885522",
     "eager": "#777777",
 }
-FURTHER = ("#882255", "#999933", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for names that are no exporter's
-SIZE = 12  # points: on a phone, 390 pixels wide, a figure of 8 inches still can be read
-GAP = 0.085  # between two names beside a plot, as a share of its height
-BAR = 0.8  # height of a group of bars, of 1
+FURTHER = ("#882255", "#999933", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for other names than exporters
+SIZE = 12  # points: readable on a phone, 390 pixels wide, in a figure of 8 inches
+GAP = 0.085  # minimum distance of side labels, relative to the height of the plot
+BAR = 0.8  # height of a group of bars, relative to the row
 
 
 def colors(names: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name: an exporter's own, one of the further ones in order for others.
+    """Return a colour for each name. Exporters have fixed colours, other names get the next further colour.
 
-    What follows a comma says how the exporter was used, and lightens its colour: `to_onnx, one file`.
+    Text after a comma describes how the exporter was used, and lightens its colour: `to_onnx, one file`.
     """
     distinct = list(dict.fromkeys(names))
     further = [name for name in distinct if _base(name) not in COLORS]
@@ -54,14 +54,14 @@ def _base(name: str) -> str:
 
 
 def lightened(color: str, steps: int) -> str:
-    """Return a colour nearer to white: a third of the way, then two."""
+    """Lighten a colour by one third per step, at most two steps."""
     share = min(steps, 2) / 3
     parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return "#" + "".join(f"{round(part + (255 - part) * share):02X}" for part in parts)
 
 
 def panels(title: str, count: int = 1, *, widths: Sequence[float] = (), height: float = 3.6) -> list[Axes]:
-    """Begin a figure of 8 by 3.6 inches: so many plots side by side under one title; notebooks and pages show it by themselves."""
+    """Create a figure of 8 by 3.6 inches with `count` plots side by side and a title. Notebooks and pages display it automatically."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, count, figsize=(8, height), width_ratios=widths or [1] * count, squeeze=False, layout="constrained")
@@ -82,13 +82,13 @@ def lines(
     log: bool = True,
     zero: bool = False,
 ) -> None:
-    """Draw a line for each name: the medians, in a band from the lowest to the highest, the name at its end.
+    """Draw a line for each name: the medians, a band from the lowest to the highest value, and the name at the end.
 
     Args:
-        series: by name, what was seen at each point.
-        along: what the points are: `layers`. Both axes are logarithmic if `log`.
-        unit: of what was seen: `x`, `B` for bytes, anything else is written behind the number.
-        zero: whether the axis begins at 0, where `log` is False.
+        series: for each name, the values at each point.
+        along: the label of the x axis, such as `layers`. Both axes are logarithmic if `log`.
+        unit: unit of the values: `x`, `B` for bytes, or any text that follows the number.
+        zero: whether the y axis starts at 0, if `log` is False.
     """
     colored = colors(series)
     for name, points in series.items():
@@ -110,11 +110,11 @@ def lines(
 def bars(
     axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", unit: str = "x", log: bool = False, mark: float | None = None
 ) -> None:
-    """Draw horizontal bars to the medians, with a whisker from the lowest to the highest and the number at the end.
+    """Draw horizontal bars of the medians, with a whisker from the lowest to the highest value and the number at the end.
 
     Args:
-        rows: by row, what was seen; or, by row and then by name, a group of bars.
-        mark: where to draw a line across all bars: what they are held against.
+        rows: the values of each row, or a group of names with values for each row.
+        mark: position of a line across all bars, for the reference value.
     """
     groups = group_rows(rows)
     colored, start = row_colors(groups), beginning(groups, unit) if log else 0.0
@@ -130,12 +130,12 @@ def bars(
 
 
 def beginning(groups: Mapping[str, Named], unit: str) -> float:
-    """Return where logarithmic bars begin, which have no zero: quotients at 1, others below all of them, so that longer is more."""
+    """Return the start of logarithmic bars: 1 for ratios, otherwise below all values, so that longer bars mean more."""
     return 1.0 if unit == "x" else min(values_of(groups)) / 2
 
 
 def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str = "x") -> None:
-    """Draw horizontal bars made of parts, the medians one after another; the parts are named above."""
+    """Draw horizontal bars whose parts are medians. A legend above names the parts."""
     colored = colors(names_of(rows))
     for place, parts in enumerate(rows.values()):
         start = 0.0
@@ -153,10 +153,10 @@ def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str 
 
 
 def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: float = 1, unit: str = "x") -> None:
-    """Draw every ratio as a point around a line at 1, the median as a mark; grey where no difference was seen.
+    """Draw each ratio as a point around a line at 1, and the median as a mark. Points are grey if no difference was seen.
 
     Args:
-        rows: by row, a ratio; or, by row and then by name, several below each other.
+        rows: a ratio for each row, or several named ratios for each row.
     """
     groups = group_rows(rows)
     colored = row_colors(groups)
@@ -172,31 +172,31 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
 
 
 def to_ratio(seen: Seen) -> Ratio:
-    """Return whatever was seen of one thing, all of it."""
+    """Return all values as a Ratio."""
     return seen if isinstance(seen, Ratio) else Ratio(tuple(seen) if isinstance(seen, Sequence) else (seen,))
 
 
 def spread(seen: Seen) -> tuple[float, float, float]:
-    """Return the lowest, the median and the highest."""
+    """Return the lowest, the median and the highest value."""
     ratio = to_ratio(seen)
     return ratio.low, ratio.median, ratio.high
 
 
 def plain(value: float, unit: str = "") -> str:
-    """Return a number as one says it: `1.25x`, `64 MB`, `12,345`, `0.03 s`."""
+    """Format a number for readers: `1.25x`, `64 MB`, `12,345`, `0.03 s`."""
     if unit == "B":
         return in_bytes(value)
     return f"{short(value)}{unit if unit in ('x', '%', '') else f' {unit}'}"
 
 
 def in_bytes(count: float) -> str:
-    """Say `64 MB`, `1.5 GB`, `512 B`: in powers of 1000, as disks are sold."""
+    """Format bytes in powers of 1000: `64 MB`, `1.5 GB`, `512 B`."""
     power = min(int(math.log10(count) / 3), 4) if count >= 1 else 0
     return f"{short(count / 1000**power)} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 def short(value: float) -> str:
-    """Return three digits that count, thousands set apart, no powers of ten above a thousandth."""
+    """Format a number with three significant digits and thousands separators, and without an exponent from 0.001 on."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(0, min(6, 2 - math.floor(math.log10(abs(value)))))
@@ -205,10 +205,10 @@ def short(value: float) -> str:
 
 
 def ticks(low: float, high: float, most: int = 8) -> list[float]:
-    """Return round numbers between two others for a logarithmic axis: 1, 2, 5, 10, …, more of them where the two lie close.
+    """Return round numbers for the ticks of a logarithmic axis: 1, 2, 5, 10, … or finer if `low` and `high` are close.
 
     Args:
-        most: how many, at most, where they are far apart.
+        most: maximum number of ticks.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -221,7 +221,7 @@ def ticks(low: float, high: float, most: int = 8) -> list[float]:
 
 
 def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: bool = False) -> None:
-    """Set limits around the values, a logarithmic scale if asked, and plain numbers beside it; few values get a tick each."""
+    """Set the limits, scale and tick labels of an axis. If there are few values, each gets a tick."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
     limits = getattr(axis.axes, f"set_{axis.axis_name}lim")
@@ -230,7 +230,7 @@ def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: b
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         margin = max((high / low) ** 0.05, 1.02)
         low, high = low / margin, high * margin
-        room = 4 if axis.axis_name == "x" and len(axis.axes.figure.axes) > 1 else 8  # of two plots, each is narrow
+        room = 4 if axis.axis_name == "x" and len(axis.axes.figure.axes) > 1 else 8  # fewer ticks in each of two plots
         axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high, room))
         axis.set_minor_locator(NullLocator())
     else:
@@ -242,7 +242,7 @@ def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: b
 
 
 def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: str, unit: str, log: bool) -> None:
-    """Prepare the axes of rows: their names at the left, the scale below, room for the numbers at the ends."""
+    """Prepare the axes of a plot with rows: row names at the left, the scale below, and space for numbers at the right."""
     axes.set_title(title, fontsize=SIZE)
     axes.set_yticks([-place for place in range(len(rows))], [shown(row) for row in rows])
     axes.set_ylim(0.55 - len(rows), 0.55)
@@ -252,12 +252,12 @@ def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: 
 
 
 def shown(name: str) -> str:
-    """Return the name of an exporter as its reader knows it, and any other as it is."""
+    """Return the display name of an exporter. Return other names unchanged."""
     return spoken(name, ", ")
 
 
 def entitle(finding: str) -> None:
-    """Put what was found above the current figure, whose own title says what its axes show; the figure grows by that."""
+    """Add a finding as title of the current figure, above its own title, and enlarge the figure accordingly."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
@@ -268,18 +268,18 @@ def entitle(finding: str) -> None:
 
 
 def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
-    """Write a few words to the right of a point."""
+    """Write a short text to the right of a point."""
     axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=SIZE - 1)
 
 
 def write_side_labels(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
-    """Write names right of the axes at these heights, from 0 to 1, moved apart where two would overlap."""
+    """Write names to the right of the axes at heights from 0 to 1, spread so that they don't overlap."""
     for name, place in moved_apart(places).items():
         axes.text(1.02, place, shown(name), transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
 
 
 def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:
-    """Return heights at least a gap apart, in the same order, below 1 if there is room."""
+    """Spread heights to a minimum distance, in the same order, below 1 if possible."""
     names = sorted(places, key=lambda name: places[name])
     heights: list[float] = []
     for name in names:
@@ -292,22 +292,22 @@ def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, floa
 
 
 def group_rows(rows: Mapping[str, Named | Seen]) -> dict[str, Named]:
-    """Return every row as a group; a row without names is a group of itself."""
+    """Return each row as a group. A row without names becomes a group with itself as the only name."""
     return {row: seen if isinstance(seen, Mapping) else {row: seen} for row, seen in rows.items()}
 
 
 def names_of(groups: Mapping[str, Named]) -> list[str]:
-    """Return the names in all groups, each once."""
+    """Return the names in all groups, without duplicates."""
     return list(dict.fromkeys(name for named in groups.values() for name in named))
 
 
 def apart_from_rows(groups: Mapping[str, Named]) -> bool:
-    """Return whether the names are not those of the rows."""
+    """Return whether the groups contain names other than the row names."""
     return any(list(named) != [row] for row, named in groups.items())
 
 
 def row_colors(groups: Mapping[str, Named]) -> dict[str, str]:
-    """Return the colours of the names; rows that are no exporters need none to be told apart."""
+    """Return the colours of the names. If rows and names are the same, other names than exporters are grey."""
     names = names_of(groups)
     if apart_from_rows(groups):
         return colors(names)
@@ -315,12 +315,12 @@ def row_colors(groups: Mapping[str, Named]) -> dict[str, str]:
 
 
 def values_of(groups: Mapping[str, Named]) -> list[float]:
-    """Return all that the axis has to reach."""
+    """Return all values that the axis must include."""
     return [value for named in groups.values() for seen in named.values() for value in spread(seen)]
 
 
 def place_groups(groups: Mapping[str, Named]) -> list[tuple[float, str, Seen, float, bool]]:
-    """Return each thing seen: its height on the axes, its name, itself, the height it may take, and whether its name was not met before."""
+    """Return for each entry its position on the axis, name, values, available height, and whether its name is new."""
     found, met = [], set()
     for row, named in enumerate(groups.values()):
         height = BAR / len(named)

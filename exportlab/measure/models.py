@@ -1,4 +1,4 @@
-"""The model that several benchmarks measure."""
+"""Define the transformer block that several benchmarks measure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 class Block(nn.Module):
-    """A block of a transformer with four heads: attention, then an MLP, each added to what it got; `(batch, time, width)` in and out."""
+    """A transformer block with four heads: attention and an MLP with residual connections. Input and output are `(batch, time, width)`."""
 
     def __init__(self, width: int = 128) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the sum of `x`, its attention and its MLP."""
+        """Apply attention and the MLP with residual connections."""
         chunks = self.qkv(self.before(x)).chunk(3, -1)
         q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2) for t in chunks)
         x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))

@@ -1,4 +1,4 @@
-"""Models at the sizes that people deploy, with random weights: `exportlab bench exportlab/measure/real.py:bert_base`."""
+"""Define models at deployment sizes with random weights: `exportlab bench exportlab/measure/real.py:bert_base`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch import Tensor, nn
 from exportlab.cases import Declaration, case
 from exportlab.specs import TensorSpec, integers, ones, tensor
 
-IMAGES = {"batch": (2, 1, 3)}  # exported at 2: torch.export keeps a size of 1
+IMAGES = {"batch": (2, 1, 3)}  # exported at batch 2: torch.export specialises a size of 1
 WORDS = {"batch": (2, 1, 3), "seq": (16, 9, 24)}
 STEP = {"batch": (2, 1), "past": (7, 12)}
 CACHED = {"batch": (2, 1), "seq": (8, 3), "past": (5, 9)}
-BERT, WHISPER, LLAMA = 30522, 51865, 32000  # words
+BERT, WHISPER, LLAMA = 30522, 51865, 32000  # vocabulary sizes
 WHISPER_LAYERS, WHISPER_HEADS, HEAD, HEARD = 12, 12, 64, 1500
 LLAMA_LAYERS, KEY_HEADS = 16, 8
 Pairs = list[tuple[Tensor, Tensor]]
 
 
 class Images(nn.Module):
-    """A model of transformers between one batch of images and its first result."""
+    """An image model of transformers that returns only its first output."""
 
     model: Any
 
@@ -32,20 +32,22 @@ class Images(nn.Module):
         self.model = model
 
     def forward(self, images: Tensor) -> Any:
-        """Take `(batch, 3, 224, 224)`."""
+        """Run the model on images `(batch, 3, 224, 224)`."""
         return self.model(images)[0]
 
 
 class Texts(Images):
-    """A model of transformers between tokens, which of them count, and its first result."""
+    """A text model of transformers with token ids and an attention mask, which returns only its first output."""
 
     def forward(self, ids: Tensor, mask: Tensor) -> Any:  # type: ignore[override]
-        """Take two times `(batch, seq)`."""
+        """Run the model on ids and mask, both `(batch, seq)`."""
         return self.model(ids, attention_mask=mask)[0]
 
 
 class Listening(nn.Module):
-    """The decoder of Whisper: one token, what it wrote before, and what the encoder heard, whose keys and values do not change."""
+    """The decoder of Whisper for one token. Inputs are the token, the encoder's output, the self-attention cache, and the constant
+    cross-attention cache.
+    """
 
     decoder: Any
     head: Any
@@ -55,7 +57,7 @@ class Listening(nn.Module):
         self.decoder, self.head = model.model.decoder, model.proj_out
 
     def forward(self, ids: Tensor, heard: Tensor, written: Pairs, crossed: Pairs) -> tuple[Tensor, Pairs]:
-        """Return logits and what was written, one token longer."""
+        """Return the logits, and the self-attention cache, one token longer."""
         from transformers import DynamicCache, EncoderDecoderCache
 
         cache = EncoderDecoderCache(DynamicCache(written), DynamicCache(crossed))
@@ -64,7 +66,7 @@ class Listening(nn.Module):
 
 
 class Writing(nn.Module):
-    """A Llama with its head: tokens, and keys and values of those before, which come back longer."""
+    """A Llama with its head. Inputs are tokens, mask and cache; outputs are logits and the longer cache."""
 
     model: Any
 
@@ -86,13 +88,13 @@ def pairs_of(cache: Any) -> Pairs:
 
 
 def seen(heads: int, length: int | str, layers: int, dtype: torch.dtype = torch.float32) -> list[tuple[TensorSpec, TensorSpec]]:
-    """Declare keys and values of so many layers."""
+    """Declare the keys and values of `layers` layers."""
     return [(tensor("batch", heads, length, HEAD, dtype=dtype), tensor("batch", heads, length, HEAD, dtype=dtype)) for _ in range(layers)]
 
 
 @case(dims=IMAGES)
 def resnet50() -> Declaration:
-    """ResNet-50 as transformers has it: 23 M weights."""
+    """ResNet-50 as in transformers: 23 M weights."""
     from transformers import ResNetConfig, ResNetModel
 
     return Images(ResNetModel(ResNetConfig())), (tensor("batch", 3, 224, 224),)
@@ -115,7 +117,7 @@ def bert_base() -> Declaration:
 
 
 def whisper_small() -> Any:
-    """Return Whisper-small: 242 M weights, of which the encoder has 88 M."""
+    """Return Whisper-small: 242 M weights, 88 M of them in the encoder."""
     from transformers import WhisperConfig, WhisperForConditionalGeneration
 
     sides: dict[str, Any] = {
@@ -128,13 +130,13 @@ def whisper_small() -> Any:
 
 @case(dims={"batch": (2, 1)})
 def whisper_small_encoder() -> Declaration:
-    """Thirty seconds of sound."""
+    """The encoder of Whisper-small, for 30 seconds of audio."""
     return Images(whisper_small().model.encoder), (tensor("batch", 80, 2 * HEARD),)
 
 
 @case(dims=STEP)
 def whisper_small_decoder() -> Declaration:
-    """One token after those that were written."""
+    """The decoder of Whisper-small, for one token with a cache."""
     return Listening(whisper_small()), (
         integers("batch", 1, high=WHISPER),
         tensor("batch", HEARD, 768),
@@ -144,7 +146,7 @@ def whisper_small_decoder() -> Declaration:
 
 
 def llama_1b(dtype: torch.dtype) -> Declaration:
-    """Return a Llama of 1.1 billion weights with inputs."""
+    """Return a Llama with 1.1 billion weights and its inputs."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     heads: dict[str, Any] = {"num_attention_heads": 32, "num_key_value_heads": KEY_HEADS}
@@ -156,19 +158,19 @@ def llama_1b(dtype: torch.dtype) -> Declaration:
 
 @case(dims=CACHED)
 def llama_1b_float32() -> Declaration:
-    """A Llama of a billion weights with its cache."""
+    """A Llama with 1.1 billion weights and a cache."""
     return llama_1b(torch.float32)
 
 
 @case(dims=CACHED)
 def llama_1b_bfloat16() -> Declaration:
-    """The same in bfloat16."""
+    """The same Llama in bfloat16."""
     return llama_1b(torch.bfloat16)
 
 
 @dataclass(frozen=True)
 class Real:
-    """A model of this file as a page shows it: its name there, and the sizes at which a call is timed."""
+    """A model of this file on a benchmark page: its display name, and the sizes at which calls are timed."""
 
     name: str
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

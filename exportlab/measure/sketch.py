@@ -1,4 +1,4 @@
-"""The shape of a figure without its words: its bars, lines and dots in the unit square, for a card. Not here: the figure (figures)."""
+"""Reduce a figure to its bars, lines and dots in the unit square, for the thumbnail on a card."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Mark = dict[str, Any]  # `kind` (bar, line or dots), `color`, and `at`: left, top, right and bottom of a bar; the points of the others
+Mark = dict[str, Any]  # `kind` (bar, line or dots), `color`, and `at`: left, top, right, bottom of a bar, or points
 DIGITS = 3
 
 
 def sketch(figure: Figure) -> list[list[Mark]]:
-    """Return what is drawn in each of a figure's axes, each as a square of 1 by 1 with its origin at the top left."""
-    figure.canvas.draw()  # only then matplotlib knows where everything is
+    """Return the shapes in each of a figure's axes, scaled to a unit square with its origin at the top left."""
+    figure.canvas.draw()  # matplotlib computes positions only when it draws
     return [[*_bars(axes), *_lines(axes)] for axes in figure.axes]
 
 
@@ -35,7 +35,7 @@ def _lines(axes: Axes) -> Iterator[Mark]:
 
 
 def _to_axes_coordinates(axes: Axes, points: Any) -> list[list[float]]:
-    """Dots of the screen as places in the axes, none of them outside."""
+    """Convert display coordinates to axes coordinates, clipped to the axes."""
     inside = axes.transAxes.inverted().transform(points).clip(0, 1)
     return [[round(float(x), DIGITS), round(1 - float(y), DIGITS)] for x, y in inside]
 

@@ -1,6 +1,6 @@
-"""The code that a benchmark measures, as digests: a stored run has them, so that a page can tell whether that code has changed since.
+"""Compute digests of the code that a benchmark measures. Stored runs contain them, so that pages can report that the code has changed.
 
-Not here: which stored runs may be older than their code for now. tests/benchmarks/test_stale_runs.py has that list.
+tests/benchmarks/test_stale_runs.py lists the stored runs that may be older than their code.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from pathlib import Path
 from typing import Any
 
 EXPORTER = "fx2onnx"
-KEY = "measured"  # of a run's metadata: what each part of it measured, as JSON
-WHOLE = ""  # the part that is the whole run
+KEY = "measured"  # key in a run's metadata: the state of the code for each part, as JSON
+WHOLE = ""  # a part that stands for the whole run
 UNKNOWN = "not stored"
 
 State = dict[str, str]
 
 
 def collect_states(script: Path, parts: Sequence[str] = ()) -> dict[str, State]:
-    """Return what is measured now, for each part of a run: the commit, and the digests of the exporter and of the script.
+    """Return the current state of the code for each part of a run: the commit, and digests of the exporter and the script.
 
     Args:
-        parts: the models that are measured by themselves; without one, the whole run.
+        parts: models that are measured separately. By default, the whole run is one part.
     """
     now = {"commit": commit(script.parent), **digests(script)}
     return dict.fromkeys(parts or (WHOLE,), now)
 
 
 def digests(script: Path) -> State:
-    """Return the digest of the exporter's code and of the script's, without what only a reader sees."""
+    """Return digests of the exporter's and the script's code, without comments, docstrings and functions that only display a run."""
     found = {EXPORTER: digest_of_the_exporter()}
     return {**found, script.name: digest_of([script])} if script.is_file() else found
 
 
-@cache  # it takes a second or two to read all files, and they do not change while a process runs
+@cache  # reading all files takes seconds, and they don't change while a process runs
 def digest_of_the_exporter() -> str:
     """Return the digest of the exporter's code."""
     return digest_of(exporter_files())
 
 
 def exporter_files() -> list[Path]:
-    """Return the files of the exporter, wherever it is installed."""
+    """Return the files of the installed exporter."""
     spec = find_spec(EXPORTER)
     folders = spec.submodule_search_locations if spec else None
     return sorted(file for folder in folders or () for file in Path(folder).rglob("*.py"))
@@ -60,7 +60,7 @@ def digest_of(files: Sequence[Path]) -> str:
 
 
 def code_of(text: str) -> str:
-    """Return what Python code does: without comments, docstrings, and functions that only show a stored run."""
+    """Return a dump of Python code without comments, docstrings, and functions that only display a stored run."""
     tree = ast.parse(text)
     tree.body = [statement for statement in tree.body if not shows_a_run(statement)]
     for node in ast.walk(tree):
@@ -71,18 +71,18 @@ def code_of(text: str) -> str:
 
 
 def is_text(statement: ast.AST) -> bool:
-    """Whether a statement is a string alone, as a docstring is."""
+    """Return whether a statement is only a string, like a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
 
 
 def shows_a_run(statement: ast.stmt) -> bool:
-    """Whether this is a function that takes a `benchmark.Run`: it says or draws what was measured, and measures nothing."""
+    """Return whether this is a function whose first argument is a `benchmark.Run`. Such functions only print or draw results."""
     arguments = statement.args.args if isinstance(statement, ast.FunctionDef) else []
     return bool(arguments) and isinstance(noted := arguments[0].annotation, ast.expr) and ast.unparse(noted) == "benchmark.Run"
 
 
 def commit(folder: Path) -> str:
-    """Return the commit that a folder is checked out at, with a + where files differ from it; `UNKNOWN` where there is no git."""
+    """Return the checked-out commit of a folder, with a + if files are modified. `UNKNOWN` without git."""
 
     def told(*command: str) -> str:
         return subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True).stdout.strip()
@@ -94,7 +94,7 @@ def commit(folder: Path) -> str:
 
 
 def changes(metadata: Mapping[str, Any], script: Path) -> list[str]:
-    """Return what has changed since a run was made: the exporter, the script, or that the run does not have what it measured."""
+    """Return what has changed since a run: the exporter, the script, or `UNKNOWN` if the run doesn't contain digests."""
     states = read_states(metadata)
     now = digests(script)
     if not all(state.keys() >= now.keys() for state in states.values()):
@@ -103,13 +103,13 @@ def changes(metadata: Mapping[str, Any], script: Path) -> list[str]:
 
 
 def read_states(metadata: Mapping[str, Any]) -> dict[str, State]:
-    """Return what the parts of a run measured; of a run that does not have it, one empty state."""
+    """Return the stored state of each part of a run, or one empty state if none is stored."""
     found: dict[str, State] = json.loads(metadata.get(KEY, "{}"))
     return found or {WHOLE: {}}
 
 
 def badge(metadata: Mapping[str, Any], script: Path) -> str:
-    """Return what a page shows above a run that is older than the code it measured; nothing for one that is not."""
+    """Return the note that a page shows above a run that is older than its code, or "" if it is current."""
     if not changes(metadata, script):
         return ""
     date = datetime.fromisoformat(metadata["date"])
@@ -117,7 +117,7 @@ def badge(metadata: Mapping[str, Any], script: Path) -> str:
 
 
 def commits(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the commits that the parts of a run were measured at, each once."""
+    """Yield the commits at which the parts of a run were measured, without duplicates."""
     seen = dict.fromkeys(state.get("commit", UNKNOWN) for state in read_states(metadata).values())
     for one in seen:
         yield f"commit {one}"

@@ -1,4 +1,4 @@
-"""The table of a benchmark's page: what each name took, what that is over one of them, and how far to trust it. Not here: figures."""
+"""Build the table of a benchmark's page: the median of each name, its ratio to a base, and the interval of the ratio."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from ..show.table import Table, table
 from .figures import short, shown
 from .timing import Ratio, Timings, rounded
 
-SCALES: Mapping[str, float] = {"ms": 1e3, "s": 1.0, "µs": 1e6, "MB": 1e-6, "nodes": 1.0}  # of seconds, bytes and counts
+SCALES: Mapping[str, float] = {"ms": 1e3, "s": 1.0, "µs": 1e6, "MB": 1e-6, "nodes": 1.0}  # factors from seconds, bytes and counts
 UNSEEN = ", no difference seen"
 
 
 def compared(
     groups: Mapping[str, Timings], base: str, *, first: str = "model", who: str = "exporter", unit: str = "ms", title: str
 ) -> Table:
-    """Return a line for each group and name: the median, its ratio to `base` of the same group, and the interval of that ratio.
+    """Return a row for each group and name: the median, its ratio to `base` in the same group, and the interval of that ratio.
 
     Args:
-        groups: what was measured, by what stands in the first column.
-        base: what all others of a group are held against; a group without it shows no ratios.
-        first, who: the heads of the first two columns.
-        unit: of the medians, a key of `SCALES`; one for all lines, so that they can be sorted.
-        title: what is measured of what, and whether lower is better.
+        groups: the measurements by the label in the first column.
+        base: the name that all others in a group are compared with. A group without it shows no ratios.
+        first, who: the headings of the first two columns.
+        unit: the unit of the medians, a key of `SCALES`. All rows use the same unit so that they can be sorted.
+        title: what is measured, and whether lower is better.
 
     Raises:
-        KeyError: there is no such unit.
+        KeyError: the unit is unknown.
     """
     over = f"times {shown(base)}"
     rows = []
@@ -38,7 +38,7 @@ def compared(
 
 
 def format_ratio_cells(ratio: Ratio) -> tuple[str, str]:
-    """Return the two cells of a ratio; of one round there is no interval."""
+    """Return the two cells of a ratio. With one round, the interval is empty."""
     if len(ratio.seen) == 1:
         return rounded(ratio.median), ""
     low, high = map(rounded, ratio.interval)

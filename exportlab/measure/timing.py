@@ -1,4 +1,4 @@
-"""Times that can be compared: taken in interleaved rounds, read as paired ratios."""
+"""Measure times in interleaved rounds and compare them as paired ratios."""
 
 from __future__ import annotations
 
@@ -18,36 +18,38 @@ Taken = TypeVar("Taken")
 Round = Mapping[str, float]
 Make = Callable[[], Callable[[], object]]
 
-STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}  # how many standard errors 95 % lie within, by the number of rounds
+STUDENT = {2: 12.71, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t for 95 %, by the number of rounds
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Quotients of seconds; prints as their median with its interval, or says that no difference was seen: the interval holds 1."""
+    """Ratios of times. Prints as the median with its interval, or as "no difference seen" if the interval contains 1."""
 
     seen: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The quotient in the middle."""
+        """The median ratio."""
         return statistics.median(self.seen)
 
     @property
     def low(self) -> float:
-        """The lowest."""
+        """The lowest ratio."""
         return min(self.seen)
 
     @property
     def high(self) -> float:
-        """The highest."""
+        """The highest ratio."""
         return max(self.seen)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the quotient lies as far as so many rounds can tell: the lowest and the highest, which chance puts on one side of 1
-        less than 1 time in 20 for equals if there are six of them: 2 / 2⁶. Of fewer, Student's interval of the mean logarithm as well.
+        """The interval of the ratio: the lowest and the highest value.
+
+        With six rounds, chance puts all ratios of equals on one side of 1 less than 1 time in 20 (2 / 2⁶). With fewer rounds, the interval
+        also covers Student's interval of the mean logarithm.
         """
-        if len(self.seen) not in STUDENT or self.low <= 0:  # counts may be none
+        if len(self.seen) not in STUDENT or self.low <= 0:  # counts may be zero
             return self.low, self.high
         logs = [math.log(quotient) for quotient in self.seen]
         middle, reach = statistics.mean(logs), STUDENT[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -55,7 +57,7 @@ class Ratio:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval leaves out 1; nothing else decides, on any page, that a difference was seen."""
+        """Whether the interval excludes 1. All pages use this criterion for a difference."""
         low, high = self.interval
         return not low <= 1 <= high
 
@@ -66,13 +68,13 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds by name, one mapping a round; the first rounds, discarded, are kept apart."""
+    """Seconds by name, one mapping per round. The first, discarded rounds are kept separately."""
 
     discarded: tuple[Round, ...]
     rounds: tuple[Round, ...]
 
     def each(self, calls: int) -> Timings:
-        """Return the seconds of one call, where so many were timed together."""
+        """Return the time of one call, if `calls` calls were timed together."""
         kept = (tuple({name: seconds / calls for name, seconds in one.items()} for one in part) for part in (self.discarded, self.rounds))
         return Timings(*kept)
 
@@ -81,20 +83,20 @@ class Timings:
         return tuple(seconds[name] for seconds in self.rounds)
 
     def median(self, name: str) -> float:
-        """Return the seconds of one name in its middle round."""
+        """Return the median of the seconds of one name."""
         return statistics.median(self.of(name))
 
     def ratio(self, name: str, base: str) -> Ratio:
-        """Return the seconds of `name` over those of `base`, paired: both of the same round."""
+        """Return the ratios of `name` to `base`, each from the same round."""
         return Ratio(tuple(seconds[name] / seconds[base] for seconds in self.rounds))
 
     def growth(self, name: str, start: Timings) -> Ratio:
-        """Return the seconds of `name` over those that it took in `start`, paired likewise: both were measured in the same rounds."""
+        """Return the ratios of `name` to its times in `start`, which were measured in the same rounds."""
         return Ratio(tuple(now / then for now, then in zip(self.of(name), start.of(name), strict=True)))
 
 
 def summed(timings: Iterable[Timings], names: Sequence[str]) -> Timings:
-    """Return the seconds of several groups added up, round by round: a group that takes longer counts for more."""
+    """Add up the times of several groups, round by round. Slower groups therefore have more weight."""
     added = list(timings)
     rounds = zip(*(timing.rounds for timing in added), strict=True)
     return Timings((), tuple({name: sum(seconds[name] for seconds in together) for name in names} for together in rounds))
@@ -110,23 +112,23 @@ def interleaved(
     tell: Callable[[str], None] = lambda line: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Group, Timings]:
-    """Time what every maker of every group makes, once a round; each round begins a group with its next name, so none is always first.
+    """Time the calls of all groups in interleaved rounds. Each round starts a group with a different name, so that none is always first.
 
     Args:
-        groups: what is to be compared stands in one group, and is timed close together: by name, a function that prepares one
-            call and returns it. Only the call is timed.
-        discard: rounds before the first that counts.
-        budget: seconds after which no further round begins, provided that `least` rounds counted.
-        tell: takes a line after each round.
+        groups: groups of calls to compare, which are timed close together. Each maker is a function that prepares a call and returns it.
+            Only the call is timed.
+        discard: number of rounds to discard at the start.
+        budget: seconds after which no new round starts, if at least `least` rounds are recorded.
+        tell: called with a progress line after each round.
 
     Raises:
-        TypeError, ValueError: an argument cannot be used: the message names it.
+        TypeError, ValueError: an argument is invalid. The message names it.
     """
     must_be(Mapping, groups=groups)
     for group, makers in groups.items():
         must_be(Mapping, **{f"groups[{group!r}]": makers})
         if not makers or not all(map(callable, makers.values())):
-            raise TypeError(f"groups[{group!r}] must hold functions, at least one")
+            raise TypeError(f"groups[{group!r}] must contain at least one function")
     must_be_whole(0, rounds=rounds, discard=discard, least=least)
     must_be(float, int, budget=budget)
     done: list[dict[Group, Round]] = []
@@ -140,12 +142,12 @@ def interleaved(
 
 
 def one_round(makers: Mapping[str, Make], first: int, clock: Callable[[], float] = time.perf_counter) -> Round:
-    """Return the seconds of each maker's call, beginning with the `first`, counted around."""
+    """Return the time of each maker's call. The order starts with the name at position `first`, modulo their number."""
     return by_turns(makers, first, lambda name: seconds(makers[name], clock))
 
 
 def by_turns(names: Iterable[str], first: int, take: Callable[[str], Taken]) -> dict[str, Taken]:
-    """Return what `take` gives for each name, in their order; it is called for the `first`, counted around, before the others."""
+    """Call `take` for each name, starting at position `first` modulo their number. Return the results in the original order."""
     ordered = list(names)
     begin = first % len(ordered)
     taken = {name: take(name) for name in ordered[begin:] + ordered[:begin]}
@@ -154,7 +156,7 @@ def by_turns(names: Iterable[str], first: int, take: Callable[[str], Taken]) -> 
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """Keep the garbage collector from what is alive now; it still collects what the block leaves. What a fork froze stays so."""
+    """Exclude live objects from garbage collection during the block. New garbage is collected. Objects frozen before a fork stay so."""
     was_frozen = gc.get_freeze_count()
     gc.collect()
     gc.freeze()
@@ -166,7 +168,7 @@ def frozen() -> Iterator[None]:
 
 
 def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return how long one call takes; it is prepared, and the garbage of earlier calls collected, before the clock starts."""
+    """Return the time of one call. Preparation and garbage collection happen before the clock starts."""
     call = make()
     gc.collect()
     start = clock()
@@ -175,13 +177,13 @@ def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float
 
 
 def chance(rounds: int) -> str:
-    """Return how often equals look different by chance: `1 time in 32`."""
+    """Return how often equally fast calls look different by chance: `1 time in 32`."""
     return f"1 time in {2 ** (rounds - 1):,}" if rounds not in STUDENT else "at most 1 time in 20"
 
 
 def rounded(value: float) -> str:
-    """Return a quotient with the digits that say something: `6.3`, `0.55`, `1.004`; `1.00` is 1."""
-    digits = 2 if value < 2 else 1 if value < 10 else 0  # more of them near 1, where they decide
+    """Format a ratio with its significant digits: `6.3`, `0.55`, `1.004`. Exactly 1 is `1.00`."""
+    digits = 2 if value < 2 else 1 if value < 10 else 0  # more digits near 1, where they matter
     while value != 1 and digits < 6 and round(value, digits) == 1:
         digits += 1
     return f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""Words of a finding: names as a reader knows them, and ratios as one says them."""
+"""Format findings: display names and ratios in words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["listed", "spoken", "takes"]
 
 
 def listed(words: Iterable[str]) -> str:
-    """Return `a, b and c`."""
+    """Join words as `a, b and c`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def takes(ratios: Mapping[str, Ratio], base: str) -> str:
-    """Say what each takes over what all are held against: `a takes 6.3 times as long as c, d 0.55 times; for b no difference was seen`."""
+    """Describe ratios to a base in words: `a takes 6.3 times as long as c, d 0.55 times; for b no difference was seen`."""
     far = {spoken(name): f"{rounded(ratio.median)} times" for name, ratio in ratios.items() if ratio.differs}
     near = [spoken(name) for name, ratio in ratios.items() if not ratio.differs]
     if not far:

@@ -1,4 +1,4 @@
-"""Tables and pictures from plain rows and graphs, for notebook, terminal and page alike."""
+"""Render rows and graphs as tables and pictures, for notebooks, terminals and pages."""
 
 from .drawing import Drawing, Edge, Node
 from .graph import graph, graphs

@@ -1,4 +1,4 @@
-"""What is known of a node beside its operator: its results, its module, and the line of the user's source."""
+"""Describe a node in addition to its operator: its outputs, its module, and the user's source line."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<number>\d+), in \S+\n +(?P<line>[^\n]+)')
-NO_STACK = "_empty_nn_module_stack_from_metadata_hook"  # torch writes it where it knows no module
-GENERATED = "<eval_with_key>"  # what torch calls code that it made itself
+NO_STACK = "_empty_nn_module_stack_from_metadata_hook"  # torch writes this if the module is unknown
+GENERATED = "<eval_with_key>"  # torch's file name for generated code
 LIBRARIES = ("site-packages", "dist-packages")
 STACK, NODE = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.fx_node"
 
 
 def describe_fx_node(node: torch.fx.Node) -> str:
-    """Return what is known of an FX node: its target in full, its dtype and shape, its module, its line."""
+    """Describe an FX node: its full target, dtype and shape, module, and source line."""
     name = node.name if node.op == "placeholder" else str(node.target)
     module = next(reversed(node.meta.get("nn_module_stack", {}).values()), ("", ""))
     return _lines(name, fx_annotation(node), _module(module[0], str(module[1])), source_line(node.meta.get("stack_trace") or ""))
 
 
 def describe_ir_node(node: ir.Node) -> str:
-    """Return what is known of an ONNX node: its operator with its domain, its results, its module and its line where the file says them."""
+    """Describe an ONNX node: its operator with domain, its outputs, and its module and source line if the model contains them."""
     operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
     results = [f"{value.name}: {value_annotation(value) or 'no shape in the file'}" for value in node.outputs]
     return _lines(operator, *results, _module_of(node.metadata_props), source_line(node.metadata_props.get(STACK, "")))
 
 
 def source_line(trace: str) -> str:
-    """Return the innermost line of a stack that is the user's own and not a library's, without the path of its file."""
+    """Return the innermost line of a stack trace that is in user code rather than a library, without the path of its file."""
     own = [frame["line"] for frame in FRAME.finditer(trace) if not set(LIBRARIES) & set(Path(frame["file"]).parts)]
     return own[-1] if own else ""
 
 
 def placed_line(trace: str) -> str:
-    """Return the innermost line of a stack that is not torch's own, with its file: `model.py:10  return x @ self.w`; torch's where all are.
+    """Return the innermost line of a stack trace outside torch, with its file: `model.py:10  return x @ self.w`. Otherwise return torch's
+    line.
 
-    A file is named from the current folder or from its library on; another folder of this machine is not named.
+    File names are relative to the current folder or the library. For other folders, only the file name is returned.
     """
     frames = [frame for frame in FRAME.finditer(trace) if not frame["file"].startswith(GENERATED)]
     others = [frame for frame in frames if not _to_library_path(frame["file"]).startswith("torch/")]
@@ -53,9 +54,9 @@ def placed_line(trace: str) -> str:
 
 
 def modules_of(said: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return path and class of each module around a node, the outermost first, as exporters write it: the model itself has no path.
+    """Return path and class of each module around a node, outermost first. The model itself has an empty path.
 
-    They write `: M/l: torch.nn.modules.linear.Linear`, and torch.onnx.export the node behind it.
+    In the metadata of exporters, entries have the form `: M/l: torch.nn.modules.linear.Linear`. torch.onnx.export appends the node's name.
     """
     scopes = [scope.partition(": ") for scope in said.get("namespace", "").split("/") if ": " in scope]
     modules = scopes[:-1] if NODE in said else scopes
@@ -63,7 +64,7 @@ def modules_of(said: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _to_library_path(file: str) -> str:
-    """The path of a file in the folder of installed packages; nothing where it is elsewhere."""
+    """Return the path of a file relative to the folder of installed packages, or "" if it is elsewhere."""
     parts = Path(file).parts
     at = max((place for place, part in enumerate(parts) if part in LIBRARIES), default=-1)
     return "/".join(parts[at + 1 :]) if at >= 0 else ""

@@ -1,4 +1,4 @@
-"""A drawing as SVG: in the colours of the page that it stands in, each box with what is said of it. Not here: the layout (boxes)."""
+"""Render a laid-out graph as SVG in the colours of the page. Each box has a tooltip. The module `boxes` computes the layout."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from html import escape
 
 from .boxes import LINE, Boxes, Node, Point, bounds, layout
 
-DOTS = 96  # an inch
-READABLE = 0.7  # of its size; where a page is narrower, the frame scrolls
-HEAD = 7  # length of an arrow's head, dots
+DOTS = 96  # per inch
+READABLE = 0.7  # minimum scale; on narrower pages, the frame scrolls
+HEAD = 7  # length of an arrowhead in dots
 STYLE = """
 .drawn-graph { background: var(--pst-color-background, #fff); display: block; margin: 0 auto; }
 .drawn-graph text { font: 12px "DejaVu Sans Mono", Consolas, monospace; fill: var(--pst-color-text-base, #222); text-anchor: middle; }
@@ -31,7 +31,7 @@ TAB_STYLE = """
 
 
 def svg(drawing: Boxes, title: str = "") -> str:
-    """Return the whole picture; its name, for who does not see it, is its title and what it holds."""
+    """Return the complete picture. Its accessible name is the title and the content."""
     places, routes = layout(drawing)
     left, right, top, bottom = (edge * DOTS for edge in bounds(drawing.nodes, places, routes))
     width, height = math.ceil(right - left), math.ceil(bottom - top)
@@ -49,18 +49,18 @@ def svg(drawing: Boxes, title: str = "") -> str:
 
 
 def frame_drawing(drawing: Boxes, title: str = "") -> str:
-    """Return the picture in a frame that scrolls where it is wider than the page, below its title."""
+    """Return the title and the picture in a frame that scrolls if the picture is wider than the page."""
     above = f'<p class="graph-title">{escape(title)}</p>\n' if title else ""
     return above + frame(svg(drawing, title), f"Graph: {title}" if title else "Graph")
 
 
 def frame(picture: str, name: str) -> str:
-    """Return a frame of this name around the SVG of a picture."""
+    """Return a frame with an accessible name around an SVG picture."""
     return f'<div class="graph-frame" style="overflow: auto" tabindex="0" role="region" aria-label="{escape(name)}">\n{picture}\n</div>'
 
 
 def render_tabs(drawings: Mapping[str, Boxes]) -> str:
-    """Return several pictures of which one is seen at a time: a button for each name, and no script."""
+    """Return several pictures as tabs, without a script."""
     pictures = [f'<div class="graph-tab">\n{frame_drawing(drawing, name)}\n</div>' for name, drawing in drawings.items()]
     key = f"graphs-{sha256(''.join(pictures).encode()).hexdigest()[:8]}"
     shown = ", ".join(f".graph-tabs > input:nth-of-type({n}):checked ~ div:nth-of-type({n})" for n in range(1, len(pictures) + 1))

@@ -1,4 +1,4 @@
-"""Rows as a table: aligned text in a terminal, HTML in a notebook or on a page."""
+"""Render rows as a table: aligned text in a terminal, HTML in a notebook or on a page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..checks import must_be, must_be_all, must_end
 from ..outcomes import Outcome
 from ..printable import one_line, plain
 
-OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the word stands in the cell all the same
-SHORT = 14  # characters that stay on one line, however narrow the page
-WIDTH = 160  # characters of a line of text; longer ones are folded
+OUTCOME_COLORS: Mapping[str, str] = {outcome: outcome.color for outcome in Outcome}  # the cell also contains the word
+SHORT = 14  # texts up to this length stay on one line on narrow pages
+WIDTH = 160  # maximum characters per line of text; longer lines are wrapped
 GAP = "  "  # between columns
 
 
 @dataclass(frozen=True)
 class Table:
-    """A title and rows of the same keys; prints as text and renders as HTML. A column that is empty throughout is left out."""
+    """A table with a title and rows with the same keys. Prints as text and renders as HTML. Empty columns are left out."""
 
     rows: tuple[Mapping[str, Any], ...]
     title: str = ""
@@ -41,16 +41,16 @@ class Table:
         return f'<table class="exportlab">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
     def _columns(self) -> list[str]:
-        """The keys under which any row has something."""
+        """Return the keys that have a value in some row."""
         return [key for key in (self.rows[0] if self.rows else ()) if any(row[key] != "" for row in self.rows)]
 
 
 class Tabular(ABC):
-    """What shows itself as one table: text where it is printed, HTML in a notebook or on a page."""
+    """A base class for objects that display themselves as one table: text when printed, HTML in a notebook or on a page."""
 
     @abstractmethod
     def _table(self) -> Table:
-        """The table."""
+        """Return the table to display."""
 
     def __repr__(self) -> str:
         return repr(self._table())
@@ -60,22 +60,22 @@ class Tabular(ABC):
 
 
 def table(rows: Sequence[Mapping[str, Any]], title: str = "") -> Table:
-    """Return a table of `rows`, which all have the keys of the first; a cell that holds an outcome is coloured.
+    """Return a table of `rows`, which must have the same keys. Cells with an outcome are coloured.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: a row has other keys than the first.
+        TypeError: an argument has the wrong type. ValueError: a row has other keys than the first.
     """
     must_be_all(Mapping, rows=rows)
     must_be(str, title=title)
     must_end(rows=[list(row.values()) for row in rows])
     for row in rows:
         if list(row) != list(rows[0]):
-            raise ValueError(f"every row needs the keys {list(rows[0])}, this one has {list(row)}")
+            raise ValueError(f"all rows need the keys {list(rows[0])}, this one has {list(row)}")
     return Table(tuple(rows), title)
 
 
 def _shrink_widths(width: int, columns: list[int]) -> list[int]:
-    """The widths of columns, the widest made narrower until a line holds all of them."""
+    """Return the widths of the columns, with the widest reduced until a row fits."""
     left = max(width - len(GAP) * (len(columns) - 1), len(columns))
     while sum(columns) > left:
         widest = max(columns)
@@ -84,7 +84,7 @@ def _shrink_widths(width: int, columns: list[int]) -> list[int]:
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """A row in as many lines as its longest cell needs."""
+    """Return the lines of a row. The longest cell determines their number."""
     folded = [textwrap.wrap(cell, width) if len(cell) > width else [cell] for cell, width in zip(row, widths, strict=True)]
     for line in zip_longest(*folded, fillvalue=""):
         yield GAP.join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip()

@@ -1,4 +1,4 @@
-"""Pages of one file, from templates: `page.html.j2` is what they have in common; whatever is put into one is made plain, and escaped."""
+"""Render self-contained pages from templates based on `page.html.j2`. Inserted values are made plain text and escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def environment(folder: Path, trim: bool = False) -> Environment:
-    """Return what renders the templates of a folder; with `trim`, a line that holds nothing but a tag leaves nothing."""
+    """Return the Jinja environment of a folder. With `trim`, lines that contain only a tag are removed."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -1,4 +1,4 @@
-"""A graph in a few lines of text, FX and ONNX, each far shorter than its library's own print."""
+"""Print FX and ONNX graphs as compact text, much shorter than the libraries' own output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALLS = ("call_function", "call_method", "call_module")
 
 
 def is_fx(source: Any) -> TypeGuard[Program]:
-    """Return whether `source` holds an FX graph: an `ExportedProgram` or a `GraphModule`, or what `to_onnx` has captured by running."""
+    """Return whether `source` contains an FX graph: an `ExportedProgram`, a `GraphModule`, or the captured program of `to_onnx`."""
     return isinstance(getattr(source, "graph_module", source), torch.fx.GraphModule)
 
 
@@ -33,7 +33,7 @@ def ir_model(source: Any) -> ir.Model:
     """Return the onnx-ir model in `source`: itself, its `.model`, an `onnx.ModelProto`, or the file at a path.
 
     Raises:
-        TypeError: `source` is none of these. OSError: the file cannot be read. ValueError: it holds no ONNX model.
+        TypeError: `source` has another type. OSError: the file cannot be read. ValueError: the file is not an ONNX model.
     """
     import onnx
     import onnx_ir as ir
@@ -64,7 +64,7 @@ def _read(path: str | Path) -> ir.Model:
 
 
 def op_name(node: torch.fx.Node) -> str:
-    """Return the name of what an FX node calls: `aten.add.Tensor` is shown as `add`, anything else in full but for its library."""
+    """Return the display name of an FX node's target: `aten.add.Tensor` becomes `add`. Others keep their full name without the library."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
         namespace, name = target._schema.name.split("::")
@@ -73,20 +73,20 @@ def op_name(node: torch.fx.Node) -> str:
 
 
 def annotation(dtype: str, dims: Iterable[object]) -> str:
-    """Return a dtype's short name and the dimensions: `f32[s77, 16]`."""
+    """Return a dtype's short name and the shape: `f32[s77, 16]`."""
     return f"{SHORT_DTYPE.get(dtype, dtype)}[{', '.join(map(str, dims))}]"
 
 
 def fx_annotation(node: torch.fx.Node) -> str:
-    """Return dtype and shape of an FX node's tensor, `f32[s77, 16]`; nothing for other values."""
-    value = node.meta.get("val", node.meta.get("example_value"))  # torch.export writes the one, TorchDynamo the other
+    """Return dtype and shape of an FX node's tensor, `f32[s77, 16]`, or "" for other values."""
+    value = node.meta.get("val", node.meta.get("example_value"))  # written by torch.export and by TorchDynamo
     if not isinstance(value, torch.Tensor):
         return ""
     return annotation(str(value.dtype).removeprefix("torch."), value.shape)
 
 
 def value_annotation(value: ir.Value) -> str:
-    """Return dtype and shape of an onnx-ir value, `f32[batch, 16]`; nothing where the model does not say."""
+    """Return dtype and shape of an onnx-ir value, `f32[batch, 16]`, or "" if they are unknown."""
     if value.shape is None or value.dtype is None:
         return ""
     dims = [d if isinstance(d, int) else (d.value or "?") for d in value.shape]
@@ -94,20 +94,20 @@ def value_annotation(value: ir.Value) -> str:
 
 
 def fx_inputs(program: Program) -> set[str]:
-    """Return names of the placeholders that are the user's inputs, not weights."""
+    """Return the names of the placeholders that are user inputs, without weights."""
     if not isinstance(program, torch.fx.GraphModule):
         return set(program.graph_signature.user_inputs)
     return {n.name for n in program.graph.nodes if n.op == "placeholder"}
 
 
 def program(source: Any) -> None:
-    """Print an `ExportedProgram` or `GraphModule` as one line a node, with shapes; ranges of symbols come last.
+    """Print an `ExportedProgram` or `GraphModule` with one line per node, with shapes. The ranges of symbols follow at the end.
 
     Raises:
-        TypeError: `source` is neither.
+        TypeError: `source` has another type.
     """
     if not is_fx(source):
-        raise TypeError(f"a {type(source).__name__} is not an FX program: show.summary prints ONNX models")
+        raise TypeError(f"a {type(source).__name__} is not an FX program: use show.summary for ONNX models")
     inputs = fx_inputs(source)
     for node in source.graph.nodes:
         if node.op in CALLS or node.name in inputs:
@@ -137,12 +137,12 @@ def _fx_argument(value: Any) -> str:
 
 
 def summary(source: Any) -> None:
-    """Print an ONNX model in a few lines: opset, inputs, outputs, ops with their counts, weights.
+    """Print a short summary of an ONNX model: opset, inputs, outputs, counts of operators, and weights.
 
-    Takes what `show.graph` takes of ONNX.
+    `source` may be any ONNX argument of `show.graph`.
 
     Raises:
-        TypeError: `source` holds no ONNX model.
+        TypeError: `source` is not an ONNX model.
     """
     model = ir_model(source)
     weights = [v.const_value for v in model.graph.initializers.values() if v.const_value is not None]
@@ -161,7 +161,7 @@ def _histogram(model: ir.Model) -> str:
 
 
 def op_counts(model: ir.Model) -> Counter[str]:
-    """Return how often each op type occurs in an onnx-ir model, subgraphs and functions included."""
+    """Return the count of each operator in an onnx-ir model, including subgraphs and functions."""
     counts = Counter(node.op_type for node in model.graph.all_nodes())
     for function in model.functions.values():
         counts.update(node.op_type for node in function.all_nodes())

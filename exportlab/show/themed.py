@@ -1,4 +1,4 @@
-"""A matplotlib figure as SVG that stands in a page, in the colours of its theme: nothing white behind it, ink bright enough in the dark."""
+"""Render a matplotlib figure as SVG that adapts to the theme of a page: transparent background, and readable colours in dark mode."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
-SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "exportlab"}  # text stays text; the same figure has the same names
+SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "exportlab"}  # keep text as text; make names reproducible
 NO_METADATA: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-DARK = "#14181e"  # what the theme has behind a page in the dark
-READABLE = 4.5  # contrast, as WCAG counts it
+DARK = "#14181e"  # background of the dark theme
+READABLE = 4.5  # minimum contrast ratio of WCAG
 NAMED = {"#000000": "currentColor", "#333333": "currentColor", "#ffffff": "var(--pst-color-background, #fff)"}
 COLOR = re.compile(r"(?<=: )#[0-9a-f]{6}\b")
 LONG = re.compile(r"(\d+\.\d\d)\d+")
-FONT = re.compile(r" font-family: 'DejaVu Sans',[^;\"]*;?")  # matplotlib's own, with all that may stand in for it
-KEPT = "on-a-surface"  # a text of which the surface behind it keeps its colour as well
+FONT = re.compile(r" font-family: 'DejaVu Sans',[^;\"]*;?")  # matplotlib's font with its fallbacks
+KEPT = "on-a-surface"  # class of a text on a coloured surface, whose colour stays
 STYLE = (
     ".drawn-figure { display: block; width: 100%; height: auto; margin: 1rem auto; fill: currentColor; }"
     ' .drawn-figure text { font-family: "DejaVu Sans", Verdana, Geneva, Arial, sans-serif; }'
@@ -30,7 +30,7 @@ STYLE = (
 
 
 def render_themed_svg(figure: Figure, name: str) -> str:
-    """Return a figure as SVG for a page in which nothing else has this name; it is as wide as the page, but no wider than drawn."""
+    """Return a figure as SVG with an id that must be unique on the page. It scales to the page, up to its original width."""
     from matplotlib import rc_context
 
     drawn = io.StringIO()
@@ -48,14 +48,14 @@ def render_themed_svg(figure: Figure, name: str) -> str:
 
 
 def title_of(figure: Figure) -> str:
-    """Return what is written above a figure and its axes."""
+    """Return the titles of a figure and its axes."""
     titles = (figure.get_suptitle(), *(axes.get_title(place) for axes in figure.axes for place in ("left", "center", "right")))
     return ", ".join(" ".join(title.split()) for title in titles if title)
 
 
 def _mark_texts_on_surfaces(figure: Figure) -> None:
-    """Give a text that stands on a bar, a cell or a picture a name that the SVG keeps."""
-    figure.draw_without_rendering()  # only then matplotlib knows where everything is
+    """Mark texts on bars, cells or images with an id that the SVG keeps."""
+    figure.draw_without_rendering()  # matplotlib computes positions only when it draws
     for axes in figure.axes:
         surfaces = [*(patch.get_window_extent() for patch in axes.patches), *(image.get_window_extent() for image in axes.images)]
         for text in axes.texts:
@@ -69,7 +69,7 @@ def _middle(text: Text) -> tuple[float, float]:
 
 
 def _shorten(root: ElementTree.Element) -> None:
-    """Leave out what nobody sees: a hundredth of a dot, and the names of fonts in each text."""
+    """Remove details that aren't visible: decimals below a hundredth of a dot, and font names in each text."""
     for element in root.iter():
         element.attrib |= {key: LONG.sub(r"\1", value) for key, value in element.attrib.items() if key != "style"}
         if style := element.get("style"):
@@ -77,7 +77,7 @@ def _shorten(root: ElementTree.Element) -> None:
 
 
 def _recolor(root: ElementTree.Element) -> None:
-    """Let every element but those marked take its colours from the page."""
+    """Use the colours of the page for all elements except the marked ones."""
     if root.get("id") == KEPT:
         root.set("class", KEPT)
         return
@@ -88,7 +88,7 @@ def _recolor(root: ElementTree.Element) -> None:
 
 
 def _rename(root: ElementTree.Element, name: str, known: set[str]) -> None:
-    """Put a name before the names that something refers to, and drop the others; a page needs no namespaces."""
+    """Prefix the ids that are referenced, and remove other ids and namespaces."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         if (own := element.attrib.pop("id", None)) in known:
@@ -100,7 +100,7 @@ def _rename(root: ElementTree.Element, name: str, known: set[str]) -> None:
 
 
 def _flatten(parent: ElementTree.Element) -> None:
-    """Put what is in a group that says nothing in its place."""
+    """Replace groups without attributes by their children."""
     for place, child in reversed(list(enumerate(parent))):
         _flatten(child)
         if child.tag == "g" and not child.attrib:
@@ -108,7 +108,7 @@ def _flatten(parent: ElementTree.Element) -> None:
 
 
 def _entitle(root: ElementTree.Element, title: str, inks: set[str]) -> None:
-    """Give the whole its name, its size and its colours in the dark, in place of what matplotlib says of all elements of a page."""
+    """Set title, size and dark-mode colours of the SVG, and remove matplotlib's global styles."""
     for parent in list(root.iter("defs")):
         for style in parent.findall("style"):
             parent.remove(style)
@@ -123,7 +123,7 @@ def _entitle(root: ElementTree.Element, title: str, inks: set[str]) -> None:
 
 
 def brighten_color(color: str) -> str:
-    """Return a colour, mixed with as little white as makes it readable in the dark."""
+    """Mix a colour with as little white as is needed to make it readable in dark mode."""
     from matplotlib.colors import to_hex, to_rgb
 
     red, green, blue = to_rgb(color)
@@ -136,7 +136,7 @@ def brighten_color(color: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, from 1 to 21."""
+    """Return the contrast ratio of two colours, from 1 to 21."""
     low, high = sorted(map(_luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 

@@ -1,4 +1,4 @@
-"""Cases × exporters × modes → records: each task in a process of its own, resumable, here or on a cluster."""
+"""Run cases × exporters × modes and record the results. Each task runs in a separate process; sweeps can be resumed or run on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two files of records held against each other: what got better, what broke, and which times differ."""
+"""Compare two files of records: which outcomes improved or regressed, and which times differ."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..printable import one_line
 from .devices import describe_move
 from .records import FIGURES, Record, groups
 
-LIKELY = 0.05  # ranges that are apart by chance more often than this say nothing
+LIKELY = 0.05  # separate ranges count only if chance would separate them less often than this
 Run = tuple[str, str, str]  # case, exporter, mode
 
 
 @dataclass(frozen=True)
 class Change:
-    """A run whose outcome is another than before."""
+    """A run whose outcome changed."""
 
     run: Run
     before: Outcome
@@ -32,12 +32,12 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """`better`, `broke`, or `other`, where one refusal took another's place."""
+        """`better`, `broke`, or `other` if one kind of refusal replaced another."""
         step = self.after.grade - self.before.grade
         return "better" if step < 0 else "broke" if step > 0 else "other"
 
     def row(self) -> dict[str, str]:
-        """Return its line in a table."""
+        """Return the change as a row of a table."""
         case, exporter, mode = self.run
         return {"case": case, "exporter": exporter, "mode": mode, "before": self.before, "after": self.after, "change": self.kind}
 
@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Times:
-    """One figure of one exporter, after over before: all quotients of a later round by an earlier one."""
+    """One timing of one exporter, as ratios after / before: each later round divided by each earlier round."""
 
     exporter: str
     figure: str
@@ -57,7 +57,7 @@ class Times:
 
     @property
     def verdict(self) -> str:
-        """`faster` or `slower` where the ranges of seconds do not meet, `noise` where they do, `too few rounds` to tell otherwise."""
+        """`faster` or `slower` if the ranges of seconds don't overlap, `noise` if they do, or `too few rounds`."""
         if chance_apart(*self.rounds) > LIKELY:
             return "too few rounds"
         return ("slower" if self.ratio.median > 1 else "faster") if self.ratio.differs else "noise"
@@ -65,10 +65,10 @@ class Times:
 
 @dataclass(frozen=True, repr=False)
 class Changes(show.Tabular):
-    """What differs between two sweeps; prints as tables, renders as HTML.
+    """The differences between two sweeps. Prints as tables and renders as HTML.
 
     Attributes:
-        moved: where both ran, if not in the same place: their times say little of each other then.
+        moved: the devices of both sweeps, if they differ. Their times aren't comparable then.
     """
 
     outcomes: tuple[Change, ...]
@@ -84,15 +84,15 @@ class Changes(show.Tabular):
         )
 
     def _outcome_text(self) -> str:
-        head = f"{self.same} runs have the same outcome, {len(self.outcomes)} another."
+        head = f"{self.same} runs have the same outcome, {len(self.outcomes)} a different one."
         return "\n".join([head, *(f"  {change}{': ' * bool(change.detail)}{one_line(change.detail)}" for change in self.outcomes)])
 
     def _missing_text(self) -> str:
         found = ((self.only_before, "first"), (self.only_after, "second"))
-        return "\n".join(f"{len(runs)} runs are in the {which} file alone." for runs, which in found if runs)
+        return "\n".join(f"{len(runs)} runs are only in the {which} file." for runs, which in found if runs)
 
     def _times_table(self) -> show.Table:
-        return show.table([_row(times) for times in self.times], "Seconds of the second file over those of the first")
+        return show.table([_row(times) for times in self.times], "Time of the second file divided by the time of the first")
 
     def _table(self) -> show.Table:
         rows = [
@@ -103,10 +103,10 @@ class Changes(show.Tabular):
 
 
 def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
-    """Return what differs: outcomes run by run, and the seconds of each exporter over all runs that succeeded in both.
+    """Return the changed outcomes, and the change in time of each exporter over all runs that succeeded in both sweeps.
 
     Raises:
-        TypeError: they are no sequences of records.
+        TypeError: an argument is not a sequence of records.
     """
     must_be_all(Record, before=before, after=after)
     old, new = groups(before), groups(after)
@@ -119,12 +119,12 @@ def changes(before: Sequence[Record], after: Sequence[Record]) -> Changes:
 
 
 def find_worst_record(rounds: Iterable[Record]) -> Record:
-    """Return the record of the round that came out worst; of those that are wrong, one that is silent."""
+    """Return the record with the worst outcome. Among wrong ones, prefer a silent one."""
     return max(rounds, key=lambda record: (record.outcome.grade, record.silent))
 
 
 def chance_apart(before: int, after: int) -> float:
-    """Return how likely so many values of one kind all lie on one side of so many others, by chance alone: 2·n!·m!/(n+m)!."""
+    """Return the probability that n and m values from one distribution don't overlap: 2·n!·m!/(n+m)!."""
     return min(1.0, 2 / math.comb(before + after, before))
 
 
@@ -151,7 +151,7 @@ def _all_have(figure: str, records: Iterable[Record]) -> bool:
 
 
 def _sum_by_round(runs: Sequence[Sequence[Record]], figure: str) -> list[float]:
-    """The seconds of all runs added up, round by round; rounds that not all runs have are left out."""
+    """Add up the seconds of all runs, round by round. Skip rounds that some runs don't have."""
     return [sum(record.seconds[figure] for record in together) for together in zip(*runs, strict=False)]
 
 

@@ -1,4 +1,4 @@
-"""Where records were made: on the CPU, a device, or a provider of ONNX Runtime, and for whom."""
+"""Describe where records were made: on the CPU, another device, or a provider of ONNX Runtime, and with which exporters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CPU = "the CPU"
 
 
 def places(records: Iterable[Record]) -> str:
-    """Say what ran what: `all ran on the CPU`, or a device or provider with the names of those that ran there; nothing if nothing ran."""
+    """Return a text such as `all ran on the CPU`, or list the exporters of each device or provider. Empty if nothing ran."""
     found: dict[str, list[str]] = {}
     for record in records:
         if record.ran_on:
@@ -25,6 +25,6 @@ def places(records: Iterable[Record]) -> str:
 
 
 def describe_move(before: Sequence[Record], after: Sequence[Record]) -> str:
-    """Say where the later records ran, where that is not where the earlier ones did; records of before it was noted say nothing."""
+    """Describe both devices if the later records ran on other devices than the earlier ones. Ignore old records without this field."""
     then, now = places(before), places(after)
-    return f"They did not run in the same place. First: {then}. Second: {now}." if then and now and then != now else ""
+    return f"They did not run on the same device. First: {then}. Second: {now}." if then and now and then != now else ""

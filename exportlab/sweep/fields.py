@@ -1,4 +1,4 @@
-"""What a line of a file of records may hold, told in one place before anything is made of it."""
+"""Validate the lines of a file of records before they are used."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..outcomes import Outcome
 
-SHORTEST, LONGEST = 1e-12, 1e9  # seconds that can have been measured
-LARGEST = 2**63  # what is counted is less
+SHORTEST, LONGEST = 1e-12, 1e9  # plausible measurements, in seconds
+LARGEST = 2**63  # upper limit of counts
 
 
 class Kind(NamedTuple):
-    """What a value must be, in words, and whether it is."""
+    """A kind of value: its description, and a function that tests a value."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
 def or_null(kind: Kind) -> Kind:
-    """Return the kind that is also satisfied by null."""
+    """Return a kind that accepts null too."""
     return Kind(f"{kind.words} or null", lambda value: value is None or kind.holds(value))
 
 
 def list_of(kind: Kind) -> Kind:
-    """Return the kind of a list, each element of which is of this kind."""
+    """Return the kind of a list whose elements are of this kind."""
     return Kind(f"a list, each element {kind.words}", lambda value: isinstance(value, (list, tuple)) and all(map(kind.holds, value)))
 
 
 def mapping_to(kind: Kind) -> Kind:
-    """Return the kind of an object, each value of which is of this kind."""
+    """Return the kind of an object whose values are of this kind."""
     return Kind(f"an object, each value {kind.words}", lambda value: isinstance(value, Mapping) and all(map(kind.holds, value.values())))
 
 
@@ -89,18 +89,18 @@ OF_RECORD = {
 
 
 def check_record(fields: Mapping[str, Any]) -> None:
-    """Raise a ValueError where these are not the fields of a record, as JSON holds them."""
+    """Raise a ValueError if these are not the fields of a record in JSON."""
     missing = [name for name in REQUIRED if name not in fields]
     if missing:
-        raise ValueError(f"it has no {' and no '.join(missing)}")
+        raise ValueError(f"it does not have {' and '.join(missing)}")
     for name, value in fields.items():
         if name not in OF_RECORD:
-            raise ValueError(f"it has {name!r}, which is not known here")
+            raise ValueError(f"it has an unknown field {name!r}")
         _check(name, value, OF_RECORD[name])
 
 
 def check_environment(fields: Mapping[str, Any]) -> None:
-    """Raise a ValueError where this is no description of an environment, as JSON holds it."""
+    """Raise a ValueError if this is not the description of an environment in JSON."""
     _check("environment's id", fields.get("id"), NAME)
     for name, value in fields.items():
         _check(f"environment's {name}", value, PLAIN_VALUE)
@@ -112,10 +112,10 @@ def _check(name: str, value: Any, kind: Kind) -> None:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    """Return the object that a line of JSON holds.
+    """Parse a line of JSON that contains an object.
 
     Raises:
-        ValueError: it holds something else.
+        ValueError: the line contains something else.
     """
     try:
         row = json.loads(line.decode("utf-8"), parse_constant=_no_number)
@@ -127,4 +127,4 @@ def row_of(line: bytes) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")

@@ -1,4 +1,4 @@
-"""The file of records that a sweep adds to. While it is open it is this sweep's alone, and what is not ours is never changed."""
+"""Append the records of a sweep to a file. The file is locked while it is open, and files of other kinds stay unchanged."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LOCKS = Path("/proc/locks")  # on Linux; man 5 proc
 
 
 class Journal:
-    """A file of records that is being added to, one line at a time, each in the file before the next comes.
+    """A file of records, open for appending. Each record is written before the next one is accepted.
 
-    A file that is not there, or empty, is begun. One that holds records of this environment, and nothing else, goes on after its last
-    whole line; what was torn behind it is cut off. Any other file is refused, and left as it is.
+    A missing or empty file is created. A file with records of this environment is continued after its last complete line, and an incomplete
+    line at the end is removed. Any other file is rejected and stays unchanged.
 
-    The file is locked until the journal is closed or its process ends, however that ends.
+    The file is locked until the journal is closed or its process ends.
     """
 
     def __init__(self, path: str | Path, environment: Mapping[str, Any]) -> None:
-        """Opens or begins the file, and locks it.
+        """Open or create the file, and lock it.
 
         Raises:
-            RecordsError: it is no regular file, or cannot be written; another sweep writes it; it holds something else, or records of
-                another environment: these are not to be mixed.
+            RecordsError: the file is not a regular file, cannot be written, is in use by another sweep, or contains something else or
+                records of another environment.
         """
         self.path, self.environment = Path(path), str(environment["id"])
         self._file = open_journal(self.path)
@@ -45,10 +45,10 @@ class Journal:
         _open.add(self)
 
     def write(self, record: Record) -> Record:
-        """Append a record, as one of this environment, and return it so.
+        """Append a record with the id of this environment, and return it with this id.
 
         Raises:
-            RecordsError: there is no space; what was written of it is taken back.
+            RecordsError: writing failed, for example because the disk is full. A partly written line is removed.
         """
         signed = replace(record, environment=self.environment)
         self._append(signed.line())
@@ -56,7 +56,7 @@ class Journal:
         return signed
 
     def close(self) -> None:
-        """Close the file, so that others can open it; nothing is lost without it."""
+        """Close the file so that others can open it. Records are on disk before this call."""
         self._file.close()
 
     def _append(self, line: str) -> None:
@@ -65,9 +65,9 @@ class Journal:
             while left:
                 left = left[self._file.write(left) :]
         except OSError as error:
-            with suppress(OSError):  # what is torn is cut off when it is opened again
+            with suppress(OSError):  # an incomplete line is removed when the file is opened again
                 self._file.truncate(begin)
-            raise RecordsError(f"cannot write {self.path}: {error.strerror}; what it holds so far is whole") from error
+            raise RecordsError(f"cannot write {self.path}: {error.strerror}; the records written so far are complete") from error
 
     def _continued(self, environment: Mapping[str, Any]) -> list[Record]:
         self._file.seek(0)
@@ -77,11 +77,11 @@ class Journal:
         try:
             environments, records = parse_records(content, self.path)
         except RecordsError as error:
-            raise RecordsError(f"{error}; the file is left as it is: name another one") from error
+            raise RecordsError(f"{error}; the file is unchanged: use another file name") from error
         for known in environments.values():
             if known["id"] != self.environment:
                 raise RecordsError(
-                    f"{self.path} was begun in another environment ({diff_environments(known, environment)}): name another file"
+                    f"{self.path} was created in another environment ({diff_environments(known, environment)}): use another file name"
                 )
         if content:
             self._file.truncate(len(drop_torn_line(content)))
@@ -92,7 +92,7 @@ _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 def _leave_to_parent() -> None:
-    """A lock holds as long as anybody has the file open: what this process forks must not."""
+    """Close the files in a forked child, because a lock lasts as long as any process has the file open."""
     for journal in list(_open):
         journal.close()
 
@@ -101,39 +101,41 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def open_journal(path: Path) -> FileIO:
-    """Open a regular file to read and to append to, or make it.
+    """Open a regular file for reading and appending. Create it if it doesn't exist.
 
     Raises:
-        RecordsError: it is something else, or cannot be written.
+        RecordsError: the path is not a regular file, or cannot be written.
     """
     try:
         check_regular(path)
         if path.is_symlink() and not path.exists():
-            raise RecordsError(f"{path} is a link to {os.readlink(path)}, which is not there")
+            raise RecordsError(f"{path} is a link to {os.readlink(path)}, which does not exist")
         return FileIO(path, "a+")
     except OSError as error:
         raise RecordsError(f"cannot write {path}: {error.strerror}") from error
 
 
 def lock_file(file: FileIO, path: Path) -> None:
-    """Lock a file for as long as it is open in this process.
+    """Lock a file while it is open in this process.
 
     Raises:
-        RecordsError: another has locked it, or its file system has no locks.
+        RecordsError: another process locked it, or its file system doesn't support locks.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise RecordsError(f"{path} is being written by another sweep{_holder(file)}: wait for its end, or name another file") from error
+        raise RecordsError(
+            f"{path} is being written by another sweep{_holder(file)}: wait until it finishes, or use another file name"
+        ) from error
     except OSError as error:
-        raise RecordsError(f"cannot lock {path} against other sweeps: {error.strerror}; name a file on another file system") from error
+        raise RecordsError(f"cannot lock {path}: {error.strerror}; use a file on another file system") from error
 
 
 def _holder(file: FileIO) -> str:
-    """` (process 123)`, where the system tells."""
+    """Return ` (process 123)` if the system lists the process that holds the lock."""
     inode = str(os.fstat(file.fileno()).st_ino)
     lines = LOCKS.read_text().splitlines() if LOCKS.exists() else []
     for _, kind, _, _, process, place, *_ in map(str.split, lines):  # 1: FLOCK ADVISORY WRITE 18348 fe:00:2646311 0 EOF
-        if kind == "FLOCK" and place.rpartition(":")[2] == inode and process != "0":  # 0 is one of another container
+        if kind == "FLOCK" and place.rpartition(":")[2] == inode and process != "0":  # 0 is a process of another container
             return f" (process {process})"
     return ""

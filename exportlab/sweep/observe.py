@@ -1,4 +1,4 @@
-"""One task done in this process: export, save, load, verify, call. Not here: protection from what it may do to the process (worker)."""
+"""Run one task in this process: export, save, load, verify, call. The module `worker` protects the process from what a task does."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from .records import Record, finite
 from .task import Task
 
 PROJECT = Path(__file__).parents[2]
-CALLS = 5  # of which the median is kept, after one that is not
-ENOUGH = 0.5  # seconds; what takes longer is called once
-MESSAGE = 400  # characters of an error that are kept
+CALLS = 5  # timed calls after a warm-up; the median is recorded
+ENOUGH = 0.5  # seconds; a slower model is called once
+MESSAGE = 400  # recorded characters of a message
 
 
 def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
-    """Do what `task` asks for, in this process, and return what was seen.
+    """Run `task` in this process and return its record.
 
     Args:
-        ran: called once the case was run in eager, before any exporter.
+        ran: called after the case ran in eager mode, before the export.
 
     Raises:
-        KeyError, BadInput: there is no such case. ValueError: no such exporter. Whatever the case itself raises, in eager.
+        KeyError, BadInput: the case doesn't exist. ValueError: the exporter doesn't exist. Any exception of the case in eager mode.
     """
     case = case_of(task)
     built = case.made()
     was_training = not case.training and in_training(built.module)
     built.module.train(case.training)
     samples, shapes = (built.samples, built.dynamic_shapes) if task.mode == "dynamic" else (built.samples[:1], None)
-    called_once(built.module, samples[0])  # a case that fails by itself says nothing about an exporter
+    called_once(built.module, samples[0])  # a case that fails in eager mode can't test an exporter
     ran()
     with peak_memory() as peak:
         tried = run_export_step(get(task.exporter), built.module, samples[0], shapes)
@@ -77,49 +77,49 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
 
 
 def where_it_ran(tried: Attempt) -> dict[str, Any]:
-    """Return the fields of a record that say what ran the artifact, and in a line that another was asked for."""
+    """Return the record's fields for the device that ran the artifact, and a note if another device was requested."""
     return {} if tried.artifact is None else {"ran_on": tried.artifact.ran_on(), "instead": tried.artifact.instead()}
 
 
 def case_of(task: Task) -> Case:
-    """Return the case that a task names, of those that are registered or of the user's own file."""
+    """Return the case of a task: a registered case, or a case from the user's file."""
     return named_case(task.file, task.case) if task.file else registered_case(task.case)
 
 
 def serialize_check(check: Check) -> dict[str, Any]:
-    """Return a check as the record keeps it."""
+    """Return a check in the form that a record stores."""
     worst, detail = finite(check.worst), kept(check.detail)
     return {"check": check.name, "inputs": check.given, "outcome": check.outcome, "worst": worst, "detail": detail}
 
 
 def kept(message: str) -> str:
-    """Return as much of a message as a record holds; files are named from the project's root or by package, not by this machine's."""
+    """Shorten a message for a record, and make its file names relative to the project's root or the package folder."""
     for folder in (Path(torch.__file__).parents[1], PROJECT):
         message = message.replace(f"{folder}/", "")
     return message[:MESSAGE]
 
 
 def place(error: BaseException, case: Case) -> str | None:
-    """Return the line of the case's file that an error came from, as `FILE:LINE`, the file as one finds it from the project's root."""
+    """Return the line of the case's file that raised an error, as `FILE:LINE`, relative to the project's root."""
     line = line_in(error, _path(case))
     return f"{file_of(case)}:{line}" if line else None
 
 
 def file_of(case: Case) -> str:
-    """Return the file of a case, as one finds it from the project's root; of another file its name alone."""
+    """Return the file of a case, relative to the project's root. For files elsewhere, return only the name."""
     path = _path(case)
     return str(path.relative_to(PROJECT)) if path.is_relative_to(PROJECT) else path.name
 
 
 def _path(case: Case) -> Path:
-    """The file that the factory stands in; where it is no function, as a class or a `partial`, that of its module."""
+    """Return the file that defines the factory. For a class or a `partial`, return the file of its module."""
     code = getattr(case.factory, "__code__", None)
     return Path(code.co_filename if code else getattr(sys.modules.get(case.factory.__module__), "__file__", None) or "")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What came of writing an artifact to a file: its size and the seconds, or in `refused` the failed check."""
+    """The result of writing an artifact to a file: its size and the seconds, or the failed check in `refused`."""
 
     nodes: int | None = None
     bytes: int | None = None
@@ -128,7 +128,7 @@ class Saved:
 
 
 def saving(tried: Attempt) -> Saved:
-    """Write the artifact, where there is one, to a temporary file."""
+    """Write the artifact, if there is one, to a temporary file."""
     if tried.artifact is None:
         return Saved()
     nodes = tried.artifact.ops().total()
@@ -136,7 +136,7 @@ def saving(tried: Attempt) -> Saved:
         start = time.perf_counter()
         try:
             tried.artifact.save(Path(folder) / f"model{tried.artifact.suffix}")
-        except Exception as error:  # noqa: BLE001 - whatever keeps it from being written is what is to be recorded
+        except Exception as error:  # noqa: BLE001 - any reason that prevents writing is recorded
             return Saved(nodes, refused=(Check("save", "", Outcome.CONVERT, detail=first_line(error)),))
         seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
@@ -144,14 +144,14 @@ def saving(tried: Attempt) -> Saved:
 
 
 def calling(tried: Attempt, built: Built) -> dict[str, float]:
-    """Return the seconds of one call of artifact and module at the sizes of the export; none where the artifact is not right there."""
+    """Return the seconds of one call of artifact and module at the sizes of the export. Empty if the artifact is wrong there."""
     if tried.artifact is None or tried.outcome not in (Outcome.OK, Outcome.FROZEN, Outcome.NARROW):
         return {}
     return {"call": call_seconds(tried.artifact, built.samples[0]), "eager": call_seconds(fresh(built.module), built.samples[0])}
 
 
 def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
-    """Return the median of a few calls; a slow one is not repeated."""
+    """Return the median of a few calls. A slow call is not repeated."""
 
     def once() -> float:
         given = copy.deepcopy(sample)
@@ -165,6 +165,6 @@ def call_seconds(callee: Artifact | nn.Module, sample: Sample) -> float:
 
 
 def weights_bytes(module: nn.Module) -> int:
-    """Return the bytes of parameters and buffers, shared ones once."""
+    """Return the bytes of parameters and buffers. Shared tensors count once."""
     held = {id(t): t.numel() * t.element_size() for t in (*module.parameters(), *module.buffers())}
     return sum(held.values())

@@ -1,4 +1,4 @@
-"""How far this process's memory rises during a block."""
+"""Measure how much this process's memory grows during a block."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SELF = Path("/proc/self")
 
 @contextmanager
 def peak_memory() -> Iterator[Callable[[], int | None]]:
-    """Yield a function that says, once the block is done, by how many bytes it raised the memory; None on other systems than Linux."""
+    """Yield a function that returns, after the block, the growth in bytes. It returns None on systems other than Linux."""
     if not SELF.exists():
         yield lambda: None
         return
     gc.collect()
-    (SELF / "clear_refs").write_text("5")  # the highest so far is forgotten (man 5 proc)
+    (SELF / "clear_refs").write_text("5")  # reset the peak (man 5 proc)
     before = _status("VmRSS")
     risen: list[int] = []
     yield lambda: risen[0]

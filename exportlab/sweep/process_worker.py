@@ -1,4 +1,4 @@
-"""A worker as its user sees it: a task goes in, a record comes out, whatever happens to the process. Not here: what it does (worker)."""
+"""Start worker processes, send them tasks and return records, also when a process dies. The module `worker` runs in these processes."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from .records import EAGER, Record
 from .task import Task
 from .worker import RAN
 
-MARK = "EXPORTLAB_WORKER"  # in the environment of a worker, and so of all that its tasks start
-STARTING = 600.0  # seconds in which a worker is ready: it imports everything, on a machine that may be busy
-MOST = 2**16  # bytes that are read at a time
-APART = ("transformers",)  # after an export by it, torch knows the caches of that library, and other exporters take what they refused
+MARK = "EXPORTLAB_WORKER"  # environment variable of a worker, inherited by all processes that its tasks start
+STARTING = 600.0  # seconds until a worker must be ready; imports are slow on a busy machine
+MOST = 2**16  # bytes per read
+APART = ("transformers",)  # this exporter registers cache classes in torch, which helps the exporters after it
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one task may take, and run on; what takes more is ended, and leaves a record that says so. What is no limit is refused.
+    """The limits of one task, and the device it runs on. A task that exceeds a limit is ended and recorded as such.
 
     Attributes:
-        grace: seconds after these, in which the process that watches over the task must have ended it: a task may have stopped that too.
-        providers: of ONNX Runtime, that run it. device: where the model itself is run.
+        grace: extra seconds for the supervising process to end a task that is too slow. After that, both are ended.
+        providers: the providers of ONNX Runtime that run the exported model. device: the device of the PyTorch model.
     """
 
     seconds: float = TASK_SECONDS
@@ -61,37 +61,37 @@ class Limits:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker is told when it starts: the limits, by which exporters it warms up, and whether for models of transformers."""
+    """The start arguments of a worker: the limits, the exporters to warm up, and whether to warm up a model of transformers."""
 
     limits: Limits
     exporters: tuple[str, ...]
     transformers: bool
 
     def of(self, exporter: str) -> Setup:
-        """Return the setup of the workers that do its tasks: one that changes what others do has workers of its own."""
+        """Return the setup of the workers for this exporter. Exporters that affect others run in separate workers."""
         return replace(self, exporters=tuple(e for e in self.exporters if (e in APART) == (exporter in APART)))
 
 
 class CaseError(Exception):
-    """The case itself raised, or is not there: nothing was learned about the exporter."""
+    """The case is missing or raised an error itself, so the exporter wasn't tested."""
 
 
 class EagerError(CaseError):
-    """It did so before any exporter was asked, so all other runs of the case would end likewise."""
+    """The case failed before the export, so all other runs of the case would fail too."""
 
 
 class Worker:
-    """A process that does one task after the other. When it dies, the task it had is a `crash`, and the next starts a new process."""
+    """A process that runs one task after the other. If it dies, its task is a `crash`, and the next task starts a new process."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self._process: Process | None = None
 
     def run(self, task: Task) -> Record:
-        """The record of a task.
+        """Run a task and return its record.
 
         Raises:
-            CaseError: the case is missing or fails by itself. RuntimeError: no worker can be started here; the message says why.
+            CaseError: the case is missing or fails itself. RuntimeError: a worker can't be started; the message contains the reason.
         """
         ran, answer = self._answer(self._alive(), task)
         if "raised" in answer:
@@ -103,7 +103,7 @@ class Worker:
             return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=f"NoRecord: of what was seen, {error}")
 
     def _answer(self, process: Process, task: Task) -> tuple[bool, dict[str, Any]]:
-        """Whether the case ran in eager, and the fields that were seen, or the error of the case."""
+        """Return whether the case ran in eager mode, and the fields of its record or the error of the case."""
         ran, limits = False, self.setup.limits
         deadline = time.monotonic() + limits.seconds + limits.grace
         process.tell(asdict(task))
@@ -129,18 +129,18 @@ class Worker:
         return self._process
 
     def kill(self) -> None:
-        """Ends it and the task it has."""
+        """End the process and its task."""
         if self._process is not None:
             self._process.stop()
 
 
 class Process:
-    """The process of a worker, and the lines that go back and forth."""
+    """The process of a worker, and the lines exchanged with it."""
 
     def __init__(self, setup: Setup, said: IO[str]) -> None:
         self._unread, self._mark = b"", uuid4().hex
         self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],  # -P: nothing of the current folder is run
+            [sys.executable, "-P", "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],  # -P: don't import from the current folder
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
@@ -152,22 +152,22 @@ class Process:
                 MARK: self._mark,
                 **(NO_GPU if can_fork(setup.limits.providers, setup.limits.device) else {}),
             },
-            start_new_session=True,  # Ctrl-C is for the sweep; it ends its workers
+            start_new_session=True,  # Ctrl-C reaches only the sweep, which ends its workers
         )
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._stdin, self._stdout = self._popen.stdin, self._popen.stdout
 
     def tell(self, row: Mapping[str, Any]) -> None:
-        """Write a line to it."""
-        with suppress(BrokenPipeError):  # it died just now: the answer says so too
+        """Send a line to the process."""
+        with suppress(BrokenPipeError):  # the process just died; reading its answer detects this too
             self._stdin.write(json.dumps(row).encode() + b"\n")
 
     def answer(self, deadline: float) -> dict[str, Any] | None:
-        """Return its next line; None once it has ended, whoever else still holds its pipe.
+        """Return its next line, or None after it ended, even if another process still has the pipe open.
 
         Raises:
-            TimeoutError: there was none until the deadline.
+            TimeoutError: the process didn't answer before the deadline.
         """
         while b"\n" not in self._unread:
             left = deadline - time.monotonic()
@@ -184,22 +184,22 @@ class Process:
         return row_of(line)
 
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether the process is still running."""
         return self._popen.poll() is None
 
     def how_it_ended(self) -> str:
-        """Say how it ended, in words, once it has closed its pipe."""
+        """Describe how the process ended after it closed its pipe."""
         try:
             return how_it_ended(self._popen.wait(DYING))
         except subprocess.TimeoutExpired:
-            return "it closed its pipe, went on, and was ended"
+            return "it closed its pipe but kept running, and was killed"
 
     def stop(self) -> None:
-        """End it, and all that its tasks have started, also where that has outlived it."""
+        """End the process and all processes that its tasks started, including those that outlived it."""
         others = descendants(self._popen.pid) if self.is_alive() else set()
         self._popen.kill()
         for process in others | started_with(MARK, self._mark):
-            with suppress(ProcessLookupError):  # it ended by itself
+            with suppress(ProcessLookupError):  # it has already ended
                 os.kill(process, signal.SIGKILL)
         self._popen.wait()
         for pipe in (self._stdin, self._stdout):
@@ -207,17 +207,17 @@ class Process:
 
 
 def python_path() -> str:
-    """Return the PYTHONPATH of a worker: it imports this very package, wherever this process found it."""
+    """Return the PYTHONPATH with which a worker imports the same package as this process."""
     here = str(Path(__file__).parents[2])
     installed = here in (*site.getsitepackages(), site.getusersitepackages())
     return os.pathsep.join([*([] if installed else [here]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def start_worker(setup: Setup) -> Process:
-    """Start a worker; it is warmed up and waits for its first task.
+    """Start a worker and wait until it is warmed up and ready for its first task.
 
     Raises:
-        RuntimeError: it ended before, and the message holds its last line; or it does not come to its end.
+        RuntimeError: the process ended early, and the message contains its last line; or it wasn't ready in time.
     """
     with tempfile.TemporaryFile("w+") as said:
         process = Process(setup, said)
@@ -225,15 +225,15 @@ def start_worker(setup: Setup) -> Process:
             ready = process.answer(time.monotonic() + STARTING)
         except TimeoutError as error:
             process.stop()
-            raise RuntimeError(f"a worker cannot start here: it was not ready after {STARTING:g} s") from error
+            raise RuntimeError(f"a worker cannot start: it was not ready after {STARTING:g} s") from error
         if ready is None:
             said.seek(0)
-            raise RuntimeError(f"a worker cannot start here: {(said.read().strip() or 'it said nothing').splitlines()[-1]}")
+            raise RuntimeError(f"a worker cannot start: {(said.read().strip() or 'it printed no message').splitlines()[-1]}")
     return process
 
 
 class Crew:
-    """The workers of the threads of one sweep in this process, so that they can be ended together."""
+    """The workers of one sweep, one per thread, so that they can be ended together."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -241,7 +241,7 @@ class Crew:
         self._all: list[Worker] = []
 
     def run(self, task: Task) -> Record:
-        """The record of a task, made by a worker of the calling thread. Raises what `Worker.run` raises."""
+        """Run a task in a worker of the calling thread and return its record. Raises what `Worker.run` raises."""
         workers = vars(self._of_thread).setdefault("workers", {})
         setup = self.setup.of(task.exporter)
         if setup not in workers:
@@ -250,6 +250,6 @@ class Crew:
         return workers[setup].run(task)
 
     def kill(self) -> None:
-        """Ends all of them."""
+        """End all workers."""
         for worker in self._all:
             worker.kill()

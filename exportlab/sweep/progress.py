@@ -1,4 +1,4 @@
-"""What a person sees of a sweep: a bar with counts by outcome while it runs, totals at its end."""
+"""Show the progress of a sweep: a bar with counts by outcome while it runs, and totals at the end."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .records import Record
 from .runner import Tell
 
 WARNED = "of these warned"
-STEPS = 20  # lines that a sweep prints where there is no terminal
+STEPS = 20  # lines that a sweep prints when the output is not a terminal
 
 
 @contextmanager
 def progress(tasks: int) -> Iterator[Tell]:
-    """Yield what `sweep` tells its progress to: a bar on a terminal, a line now and then elsewhere; on standard error."""
+    """Yield the progress callback for `sweep`: a bar on a terminal, otherwise occasional lines. Both go to standard error."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lines(console, tasks)
@@ -32,7 +32,7 @@ def progress(tasks: int) -> Iterator[Tell]:
 
 
 def lines(console: Console, tasks: int) -> Tell:
-    """Print a line at every twentieth part."""
+    """Return a callback that prints a line after each twentieth of the tasks."""
     told: set[int] = set()
 
     def tell(outcomes: Counter[Outcome], left: int) -> None:
@@ -45,12 +45,12 @@ def lines(console: Console, tasks: int) -> Tell:
 
 
 def format_counts(outcomes: Counter[Outcome]) -> str:
-    """Say `wrong 2, ok 31`."""
+    """Format counts by outcome, such as `wrong 2, ok 31`."""
     return ", ".join(f"{outcome} {outcomes[outcome]}" for outcome in Outcome if outcomes[outcome]) or "starting"
 
 
 def totals(records: Sequence[Record]) -> show.Table:
-    """Return counts by outcome, a row an exporter and mode, and of those that are wrong or frozen how many warned, naming the cause."""
+    """Return counts by outcome with a row per exporter and mode, and how many wrong or frozen runs warned of the cause."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
         counts.setdefault((record.exporter, record.mode), Counter()).update([record.outcome, *[WARNED] * record.warned])

@@ -1,4 +1,4 @@
-"""A sweep: tasks handed to an executor, each record written as it comes."""
+"""Run a sweep: submit tasks to an executor and write each record when it arrives."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .task import Task
 
 Tell = Callable[[Counter[Outcome], int], None]
 Submit = Callable[[Task], "Future[Record]"]
-LIBRARIES = {"segmentation_models": "segmentation-models-pytorch"}  # families of the atlas that are not called like their package
-_crews = threading.local()  # of the threads of a cluster's workers, which know nothing of the sweep
+LIBRARIES = {"segmentation_models": "segmentation-models-pytorch"}  # families of the atlas whose package has another name
+_crews = threading.local()  # one crew per thread of a cluster's worker
 
 
 class SweepError(Exception):
-    """Some tasks left no record, since their case fails by itself; the others are done and written."""
+    """Some tasks have no record because their case fails itself. All other tasks are finished and recorded."""
 
 
 def sweep(
@@ -42,19 +42,19 @@ def sweep(
     executor: Executor | None = None,
     tell: Tell = lambda outcomes, left: None,
 ) -> list[Record]:
-    """Do the tasks that `path` has no record of yet, append a record for each as it comes, and return all that it asked for.
+    """Run the tasks that have no record in `path` yet, append a record for each, and return the records of all tasks.
 
-    The same call resumes a sweep that was ended. Each task runs in a process of its own: one that dies, hangs or takes too much
-    memory costs its own record, never the sweep.
+    The same call resumes an interrupted sweep. Each task runs in a separate process, so a task that dies, hangs or needs too much memory
+    doesn't stop the sweep.
 
     Args:
-        processes: how many tasks at a time, where there is no `executor`.
-        executor: any other `concurrent.futures.Executor`, as `distributed.Client.get_executor()`; its workers need `exportlab`.
-        tell: takes the counts by outcome and how many tasks are left, after each record.
+        processes: number of parallel tasks when there is no `executor`.
+        executor: another `concurrent.futures.Executor`, such as `distributed.Client.get_executor()`. Its workers need `exportlab`.
+        tell: called after each record with the counts by outcome and the number of remaining tasks.
 
     Raises:
-        TypeError, ValueError: an argument cannot be used. SweepError: a case failed by itself. RecordsError: `path` holds something else,
-            or another environment's records. RuntimeError: no worker can be started.
+        TypeError, ValueError: an argument is invalid. SweepError: a case failed itself. RecordsError: `path` contains something else, or
+            records of another environment. RuntimeError: a worker can't be started.
     """
     must_be_all(Task, tasks=tasks)
     must_be_path(path=path)
@@ -75,7 +75,7 @@ def sweep(
 
 
 def packages_of(tasks: Sequence[Task]) -> tuple[str, ...]:
-    """Return the packages whose versions belong to the records: those of every sweep, and the libraries of the atlas that are asked."""
+    """Return the packages whose versions are recorded: the standard ones, and the libraries of the atlas cases in this sweep."""
     families = {task.case.partition(".")[0] for task in tasks if not task.file}.intersection(atlas_families())
     return tuple(dict.fromkeys([*PACKAGES, *sorted(LIBRARIES.get(family, family) for family in families)]))
 
@@ -96,11 +96,11 @@ def _sweep(tasks: Sequence[Task], journal: Journal, limits: Limits, processes: i
             tell(outcomes, len(left) - number)
     if failed:
         listed = "\n  ".join(dict.fromkeys(failed))
-        raise SweepError(f"{len(failed)} of {len(tasks)} tasks have no record, since their case fails by itself:\n  {listed}")
+        raise SweepError(f"{len(failed)} of {len(tasks)} tasks have no record, because their case fails in eager mode:\n  {listed}")
 
 
 def ends(queue: Scheduler, limits: Limits, processes: int, executor: Executor | None) -> Generator[Record | CaseError, None, None]:
-    """Yield how each task of a queue ended, as it ends. Raises what `end_of` raises."""
+    """Yield the result of each task of a queue when it ends. Raises what `end_of` raises."""
     yield from queue.decided()
     under_way: dict[Future[Record], Task] = {}
     finished: SimpleQueue[Future[Record]] = SimpleQueue()
@@ -121,7 +121,7 @@ def ends(queue: Scheduler, limits: Limits, processes: int, executor: Executor | 
 
 @contextmanager
 def submitter(queue: Scheduler, limits: Limits, processes: int, executor: Executor | None) -> Iterator[tuple[Submit, float]]:
-    """Yield what takes a task, and how many it takes at once; what is not done when the block ends is given up."""
+    """Yield a function that submits a task, and how many tasks may run at once. Unfinished tasks are cancelled after the block."""
     setup = Setup(limits, tuple(sorted({task.exporter for task in queue})), any(map(needs_transformers, queue)))
     if executor is not None:
         with given_up() as keep:
@@ -139,7 +139,7 @@ def submitter(queue: Scheduler, limits: Limits, processes: int, executor: Execut
 
 @contextmanager
 def given_up() -> Iterator[Callable[[Future[Record]], Future[Record]]]:
-    """Yield what keeps futures, and cancel at the end those that are not done."""
+    """Yield a function that collects futures, and cancel the unfinished ones at the end."""
     kept: list[Future[Record]] = []
 
     def keep(future: Future[Record]) -> Future[Record]:
@@ -154,7 +154,7 @@ def given_up() -> Iterator[Callable[[Future[Record]], Future[Record]]]:
 
 
 def needs_transformers(task: Task) -> bool:
-    """Return whether the case of a task says that it is of that library; cases of the user's own file are not looked into."""
+    """Return whether the case of a task uses transformers. Cases of a user's file are not inspected."""
     if task.file:
         return False
     case = registered().get(task.case)
@@ -162,7 +162,7 @@ def needs_transformers(task: Task) -> bool:
 
 
 def run_on_cluster(task: Task, setup: Setup) -> Record:
-    """Do a task by the worker of this thread, wherever that is: what is sent to an executor of the caller's."""
+    """Run a task in this thread's worker. This function is submitted to the caller's executor."""
     crew = getattr(_crews, "crew", None)
     if crew is None or crew.setup != setup:
         crew = _crews.crew = Crew(setup)
@@ -170,10 +170,10 @@ def run_on_cluster(task: Task, setup: Setup) -> Record:
 
 
 def end_of(future: Future[Record], task: Task) -> Record | CaseError:
-    """Return what a future brought, or the error of its case; an executor that lost its own worker brings a `crash`.
+    """Return the record of a future, or the error of its case. If the executor lost its worker, the record is a `crash`.
 
     Raises:
-        RuntimeError: as `Worker.run`. BrokenExecutor: the executor is gone.
+        RuntimeError: as `Worker.run`. BrokenExecutor: the executor can't be used any more.
     """
     try:
         return future.result()
@@ -181,5 +181,5 @@ def end_of(future: Future[Record], task: Task) -> Record | CaseError:
         return error
     except (RuntimeError, BrokenExecutor, CancelledError):
         raise
-    except Exception as error:  # noqa: BLE001 - an executor has errors of its own (distributed: KilledWorker)
+    except Exception as error:  # noqa: BLE001 - executors raise other errors too (distributed: KilledWorker)
         return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=first_line(error))

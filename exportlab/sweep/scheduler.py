@@ -1,4 +1,4 @@
-"""The order of tasks: as they were given, but nothing is asked of a case twice that eager cannot answer."""
+"""Schedule tasks in the given order, but run each case that fails in eager mode only once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .task import Task
 
 
 def select_pending_tasks(tasks: Sequence[Task], records: Iterable[Record]) -> list[Task]:
-    """Return the tasks that have no record yet, or one alone, of which the process was killed from outside: they are tried once more."""
+    """Return the tasks without a record, and those whose only record is of a process killed from outside. These are repeated once."""
     known = list(records)
     times = Counter(record.key for record in known)
     again = {record.key for record in latest(known) if record.killed and times[record.key] == 1}
@@ -19,15 +19,15 @@ def select_pending_tasks(tasks: Sequence[Task], records: Iterable[Record]) -> li
 
 
 class Scheduler:
-    """Tasks that wait for their turn.
+    """A queue of tasks.
 
-    Of a case that nothing is known of yet, one task is handed out alone: it runs the case in eager before it asks its exporter. Where
-    that hangs, dies or raises, the other tasks of the case end likewise, and are not run. A later round waits for the tasks before it.
+    The first task of a case runs alone, because it runs the case in eager mode before the export. If the case hangs, dies or raises
+    there, its other tasks get the same result without running. A later round waits until the tasks of the previous round are finished.
     """
 
     def __init__(self, tasks: Iterable[Task], records: Iterable[Record] = ()) -> None:
         self._waiting = list(tasks)
-        self._tried: dict[str, Record | EagerError | None] = {}  # None: it runs in eager
+        self._tried: dict[str, Record | EagerError | None] = {}  # None: the case runs in eager mode
         self._trying: set[str] = set()
         for record in records:
             self._learn(record.case, record)
@@ -36,7 +36,7 @@ class Scheduler:
         return iter(self._waiting)
 
     def next(self) -> Task | None:
-        """Return the next task that can be run; None while there is none."""
+        """Return the next task that can run now, or None."""
         for place, task in enumerate(self._waiting):
             if task.round > self._waiting[0].round:
                 return None
@@ -46,13 +46,13 @@ class Scheduler:
         return None
 
     def done(self, task: Task, ended: Record | Exception) -> list[Record | EagerError]:
-        """Note how a task ended, and return how those end that need not be run: each with a record of its own, or with the same error."""
+        """Register the result of a task, and return the results of tasks that don't need to run: a record each, or the same error."""
         self._trying.discard(task.case)
         self._learn(task.case, ended)
         return self.decided()
 
     def decided(self) -> list[Record | EagerError]:
-        """Return how those tasks end that need not be run, and forget them."""
+        """Return the results of tasks that don't need to run, and remove these tasks from the queue."""
         found = [apply_verdict(task, verdict) for task in self._waiting if (verdict := self._tried.get(task.case)) is not None]
         self._waiting = [task for task in self._waiting if self._tried.get(task.case) is None]
         return found
@@ -65,7 +65,7 @@ class Scheduler:
 
 
 def apply_verdict(task: Task, verdict: Record | EagerError) -> Record | EagerError:
-    """Return what eager did to another task of its case, as the end of this one."""
+    """Return the eager result of another task of the same case as the result of this task."""
     if isinstance(verdict, EagerError):
         return verdict
     return Record(task.case, task.exporter, task.mode, verdict.outcome, task.round, error=verdict.error)

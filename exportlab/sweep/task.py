@@ -1,4 +1,4 @@
-"""One task of a sweep, and the grid of them."""
+"""Define one task of a sweep, and build the grid of tasks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .records import Key
 
 @dataclass(frozen=True)
 class Task:
-    """One record to be made.
+    """A run that will produce one record.
 
     Attributes:
-        file: that of the user's own cases; None for the zoo's.
-        by: the function that makes it, `module:function`; it takes the task, and what is to be called once the case ran in eager.
-        asked: what else that function is told, in its own words.
+        file: the user's file that contains the case; None for cases of the test suite.
+        by: the function that runs the task, `module:function`. Its arguments are the task and a callback after the eager run.
+        asked: further options for this function, as a string.
     """
 
     case: str
@@ -31,20 +31,20 @@ class Task:
 
     @property
     def key(self) -> Key:
-        """The key of the record that it leaves."""
+        """The key of the task's record."""
         return Key(self.case, self.exporter, self.mode, self.round)
 
 
 def grid(
     cases: Sequence[Case], exporters: Sequence[str], modes: Sequence[str] = MODES, rounds: int = 1, file: str | None = None
 ) -> list[Task]:
-    """Return every case by every exporter in every mode, as often as there are rounds; a case whose sizes never move is static only.
+    """Return a task for each combination of case, exporter, mode and round. A case without dynamic dimensions is static only.
 
-    Exporters are interleaved: all take a case before the next case comes, each case begins with another exporter, and a round
-    is done before the next begins. So no exporter has the machine at its best.
+    Exporters are interleaved for a fair comparison: all exporters run a case before the next case starts, each case starts with a
+    different exporter, and each round finishes before the next starts.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: there is no exporter, or no round.
+        TypeError: an argument has the wrong type. ValueError: `exporters` is empty, or `rounds` is 0.
     """
     must_be_all(Case, cases=cases)
     must_be_names(exporters=exporters, modes=modes)

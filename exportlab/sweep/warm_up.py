@@ -1,4 +1,4 @@
-"""What the first export of a process pays for, paid before anything is counted: imports, registries, caches."""
+"""Warm up exporters before measurements: the first export in a process also imports modules and fills registries and caches."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FORK_AFTER = {  # exports by these start no threads, so the process can fork aft
 
 
 def warmed_up(exporters: Iterable[str], transformers: bool = False) -> None:
-    """Export a tiny model by each of these exporters, but for those after which no process can fork. A refusal is no matter: it was tried.
+    """Export a tiny model with each of these exporters, except those after which the process can't fork. Failed exports are ignored.
 
     Args:
-        transformers: whether models of that library will come, which takes seconds to import.
+        transformers: whether to warm up a model of transformers, whose import takes seconds.
 
     Raises:
-        ValueError: there is no such exporter here.
+        ValueError: an exporter doesn't exist.
     """
     for exporter in FORK_AFTER.intersection(exporters):
         for warming in (perceptron, *((encoder,) if transformers else ())):
@@ -34,13 +34,13 @@ def warmed_up(exporters: Iterable[str], transformers: bool = False) -> None:
 
 @case(dims={"batch": (2,)})
 def perceptron() -> Declaration:
-    """Layers alone."""
+    """A multilayer perceptron."""
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), (tensor("batch", 4),)
 
 
 @case(dims={"batch": (2,), "seq": (3,)})
 def encoder() -> Declaration:
-    """A model of transformers, which imports torchvision where that is installed."""
+    """A model of transformers, which imports torchvision if that is installed."""
     import_torchvision()
     from transformers import BertConfig, BertModel
 

@@ -1,7 +1,7 @@
-"""The process that does tasks: `python -P -m exportlab.sweep.worker SETUP`, tasks in, records out, one JSON line each.
+"""Run tasks in a worker process: `python -P -m exportlab.sweep.worker SETUP`. Tasks and records are JSON lines on stdin and stdout.
 
-It imports and warms up once, and forks a child for each task: what a task leaves behind, or breaks, ends with its child. A task for a
-GPU cannot run in a fork: its child is started anew, and warms up itself.
+The worker imports and warms up once, then forks a child for each task, so that side effects end with the child. A GPU can't be used in a
+fork, so GPU tasks run in a new process that warms up itself.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, TextIO
 from ..isolation import STDERR, STDIN, STDOUT, Abandoned, Ended, adopt_orphans, descendants, die_with_parent, end_descendants, events
 
 Answer = dict[str, Any]
-RAN: Answer = {"ran": "eager"}  # said before the record
+RAN: Answer = {"ran": "eager"}  # sent before the record
 
 
 def main() -> None:
-    """Serve until standard input ends. Whatever a task prints goes nowhere."""
+    """Serve until standard input ends. The output of tasks is discarded."""
     setup = json.loads(sys.argv[1])
     answers = os.fdopen(os.dup(STDOUT), "w")
     os.dup2(STDERR, STDOUT)
@@ -33,14 +33,14 @@ def main() -> None:
     if forks(setup):
         warm_up(setup["exporters"], setup["transformers"])
     else:
-        resource_tracker.ensure_running()  # one for all children, so that it is none of those that end with a task
+        resource_tracker.ensure_running()  # shared by all children, so that it isn't ended with a task
     say(answers, {"ready": os.getpid()})
     while line := read_line():
         say(answers, done_apart(json.loads(line), setup, answers))
 
 
 def forks(setup: Answer) -> bool:
-    """Return whether the tasks run in forks."""
+    """Return whether tasks run in forked processes."""
     from ..exporters.session import can_fork
 
     return can_fork(setup["limits"]["providers"], setup["limits"]["device"])
@@ -53,7 +53,7 @@ def say(answers: TextIO, answer: Answer) -> None:
 
 
 def read_line() -> bytes:
-    """Return the next line of standard input, unbuffered so that its end can be seen while a task runs; empty at its end."""
+    """Return the next line of standard input, or b"" at its end. Unbuffered, so that the end is detected while a task runs."""
     line = b""
     while not line.endswith(b"\n"):
         more = os.read(STDIN, 1)
@@ -64,7 +64,7 @@ def read_line() -> bytes:
 
 
 def warm_up(exporters: Sequence[str], transformers: bool) -> None:
-    """Import and export what the first task would have to pay for."""
+    """Run the imports and first exports that would otherwise slow down the first task."""
     import torch
 
     from ..messages import quiet
@@ -77,7 +77,7 @@ def warm_up(exporters: Sequence[str], transformers: bool) -> None:
 
 
 def done_apart(task: Answer, setup: Answer, answers: TextIO) -> Answer:
-    """Do a task in a child under limits, say when its case ran in eager, and return its record, or how it ended."""
+    """Run a task in a child with limits, report when its case ran in eager mode, and return its record or how it ended."""
     kept, limits, anew = descendants(), setup["limits"], not forks(setup)
     call = partial(answered_anew, task, setup) if anew else partial(answered_in_fork, task, limits["providers"], answers)
     try:
@@ -86,26 +86,26 @@ def done_apart(task: Answer, setup: Answer, answers: TextIO) -> Answer:
                 return said.value if said.failure is None else {"outcome": said.failure.outcome, "error": said.failure.error}
             say(answers, said)
     except Abandoned:
-        sys.exit("standard input ended: nobody waits for this task any more")
+        sys.exit("standard input was closed: the result of this task is no longer needed")
     finally:
         end_descendants(kept)
-    raise AssertionError("a call ends in one way or another")
+    raise AssertionError("the call ended without an event")
 
 
 def answered_in_fork(task: Answer, providers: Sequence[str], answers: TextIO, tell: Callable[[Answer], None]) -> Answer:
-    """Return what `answered` returns. What the task itself writes must not become an answer."""
+    """Return what `answer_task` returns. Close the pipe first, so that the task's output can't become an answer."""
     answers.close()
     return answer_task(task, providers, tell)
 
 
 def answered_anew(task: Answer, setup: Answer, tell: Callable[[Answer], None]) -> Answer:
-    """Return what `answered` returns, once this process is warmed up."""
+    """Warm up this process and return what `answer_task` returns."""
     warm_up([task["exporter"]], setup["transformers"])
     return answer_task(task, setup["limits"]["providers"], tell)
 
 
 def answer_task(task: Answer, providers: Sequence[str], tell: Callable[[Answer], None]) -> Answer:
-    """Return the record as a dictionary, or the error of the case."""
+    """Run the task and return the record as a dictionary, or the error of the case."""
     from ..exporters.session import running_on
     from ..messages import first_line
     from .task import Task
@@ -114,7 +114,7 @@ def answer_task(task: Answer, providers: Sequence[str], tell: Callable[[Answer],
         asked = Task(**task)
         with running_on(providers):
             return asdict(resolve_name(asked.by)(asked, lambda: tell(RAN)))
-    except Exception as error:  # noqa: BLE001 - it crosses the pipe as text and is raised on the other side
+    except Exception as error:  # noqa: BLE001 - sent through the pipe as text and raised on the other side
         return {"raised": first_line(error)}
 
 

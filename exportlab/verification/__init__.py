@@ -1,1 +1,1 @@
-"""Is it right, how far off, and where the numbers diverge: questions asked of one model."""
+"""Verify one exported model: whether it is right, how far it is off, and where the numbers diverge."""

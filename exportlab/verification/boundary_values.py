@@ -1,4 +1,4 @@
-"""Values on either side of where a module decides otherwise: a threshold that a file has elsewhere shows there, and hardly elsewhere."""
+"""Find input values on both sides of a module's conditions, because a wrong threshold in the exported model shows only there."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .conditions import BySite, Site
 from .search import Search
 from .values import SIGNED, Mutation, integers_at, integers_of, integers_up_to, mutate_sample, reach_of, sizes_of, times
 
-EDGES = 8  # looked at, of all that are found
+EDGES = 8  # maximum number of edges to check
 OF_A_SITE = 2
-POWERS = (-4, -1, -1 / 3, 0, 1 / 3, 1, 4)  # of the factor by which floats are scaled up: between which edges are looked for
-NARROW = math.log(1.02)  # an edge is known where it lies between two scales so far apart
-# Away from an edge, the first where rounding decides nothing: a threshold of a sum of exponentials hardly moves one when it is halved.
+POWERS = (-4, -1, -1 / 3, 0, 1 / 3, 1, 4)  # exponents of the float scale; edges are searched between neighbouring scales
+NARROW = math.log(1.02)  # an edge counts as located between two scales with this ratio
+# Distances from an edge. The first one that is safe from rounding is used: halving all inputs hardly changes a sum of exponentials.
 BESIDE = tuple(math.log(scale) for scale in (1.04, 1.1, 1.25))
 SEEDS = range(3)
 
@@ -28,7 +28,7 @@ Varied = tuple[Mutation, Sample]
 
 @dataclass(frozen=True)
 class Boundary:
-    """Two places on a ray that are close together, and the site that decides otherwise at the upper one."""
+    """Two close positions on a scan line, with a site whose decision differs between them."""
 
     site: Site
     low: float
@@ -37,7 +37,7 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Places on one side of an edge, and how they are called."""
+    """Positions on one side of an edge, with a description."""
 
     words: str
     places: Sequence[float]
@@ -45,11 +45,13 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class ScanLine:
-    """Samples along one number, the place, and what eager decides at each.
+    """Samples along one number, the position, and the decisions of eager at each position.
 
     Attributes:
-        change: the variation of a place. places: where to begin. between: a place between two that are not close yet.
-        beside: where to verify at an edge: of each of these, the first place at which rounding decides nothing.
+        change: the variation of the sample at a position.
+        places: the initial positions.
+        between: returns a position between two, or None if they are close enough.
+        beside: returns positions to verify near an edge. The first one of each group that is safe from rounding is used.
     """
 
     search: Search
@@ -61,17 +63,17 @@ class ScanLine:
     known: dict[float, BySite | None] = field(default_factory=dict)
 
     def sample(self, place: float) -> Sample:
-        """Return the sample at a place, the first one where nothing changes."""
+        """Return the sample at a position; the first sample if nothing changes."""
         return next((sample for _, sample in mutate_sample(self.first, (self.change(place),))), self.first)
 
     def decided(self, place: float) -> BySite | None:
-        """Return what is decided at a place, None where eager refuses the sample."""
+        """Return the decisions at a position, or None if eager rejects the sample."""
         if place not in self.known:
             self.known[place] = self.search.decided(self.sample(place))
         return self.known[place]
 
     def edges(self, sites: Collection[Site]) -> Iterator[Boundary]:
-        """Yield the edges of these sites, those next to the first sample before others, and some of each site only."""
+        """Yield a few edges for each of these sites, nearest to the first sample first."""
         taken = [place for place in self.places if self.decided(place) is not None]
         for site in sites:
             wide = [Boundary(site, low, high) for low, high in pairwise(taken) if self._parts(site, low, high)]
@@ -84,7 +86,7 @@ class ScanLine:
         return site in before and site in after and before[site] != after[site]
 
     def _narrowed(self, edge: Boundary) -> Boundary | None:
-        """None where eager refuses what is between."""
+        """Narrow an edge down; None if eager rejects the samples in between."""
         while (middle := self.between(edge.low, edge.high)) is not None:
             if edge.site not in (self.decided(middle) or {}):
                 return None
@@ -92,7 +94,7 @@ class ScanLine:
         return edge
 
     def samples(self, edge: Boundary) -> Iterator[Varied]:
-        """Yield what is to be verified beside an edge."""
+        """Yield the samples to verify near an edge."""
         for beside in self.beside(edge):
             place = next((place for place in beside.places if self._stands(edge.site, place)), None)
             if place is not None:
@@ -100,7 +102,7 @@ class ScanLine:
                 yield replace(change, name=f"{change.name}, {beside.words} {edge.site.named()}"), self.sample(place)
 
     def _stands(self, site: Site, place: float) -> bool:
-        """Whether a site decides the same in float64, though all that is computed is moved by some roundings."""
+        """Whether a site's decision stays the same in float64 when all intermediate results are changed by a few roundings."""
         decided = self.decided(place)
         if decided is None:
             return False
@@ -109,10 +111,10 @@ class ScanLine:
 
 
 def edges(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[Varied]:
-    """Yield values beside the edges of the conditions and masks that other values of the first sample were seen to change.
+    """Yield values near the edges of conditions and masks that changed with the values of the first sample.
 
     Args:
-        greatest: the greatest number that eager takes in each tensor of integers, by `id`.
+        greatest: the largest integer that eager accepts in each integer tensor, by `id`.
     """
     left, room = sorted(search.conditions.moved(), key=lambda site: (site.kind == "mask", site)), EDGES
     for ray in (*_make_float_rays(search, first), *_make_integer_rays(search, first, greatest)):
@@ -124,7 +126,7 @@ def edges(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterato
 
 
 def _make_float_rays(search: Search, first: Sample) -> Iterator[ScanLine]:
-    """All floats scaled, negated and scaled, and their sizes scaled; a place is the logarithm of the scale."""
+    """Yield scan lines that scale all floats, with each kind of sign. The position is the logarithm of the scale."""
     reach = math.log(reach_of(first))
     places = [power * reach for power in POWERS] if reach else []
     for sign in SIGNED:
@@ -146,7 +148,7 @@ def _below_and_above(edge: Boundary) -> Sequence[Neighbour]:
 
 
 def _make_integer_rays(search: Search, first: Sample, greatest: Mapping[int, int]) -> Iterator[ScanLine]:
-    """Each tensor of integers up to a number, and all that number; it is the place."""
+    """Yield two scan lines for each integer tensor: integers up to the position, and all integers equal to the position."""
     for tensor in integers_of(first):
         most, info = greatest.get(id(tensor), int(tensor.max())), torch.iinfo(tensor.dtype)
         usual = {max(-most, info.min), int(tensor.min()), 0, int(tensor.max()), most}

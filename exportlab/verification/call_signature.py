@@ -1,4 +1,4 @@
-"""Whether two calls are of one kind: what is a tensor in one is a tensor in the other, of the same dtype, in the same structure."""
+"""Compare the kinds of two calls: which arguments are tensors, their dtypes and ranks, and the structure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..samples import Sample, bound, format_leaf_path
 
 
 def other_kind(module: nn.Module, first: Sample, other: Sample) -> str:
-    """Return in words how the arguments of a call differ in kind from those of the first; nothing where only sizes and values do."""
+    """Describe how the kinds of a call's arguments differ from those of the first call; empty if only sizes and values differ."""
     before, now = _leaves(module, first), _leaves(module, other)
-    return "; ".join(told for name in {**before, **now} if (told := _differs(name, before, now)))
+    return "; ".join(text for name in {**before, **now} if (text := _differs(name, before, now)))
 
 
 def _leaves(module: nn.Module, sample: Sample) -> dict[str, Any]:
-    """The leaves by name, None among them."""
+    """Return the leaves by name; None counts as a leaf."""
     try:
         arguments: Mapping[str, Any] = bound(module, sample.args, sample.kwargs)
     except TypeError:

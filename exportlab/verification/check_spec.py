@@ -1,4 +1,4 @@
-"""What is looked at: calls in a row, the artifact and the module that are to answer the last one alike."""
+"""Define what one check runs: a sequence of calls, and the artifact and the module whose last results are compared."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ REFUSED_UNASKED = "it rejects this size, which no sample has"
 
 @dataclass(frozen=True)
 class CheckSpec:
-    """Calls in a row, the last of which is compared; `failure` is the outcome when it differs.
+    """A sequence of calls, the last of which is compared; `failure` is the outcome if the results differ.
 
     Attributes:
-        refusable: whether a refusal is `narrow`, as what was not seen at the export is; else it is `run`.
-        variation: the change that made these inputs of the first sample.
-        why: what is said before what was seen.
-        asked: whether the samples include this size; if not, an error of the artifact is not a failure.
+        refusable: whether an error of the artifact is `narrow`, for inputs unlike the export's; otherwise it is `run`.
+        variation: the change that made these inputs from the first sample.
+        why: a prefix for the detail of a failed check.
+        asked: whether the samples include this size. If not, an error of the artifact is not a failure.
     """
 
     name: str
@@ -43,37 +43,37 @@ class CheckSpec:
     asked: bool = True
 
     def check(self, outcome: Outcome, worst: float | None = None, detail: str = "") -> Check:
-        """Return what was seen as a check."""
+        """Return a check with this outcome."""
         said = self.why + detail if outcome not in (Outcome.OK, Outcome.SKIPPED) else detail
         return Check(self.name, describe(self.calls[-1]), outcome, worst, said, self.variation.name)
 
     def refused(self, why: str) -> Check:
-        """Return the check of what the artifact refuses."""
+        """Return the check for an error of the artifact."""
         if not self.asked:
             return self.check(Outcome.SKIPPED, detail=f"{REFUSED_UNASKED}: {why}")
         return self.check(Outcome.NARROW if self.refusable else Outcome.RUN, detail=why)
 
     def unjudged(self, apart: float, outputs: Collection[int], why: str) -> Check:
-        """Return the check of answers that differ, where eager is too inexact to judge these outputs."""
+        """Return the check for results that differ where eager is too inexact to judge these outputs."""
         listed = ", ".join(map(str, sorted(outputs)))
         detail = f"{NOT_JUDGED}: output {listed} differs by {apart:.1e}, and {why}"
         return replace(self.check(Outcome.SKIPPED, detail=detail), unjudged=frozenset(outputs))
 
     @property
     def tells(self) -> bool:
-        """Whether agreement shows something: where all inputs are equal, many wrong files agree too."""
+        """Whether agreement is evidence. With equal or non-finite inputs, many wrong models agree too."""
         return not self.variation.level and not self.variation.not_finite
 
 
 @dataclass(frozen=True)
 class UnderTest:
-    """What is looked at.
+    """The artifact and module under test.
 
     Attributes:
-        first: the call that was exported with.
-        device: where the file runs and eager can run too, if that is not the CPU.
-        patience: how long eager may take for other values, as the calls that are given show.
-        dtypes: those of its outputs, as they are seen.
+        first: the call used for the export.
+        device: the device that runs the model, if it isn't the CPU and eager can run there too.
+        patience: the time limit of eager for generated values, based on the given calls.
+        dtypes: the output dtypes, collected during the checks.
     """
 
     artifact: Artifact
@@ -86,7 +86,7 @@ class UnderTest:
 
 
 def describe(sample: Sample) -> str:
-    """Return the arguments in a few characters: dtype and shape of each tensor, other values as they are."""
+    """Describe the arguments briefly: dtype and shape of tensors, and the repr of other values."""
     return ", ".join(_describe_leaf(leaf) for leaf in sample.leaves())
 
 

@@ -1,4 +1,4 @@
-"""One look at an artifact: run eager, then the artifact, and compare the last answers."""
+"""Run one check: call eager, then the artifact, and compare their last results."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | Non
 
 
 def _run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
-    """The check, and the outputs that eager has."""
+    """Return the check, and the indices of eager's outputs."""
     try:
         with time_limit(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
             expected = run_calls(fresh(subject.module), probe.calls)
         leaves = _flatten_dense_leaves(expected)
-    except Exception as error:  # noqa: BLE001 - what eager refuses is told, and nothing is asked of the artifact
+    except Exception as error:  # noqa: BLE001 - if eager rejects a call, report it and don't run the artifact
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}"), frozenset()
     outputs = frozenset(range(len(leaves)))
     subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))
     try:
         actual = run_calls(subject.artifact.fresh(), probe.calls)
-    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what this check reports
+    except Exception as error:  # noqa: BLE001 - any error of the runtime is a result of this check
         return probe.refused(first_line(error)), outputs
     if dependence is not None and not probe.variation.not_finite:
         dependence.note(probe.calls, expected, actual)
@@ -47,10 +47,10 @@ def _run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | No
 
 
 def _flatten_dense_leaves(returned: Any) -> list[Any]:
-    """The leaves of what eager returned.
+    """Return the leaves of eager's result.
 
     Raises:
-        ValueError: one holds no numbers that could be compared.
+        ValueError: a tensor is not dense or has no data, so it cannot be compared.
     """
     leaves = pytree.tree_leaves(returned)
     for leaf in (leaf for leaf in leaves if isinstance(leaf, torch.Tensor)):
@@ -73,13 +73,13 @@ def _judge_answers(probe: CheckSpec, subject: UnderTest, expected: Any, actual: 
 
 
 def _problem(pair: Pair) -> str:
-    """What differs, and how far both answers are off the float64 answer where that may be taken for rounding."""
+    """Describe the difference. If it may be rounding, add how far both results are from float64."""
     is_close = not pair.found.unlike and (pair.half or pair.found.times < SMALL)
     return f"{pair.found.problem}; {pair.ruling.words}" if is_close and pair.ruling else pair.found.problem
 
 
 def _where_finite(expected: Any, actual: Any) -> Any:
-    """The answers, with eager's own where it is not finite: what kernels make of NaN and infinity is their own."""
+    """Replace results where eager's are not finite by eager's, because kernels are free in how they treat NaN and infinity."""
     leaves, spec = pytree.tree_flatten(expected)
     answers, given = pytree.tree_flatten(actual)
     if spec != given:

@@ -1,4 +1,4 @@
-"""One model, several exporters, side by side. Not here: many models, times, or records (sweep)."""
+"""Compare several exporters on one model. For many models, or stored records, use a sweep."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ..samples import Samples, check_module, samples_of
 from .report import Report
 from .verify import verify
 
-MESSAGE = 120  # characters of a message that a table shows
+MESSAGE = 120  # maximum number of characters of a message in a table
 
 
 @dataclass(frozen=True)
 class Attempt(Heard):
-    """What became of one exporter's attempt: its outcome, and as far as it came, artifact, report, error, and the seconds of each step.
+    """The result of one exporter: the outcome, and the artifact, report, error and the seconds of each step, as far as it got.
 
-    In `said` are the warnings of exporter and runtime, without what says nothing about the model (`exportlab.diagnostics`).
+    `said` contains warnings of the exporter and the runtime, without noise (see `exportlab.diagnostics`).
     """
 
     exporter: str
@@ -44,11 +44,11 @@ class Attempt(Heard):
 
     @property
     def mark(self) -> Mark:
-        """What pages count it as."""
+        """How pages count the export."""
         return mark(self.outcome, (check.values for check in self.report.failed) if self.report else (), self.warned)
 
     def row(self) -> dict[str, Any]:
-        """Return its line in the table."""
+        """Return the row of the table."""
         return {
             "exporter": self.exporter,
             "outcome": self.outcome,
@@ -66,13 +66,13 @@ class Attempt(Heard):
 
 
 def reason(error: Exception) -> str:
-    """Return why an export failed, in one line: of our own exporter what it says, of others the error at the root."""
+    """Return why an export failed, in one line: the message of `to_onnx`, or the root cause for other exporters."""
     return first_line(error if isinstance(error, ToOnnxError) else root(error))
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(show.Tabular):
-    """Attempts by exporter; prints as a table, renders as HTML."""
+    """The attempts by exporter, printed as a table and rendered as HTML."""
 
     attempts: Mapping[str, Attempt]
 
@@ -95,15 +95,16 @@ def compare(
     exporters: Sequence[str] = EXPORTERS,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Comparison:
-    """Export `module` with the first sample by each exporter, and verify each result on all samples.
+    """Export `module` with the first sample, with each exporter, and verify each result on all samples.
 
     Args:
-        samples: as `verify` takes them.
+        samples: the samples, in any form that `verify` accepts.
         options: further arguments of `export`, by exporter.
 
     Raises:
-        TypeError: an argument is of another kind. ValueError: an exporter is unknown or cannot run here. Whatever `module` itself
-            raises; never what an exporter raises.
+        TypeError: an argument has the wrong type.
+        ValueError: an exporter is unknown or cannot run here. Errors of `module` itself are passed through, but errors of exporters
+            become outcomes.
     """
     check_module(module)
     must_be_names(exporters=exporters)
@@ -112,10 +113,10 @@ def compare(
 
 
 def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """The options of each exporter, as they were given.
+    """Check the options of the exporters and return them.
 
     Raises:
-        TypeError: they are none.
+        TypeError: they are not a mapping of mappings.
     """
     must_be(Mapping, type(None), options=given)
     for exporter, options in (given or {}).items():
@@ -126,12 +127,12 @@ def _options(given: Any) -> Mapping[str, Mapping[str, Any]]:
 def attempt(
     exporter: Exporter, module: nn.Module, samples: Sequence[Sample], dynamic_shapes: DynamicShapes = None, **options: Any
 ) -> Attempt:
-    """Try one exporter at a copy of one module: every error of the exporter or the runtime becomes an outcome."""
+    """Run one exporter on a copy of a module. Errors of the exporter or the runtime become outcomes."""
     return run_verify_step(run_load_step(run_export_step(exporter, module, samples[0], dynamic_shapes, **options)), module, samples)
 
 
 def run_export_step(exporter: Exporter, module: nn.Module, sample: Sample, dynamic_shapes: DynamicShapes = None, **options: Any) -> Attempt:
-    """Take the first step of an attempt: to the artifact, or the error of the exporter."""
+    """Run the first step: export the module, and return the artifact or the exporter's error."""
     own, given = fresh(module), copy_sample(sample)
     with heard() as said:
         tried = _time_export(exporter, lambda: exporter.export(own, given.args, given.kwargs, dynamic_shapes=dynamic_shapes, **options))
@@ -139,7 +140,7 @@ def run_export_step(exporter: Exporter, module: nn.Module, sample: Sample, dynam
 
 
 def run_load_step(tried: Attempt) -> Attempt:
-    """Take the second step: make the artifact ready to run, or keep the error of the runtime. An attempt that failed stays as it is."""
+    """Run the second step: load the artifact, and record an error of the runtime. A failed attempt is returned unchanged."""
     if tried.artifact is None:
         return tried
     with heard() as said:
@@ -148,7 +149,7 @@ def run_load_step(tried: Attempt) -> Attempt:
 
 
 def run_verify_step(tried: Attempt, module: nn.Module, samples: Sequence[Sample]) -> Attempt:
-    """Take the third step: to the report. An attempt that failed stays as it is."""
+    """Run the third step: verify the artifact. A failed attempt is returned unchanged."""
     if tried.artifact is None or tried.error is not None:
         return tried
     report = verify(tried.artifact, module, samples)
@@ -160,7 +161,7 @@ def _time_export(exporter: Exporter, export: Callable[[], Artifact]) -> Attempt:
     start = time.perf_counter()
     try:
         artifact = export()
-    except Exception as error:  # noqa: BLE001 - whatever an exporter raises is what is to be reported
+    except Exception as error:  # noqa: BLE001 - any error of an exporter is a result
         return Attempt(exporter.name, Outcome(exporter.stage(error)), error=error)
     return Attempt(exporter.name, Outcome.OK, artifact, seconds={"export": time.perf_counter() - start})
 
@@ -169,6 +170,6 @@ def _time_load(tried: Attempt, artifact: Artifact) -> Attempt:
     start = time.perf_counter()
     try:
         artifact.load()
-    except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what is to be reported
+    except Exception as error:  # noqa: BLE001 - any error of the runtime is a result
         return replace(tried, outcome=Outcome.LOAD, error=error)
     return replace(tried, seconds={**tried.seconds, "load": time.perf_counter() - start})

@@ -1,4 +1,4 @@
-"""Which of several conditions of one line is tested at an instruction: of `0 < x < 1`, of `a and b`."""
+"""Find which of several conditions in one source line an instruction tests, as in `0 < x < 1` or `a and b`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import CodeType
 
 @lru_cache(maxsize=4096)
 def part_of(code: CodeType, offset: int) -> str:
-    """Return the expression that an instruction tests, where its line tests several; nothing where it tests one.
+    """Return the expression that an instruction tests, if its line tests several; empty if the line has one test.
 
-    A loop may test one expression by two instructions: it is told by its place in the source, and of a chain by its turn.
+    A loop may test one expression with two instructions, so expressions are identified by source position, and parts of a chain by order.
     """
     instructions = list(dis.get_instructions(code))
     here = next((i.positions for i in instructions if i.offset == offset), None)
@@ -22,13 +22,13 @@ def part_of(code: CodeType, offset: int) -> str:
         return ""
     jumps = [i for i in instructions if "JUMP" in i.opname and "IF" in i.opname and i.positions and i.positions.lineno == here.lineno]
     links = _links(text)
-    turn = sum(jump.offset < offset for jump in jumps if jump.positions == here)
+    order = sum(jump.offset < offset for jump in jumps if jump.positions == here)
     several = len(links) > 1 or len({jump.positions for jump in jumps}) > 1
-    return links[turn % len(links)] if several else ""
+    return links[order % len(links)] if several else ""
 
 
 def _source(file: str, place: dis.Positions) -> str:
-    """The source at a place of one line."""
+    """Return the source at a position within one line."""
     if place.lineno is None or place.lineno != place.end_lineno:
         return ""
     line = linecache.getline(file, place.lineno).encode()
@@ -36,7 +36,7 @@ def _source(file: str, place: dis.Positions) -> str:
 
 
 def _links(text: str) -> list[str]:
-    """The comparisons of a chain, one by one; of anything else the text itself."""
+    """Split a chained comparison; return any other expression unchanged."""
     try:
         found = ast.parse(text, mode="eval").body
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""How far eager's own answer moves for inputs a rounding away: what a file may be off by where numbers cancel out or tie."""
+"""Measure how much eager's result changes for inputs one rounding away. It limits the error where numbers cancel out or tie."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .eager_timeout import time_limit
 from .values import a_rounding_away
 
 NUDGES = 4
-AS_MUCH = 8.0  # times how far eager moves: a file rounds more often than once
+AS_MUCH = 8.0  # the exported model may differ this many times as much, because it rounds more than once
 
 
 def collect_decisions(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
-    """Return what the module decides by values in these calls. Raises whatever the module raises."""
+    """Return the value-dependent decisions of the module in these calls. Errors of the module are passed through."""
     return Conditions().watch(module, calls)
 
 
 def is_ill_conditioned(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, *, patience: float) -> bool:
-    """Whether every output of eager moves about as far as the file's is off, by no condition of the module's own, and not at random."""
+    """Whether eager's outputs change about as much as the model's error, without changed conditions and not randomly."""
     off = _measure_distances(expected, actual)
     floor = [0.0] * len(off)
     try:
@@ -39,7 +39,7 @@ def is_ill_conditioned(module: nn.Module, calls: Sequence[Sample], expected: Any
                 with time_limit(patience):
                     moved = _measure_distances(expected, run_calls(fresh(module), nudged))
                 floor = [max(a, b) for a, b in zip(floor, moved, strict=True)]
-    except Exception:  # noqa: BLE001 - eager, which took the inputs, refuses them a rounding away, or cannot be watched: no excuse
+    except Exception:  # noqa: BLE001 - eager rejects the changed inputs, or cannot be observed: not proven
         return False
     return all(a <= AS_MUCH * b and a < torch.inf for a, b in zip(off, floor, strict=True))
 
@@ -49,7 +49,7 @@ def _conditions(module: nn.Module, calls: Sequence[Sample]) -> Decisions:
 
 
 def _measure_distances(expected: Any, actual: Any) -> list[float]:
-    """The largest distance of each output; infinite where they differ in kind, or in what is finite."""
+    """Return the largest distance for each output; infinite if dtypes, shapes or non-finite elements differ."""
     pairs = zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), strict=True)
     return [_largest(a, b) for a, b in pairs]
 

@@ -1,4 +1,4 @@
-"""What a module decides by values while it runs in eager: conditions, masks and numbers that it reads, with their lines."""
+"""Record the value-dependent decisions of a module in eager: conditions, masks and numbers that it reads, with their lines."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ TORCH = str(Path(torch.__file__).parent)
 OURS = str(Path(__file__).parent)
 ATTENTION = "scaled_dot_product_attention"
 MASK_AT = {"where": 0, "masked_fill": 1, "masked_fill_": 1, "masked_scatter": 1, "masked_scatter_": 1, "masked_select": 1, ATTENTION: 3}
-COUNTED = ("to", "_to_copy", "type_as", "mul", "mul_", "sum", "cumsum")  # what makes numbers of a mask
+COUNTED = ("to", "_to_copy", "type_as", "mul", "mul_", "sum", "cumsum")  # operators that convert a mask to numbers
 INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 TESTS = ("isnan", "isinf", "isfinite", "nan_to_num", "nan_to_num_")
 READS = ("item", "allclose", "_local_scalar_dense", "equal", "is_nonzero")
-LONG = 70  # characters of a line of source
+LONG = 70  # maximum number of characters of a source line
 
 
 class Site(NamedTuple):
-    """Where something is decided: the user's file and line, and what it is: a `condition`, a `number` or a `mask`.
+    """The location of a decision: the user's file and line, and its kind: a `condition`, a `number` or a `mask`.
 
-    `part` is the expression of a condition whose line holds several.
+    `part` is the expression of the condition if the line has several.
     """
 
     file: str
@@ -41,13 +41,13 @@ class Site(NamedTuple):
     part: str = ""
 
     def shown(self) -> str:
-        """Return the line with its source, or the part of it; the file too, where it is one."""
+        """Return the line with its source, or the part of it; include the file's name if there is a file."""
         source = self.part or linecache.getline(self.file, self.line).strip()
         source = source if len(source) <= LONG else f"{source[:LONG]}…"
         return f"{self.named()} `{source}`" if source else self.named()
 
     def named(self) -> str:
-        """Return the line; the file too, where it is one."""
+        """Return the line; include the file's name if there is a file."""
         name = f"{Path(self.file).name}:" if Path(self.file).suffix == ".py" and "ipykernel" not in self.file else "line "
         return f"{name}{self.line}"
 
@@ -59,37 +59,37 @@ Shapes = tuple[torch.Size, ...]
 
 @dataclass
 class Conditions:
-    """The values seen at each site over any number of runs; of masks, whether anything and whether not everything was masked.
+    """The values recorded at each site over all runs. For a mask: whether any element was masked, and whether all were.
 
     Attributes:
-        runs: what each run decided at a site, in turn, by the shapes that it was given.
+        runs: the sequence of decisions of each run at a site, by input shapes.
     """
 
     seen: dict[Site, set[Any]] = field(default_factory=dict)
     runs: dict[tuple[Site, Shapes], set[tuple[Any, ...]]] = field(default_factory=dict)
 
     def never_changed(self) -> dict[Site, Any]:
-        """Return the sites at which every run saw the same, with what it was."""
+        """Return the sites with the same value in all runs, with that value."""
         return {site: next(iter(values)) for site, values in self.seen.items() if len(values) == 1}
 
     def open(self) -> set[Site]:
-        """Return the sites of which one side was never seen."""
+        """Return the sites with only one recorded value."""
         return set(self.never_changed())
 
     def moved(self) -> set[Site]:
-        """Return the conditions and masks that came out otherwise by values alone."""
+        """Return the conditions and masks whose decisions changed between runs with the same shapes."""
         return {site for (site, _), runs in self.runs.items() if len(runs) > 1 and site.kind != "number"}
 
     @property
     def numbers(self) -> bool:
-        """Whether the module reads a number, such as how often it is to loop."""
+        """Whether the module reads a number, such as a loop count."""
         return any(site.kind == "number" for site in self.seen)
 
     def watch(self, module: nn.Module, calls: Sequence[Sample]) -> Decisions:
-        """Run a copy of the module, take in what it decided, and return it in turn.
+        """Run a copy of the module, record its decisions and return them in order.
 
         Raises:
-            Whatever the module raises.
+            Errors of the module.
         """
         noted = record_decisions(lambda: run_calls(fresh(module), calls))
         for site, values in group_by_site(noted).items():
@@ -103,15 +103,15 @@ def _shapes(calls: Sequence[Sample]) -> Shapes:
 
 
 def record_decisions(run: Callable[[], Any]) -> Decisions:
-    """Run this, and return what was decided in turn. Raises whatever it raises."""
+    """Run a function and return the decisions in order. Errors are passed through."""
     watcher = _Watcher()
-    with torch.compiler.set_stance("force_eager"), watcher:  # what is compiled under a mode would fail without it
+    with torch.compiler.set_stance("force_eager"), watcher:  # code that was compiled under a mode would fail without it
         run()
     return watcher.noted
 
 
 def group_by_site(noted: Decisions) -> BySite:
-    """Return what was decided at each site, in turn."""
+    """Group decisions by site, in order."""
     found: dict[Site, list[Any]] = {}
     for site, value in noted:
         found.setdefault(site, []).append(value)
@@ -119,7 +119,7 @@ def group_by_site(noted: Decisions) -> BySite:
 
 
 def describe_site(site: Site, value: Any) -> str:
-    """Return in words what every run saw at a site."""
+    """Describe in words the value that a site had in all runs."""
     if site.kind == "mask":
         where = site.shown()
         return f"no sample reaches the mask at {where}" if not value else f"the mask at {where} holds everywhere in every sample"
@@ -127,7 +127,7 @@ def describe_site(site: Site, value: Any) -> str:
 
 
 class _Watcher(TorchDispatchMode):
-    """Notes what operators decide; a mask is noted as True where it holds somewhere, and as False where it does not."""
+    """Record the decisions of operators. A mask is recorded as True if any element is set, and as False if any isn't."""
 
     supports_higher_order_operators = True
 
@@ -147,7 +147,7 @@ class _Watcher(TorchDispatchMode):
         return returned
 
     def _branch(self, condition: Any, taken: Callable[..., Any], other: Callable[..., Any], operands: Sequence[Any]) -> Any:
-        """What `torch.cond` returns; what its branch decides is noted too."""
+        """Run the chosen branch of `torch.cond`, and record its decisions too."""
         self._note("condition", bool(condition))
         with self:
             return (taken if condition else other)(*operands)
@@ -172,7 +172,7 @@ def _masks(name: str, args: Sequence[Any], returned: Any) -> list[torch.Tensor]:
 
 
 def _users() -> FrameType:
-    """The innermost frame that is neither torch's nor ours."""
+    """Return the innermost frame outside torch and this package."""
     frame = sys._getframe(3)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((TORCH, OURS, "<")):
         frame = frame.f_back

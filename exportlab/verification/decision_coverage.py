@@ -1,4 +1,4 @@
-"""Whether the samples reach both sides of what a module decides by values; what they do not reach is looked for, and else told."""
+"""Check whether the samples cover both sides of a module's value-dependent decisions, and search for values that do."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .report import Check
 from .search import Search, greatest_taken
 from .values import FURTHER, integers_at, integers_at_most, integers_of, integers_spread, mutate_sample, sizes_of
 
-TOLD = 3  # of what is not reached, named one by one
+TOLD = 3  # number of uncovered sites to name
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was decided in all runs, and the further values that decide otherwise than the usual ones."""
+    """The decisions of all runs, and additional values that change decisions."""
 
     conditions: Conditions
     further: tuple[Varied, ...] = ()
     problem: str = ""
 
     def checks(self) -> list[Check]:
-        """Return the row of the report; none where nothing is decided by values."""
+        """Return the row of the report; none if the module makes no value-dependent decisions."""
         if self.problem:
             return [Check("conditions", "", Outcome.SKIPPED, detail=f"eager cannot be watched: {self.problem}")]
         sites, left = len(self.conditions.seen), [describe_site(*same) for same in self.conditions.never_changed().items()]
@@ -41,9 +41,9 @@ class Coverage:
 
 
 def cover_decisions(module: nn.Module, first: Sample, accepted: Sequence[CheckSpec], patience: float) -> Coverage:
-    """Watch eager at all calls that it accepts; look for values that change a condition which none of them changes, and for its edges.
+    """Record eager's decisions in all accepted calls. Search for values that change the remaining conditions, and for their edges.
 
-    Where all numbers are equal both sides of a condition may well answer alike: the search goes on as if these had not been seen.
+    Calls with all inputs equal are recorded last, because both sides of a condition may give the same answer there.
     """
     conditions = Conditions()
     try:
@@ -54,7 +54,7 @@ def cover_decisions(module: nn.Module, first: Sample, accepted: Sequence[CheckSp
         for probe in accepted if conditions.seen else ():
             if probe.variation.level:
                 conditions.watch(module, probe.calls)
-    except Exception as error:  # noqa: BLE001 - eager was seen to accept them: what fails is the watching, and it is told
+    except Exception as error:  # noqa: BLE001 - eager accepted these calls before, so the recording failed; report that
         return Coverage(conditions, problem=first_line(error))
     greatest = _greatest(Search(conditions, module, patience), first)
     large, beside = [*_large(first, greatest)], Search(conditions, module, patience)
@@ -79,12 +79,12 @@ def _found(search: Search, first: Sample) -> Iterator[Varied]:
 
 
 def _greatest(search: Search, first: Sample) -> dict[int, int]:
-    """The greatest number that eager takes in each tensor of integers, by `id`."""
+    """Return the largest integer that eager accepts in each integer tensor, by `id`."""
     found = {id(tensor): greatest_taken(search, first, tensor) for tensor in integers_of(first)}
     return {place: value for place, value in found.items() if value > 0}
 
 
 def _large(first: Sample, greatest: Mapping[int, int]) -> Iterator[Varied]:
-    """Integers as large as eager takes them, in each tensor of them, and spread from 0 to there."""
+    """Yield samples with the largest accepted integers in each integer tensor, and spread from 0 to there."""
     if greatest:
         yield from mutate_sample(first, (integers_at_most(greatest), *integers_spread(greatest)))

@@ -1,4 +1,4 @@
-"""Whether outputs depend on the inputs as eager's do: an output that stays the same where eager's does not."""
+"""Find outputs that are constant in the exported model but depend on the inputs in eager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Calls = Sequence[Sample]
 
 @dataclass
 class Moved:
-    """Of one output: two calls to which eager gives different answers, if there are, and whether the artifact ever did."""
+    """For one output: two calls with different results in eager, if any, and whether the artifact's results ever differed."""
 
     eager: tuple[Calls, Calls] | None = None
     artifact: bool = False
@@ -31,13 +31,13 @@ class Moved:
 
 @dataclass
 class Dependence:
-    """The first call with its answers, by their shapes, and what moved since."""
+    """The first call and results for each set of output shapes, and the changes in later calls."""
 
     first: dict[Any, tuple[Calls, list[Any], list[Any]]] = field(default_factory=dict)
     moved: dict[int, Moved] = field(default_factory=dict)
 
     def note(self, calls: Calls, expected: Any, actual: Any) -> None:
-        """Take in the answers to calls; those of another structure, or without data, say nothing."""
+        """Record the results of a call. Results with another structure or without data are ignored."""
         wanted, given = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
         if len(wanted) != len(given) or any(isinstance(leaf, FakeTensor) for leaf in given):
             return
@@ -49,22 +49,22 @@ class Dependence:
             moved.artifact |= not _same(before[2][i], answer)
 
     def checks(self, module: nn.Module) -> list[Check]:
-        """Return what is told: nothing where every output depends on the inputs as eager's does, rounding left out."""
+        """Return a failed check for each output that is constant, although eager's changes by more than rounding."""
         still = [i for i, moved in self.moved.items() if moved.eager and not moved.artifact and _moves(module, moved.eager, i)]
         return [Check("depends on inputs", "", Outcome.WRONG, detail=f"output {i} stays the same, eager's does not") for i in still]
 
 
 def _moves(module: nn.Module, pair: tuple[Calls, Calls], output: int) -> bool:
-    """Whether the answers differ in float64 too, and not by what rounding made of nothing."""
+    """Whether the results also differ in float64, so that the difference isn't rounding around zero."""
     try:
         one, other = (pytree.tree_leaves(run_in_float64(module, calls))[output] for calls in pair)
-    except Exception:  # noqa: BLE001 - what cannot be computed so stands as it was seen
+    except Exception:  # noqa: BLE001 - not computable in float64, so trust the first observation
         return True
     return not isinstance(one, torch.Tensor) or _another(one.float(), other.float())
 
 
 def _another(a: Any, b: Any) -> bool:
-    """Whether two answers differ by more than a few roundings of the largest of their numbers."""
+    """Whether two results differ by more than a few roundings of their largest element."""
     if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or not a.is_floating_point() or not a.numel():
         return bool(difference_of(a, b).problem)
     largest = float(torch.stack([t.double().nan_to_num(posinf=0, neginf=0).abs().max() for t in (a, b)]).max())

@@ -1,4 +1,4 @@
-"""Eager on the device that runs the file: kernels there round differently from the CPU, so a file is compared with both."""
+"""Run eager on the device that runs the exported model. Kernels round differently there than on the CPU, so `verify` compares with both."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ..eager import copied_whole, run_calls
 from ..exporters.session import EXACT
 from .values import map_tensors
 
-Provider = str | tuple[str, Mapping[str, str]]  # of ONNX Runtime, by its name, or with options
+Provider = str | tuple[str, Mapping[str, str]]  # an ONNX Runtime provider: its name, or a pair of name and options
 ON_CUDA = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "NvTensorRTRTXExecutionProvider")
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device of torch, and whether its products of float32 may be of TF32, as those of the file."""
+    """A torch device, and whether it may use TF32 for float32 products, as the exported model does."""
 
     name: str
     tf32: bool = False
 
 
 def named_options(providers: Sequence[Provider]) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
-    """Return the names of providers, and the options of each that has some: those that make it exact, and those that are given.
+    """Return the providers' names and their options: the given options, and those that give full float32 precision.
 
     Raises:
-        TypeError: they are no sequence of names, or of pairs of a name and its options.
+        TypeError: an item is neither a name nor a pair of a name and its options.
     """
     if isinstance(providers, str) or not isinstance(providers, Sequence):
         raise TypeError(f"providers must be a list of names, not {kind_of(providers)}")
@@ -46,9 +46,9 @@ def named_options(providers: Sequence[Provider]) -> tuple[tuple[str, ...], dict[
 
 
 def device_of(providers: Sequence[str], options: Mapping[str, Mapping[str, str]]) -> Device | None:
-    """Return the device of torch on which these providers run; None where that is the CPU, or torch has no such device here.
+    """Return the torch device of these providers, or None for the CPU or if torch doesn't have the device.
 
-    They compute in TF32 unless an option turns that off, and eager is compared at the same setting.
+    The providers use TF32 unless an option disables it, and eager then uses the same setting.
     """
     if not torch.cuda.is_available() or not set(providers) & set(ON_CUDA):
         return None
@@ -56,7 +56,7 @@ def device_of(providers: Sequence[str], options: Mapping[str, Mapping[str, str]]
 
 
 def returned_on(device: Device, module: nn.Module, calls: Sequence[Sample]) -> Any:
-    """Return what the last of these calls returns when a copy of the module runs on a device, moved to the CPU. Raises what that raises."""
+    """Run the calls on a device with a copy of the module, and return the last result on the CPU. Errors are passed through."""
     own = copied_whole(module).to(device.name)
     with _tf32(device.tf32):
         returned = run_calls(own, [map_tensors(call, lambda tensor: tensor.to(device.name)) for call in calls])
@@ -65,7 +65,7 @@ def returned_on(device: Device, module: nn.Module, calls: Sequence[Sample]) -> A
 
 @contextmanager
 def _tf32(allowed: bool) -> Iterator[None]:
-    """Allow TF32 in products and convolutions of CUDA, or not; then as before."""
+    """Enable or disable TF32 for CUDA products and convolutions, and restore the settings afterwards."""
     cuda, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     kept = {name: getattr(cudnn, name) for name in ("enabled", "benchmark", "deterministic")}
     before, cuda.allow_tf32 = cuda.allow_tf32, allowed

@@ -1,4 +1,4 @@
-"""How far two outputs are apart: structure, dtype, shape, then values."""
+"""Compare two outputs: structure, dtype, shape, then values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torch.utils import _pytree as pytree
 from ..checks import must_be
 from .paths import leaves_with_path
 
-#: ``(rtol, atol)`` by dtype, since runtimes sum in another order: 800 roundings of float32, 10 of float16, 4 of bfloat16; and
-#: ``atol`` is multiplied by the scale of the output. Integers and booleans are exact.
+#: ``(rtol, atol)`` by dtype, because runtimes sum in another order: about 800 roundings of float32, 10 of float16, 4 of bfloat16.
+#: ``atol`` is multiplied by the scale of the output. Integers and booleans must be equal.
 TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-9, 1e-10),
     torch.float32: (1e-4, 1e-5),
@@ -26,25 +26,26 @@ TOLERANCES: Mapping[torch.dtype, tuple[float, float]] = {
     torch.complex64: (1e-4, 1e-5),
 }
 EXACT = (0.0, 0.0)
-FLUSHED = torch.finfo(torch.float32).tiny  # what is smaller is zero to a processor that a runtime has asked for it
+FLUSHED = torch.finfo(torch.float32).tiny  # a runtime may flush smaller numbers to zero
 Tolerances = Mapping[torch.dtype, tuple[float, float]]
 PAIRS = "a mapping of dtypes to pairs (rtol, atol), as in {torch.float32: (1e-4, 1e-5)}"
 LOWER_QUARTER = 0.25
-USUAL_OVER_LOWER_QUARTER = 3.0  # the standard deviation of normal numbers over the lower quartile of their sizes
+USUAL_OVER_LOWER_QUARTER = 3.0  # for normally distributed numbers: standard deviation / lower quartile of the absolute values
 
 
 def check_tolerances(tolerances: Any) -> None:
-    """Refuse what are no tolerances; None asks for the usual ones.
+    """Check that tolerances are valid; None means the defaults.
 
     Raises:
-        TypeError: they are no mapping of dtypes to pairs of numbers. ValueError: one is negative, or no number.
+        TypeError: they are not a mapping of dtypes to pairs of numbers.
+        ValueError: a tolerance is negative or NaN.
     """
     must_be(Mapping, type(None), tolerances=tolerances)
     for dtype, pair in (tolerances or {}).items():
         if not isinstance(dtype, torch.dtype) or not _is_pair(pair):
             raise TypeError(f"tolerances must be {PAIRS}")
         if not all(number >= 0 for number in pair):
-            raise ValueError(f"the tolerances of {dtype} are {pair}: a difference is never less than 0")
+            raise ValueError(f"the tolerances of {dtype} are {pair}: they must not be negative")
 
 
 def _is_pair(value: Any) -> bool:
@@ -53,12 +54,12 @@ def _is_pair(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """The outcome of one comparison: `problem` is empty when they agree.
+    """The result of a comparison; `problem` is empty if the values agree.
 
     Attributes:
-        worst: the largest absolute difference seen.
-        times: the largest difference in units of its tolerance, infinite where they differ in kind.
-        unlike: whether they differ in kind anywhere: structure, dtype or shape.
+        worst: the largest absolute difference.
+        times: the largest difference as a multiple of its tolerance; infinite if structure, dtype or shape differ.
+        unlike: whether structure, dtype or shape differ.
     """
 
     worst: float = 0.0
@@ -68,11 +69,11 @@ class Difference:
 
 
 def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Difference:
-    """Return the difference of two return values, leaf by leaf. NaN equals NaN; integers and booleans are compared exactly.
+    """Compare two return values leaf by leaf. NaN equals NaN; integers and booleans must be equal.
 
     Args:
-        tolerances: `(rtol, atol)` by dtype of the expected tensor; they agree where |actual - expected| <= atol + rtol * |expected|.
-            Without it, those of `TOLERANCES`, and `atol` is multiplied by the scale of the output.
+        tolerances: `(rtol, atol)` by dtype of the expected tensor; values agree if |actual - expected| <= atol + rtol * |expected|.
+            By default `TOLERANCES`, with `atol` multiplied by the scale of the output.
     """
     (wanted, wanted_spec), (given, given_spec) = (leaves_with_path(tree) for tree in (expected, actual))
     if wanted_spec != given_spec:
@@ -84,15 +85,15 @@ def difference_of(expected: Any, actual: Any, tolerances: Tolerances | None = No
 
 
 def tolerance_text(dtype: torch.dtype, tolerances: Tolerances | None = None) -> str:
-    """Return the tolerance of a dtype in words, as the report prints it."""
+    """Describe the tolerance of a dtype as the report prints it."""
     rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype, EXACT)
     return f"rtol {rtol:g}, atol {atol:g}{' of the scale' * (tolerances is None)}" if rtol or atol else "exact"
 
 
 def scale_of(expected: torch.Tensor) -> float:
-    """Return how large the numbers of an output are: the largest where none is above 1, else what is usual among them, and at least 1.
+    """Return the scale of an output: its largest absolute value if that is at most 1, else a typical value, but at least 1.
 
-    The usual size comes of the lower quartile of those that are not 0: a few very large ones, such as a mask's, do not raise it.
+    The typical value is derived from the lower quartile of the nonzero elements, so that a few huge ones, as in a mask, have no effect.
     """
     sizes = _widen(expected).abs().flatten()
     sizes = sizes[sizes.isfinite() & (sizes > 0)]
@@ -104,9 +105,9 @@ def scale_of(expected: torch.Tensor) -> float:
 
 
 def distances(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
-    """Return how far each element is off, in float64: 0 where both are equal or NaN, infinite where only one is NaN.
+    """Return the distance of each element in float64: 0 if both are equal or NaN, infinite if only one is NaN.
 
-    Integers that differ are at least 1 apart, however large. The shapes are the same; the types need not be.
+    Different integers have a distance of at least 1, however large they are. Shapes must be equal; dtypes may differ.
     """
     same = (expected == actual) | (expected.isnan() & actual.isnan())
     apart = (_widen(actual) - _widen(expected)).abs()
@@ -138,10 +139,10 @@ def _objects(where: str, expected: Any, actual: Any) -> Difference:
 
 
 def _equal(expected: Any, actual: Any) -> bool:
-    """Whether two values are one, NaN among them; those of a class that cannot be compared are not."""
+    """Whether two values are equal, with NaN equal to NaN. Values that cannot be compared are not equal."""
     try:
         return bool(expected == actual or (expected != expected and actual != actual))
-    except Exception:  # noqa: BLE001 - whatever the comparison of the user's own class raises
+    except Exception:  # noqa: BLE001 - the comparison of a user's class can raise anything
         return False
 
 
@@ -161,7 +162,7 @@ def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerance
 
 
 def compute_tolerance(expected: torch.Tensor, dtype: torch.dtype | None = None, tolerances: Tolerances | None = None) -> torch.Tensor:
-    """Return how far each element may be off, by the tolerance of its own type or of another."""
+    """Return the allowed error of each element, with the tolerance of its own dtype or of another."""
     rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype or expected.dtype, EXACT)
     size, scale = _widen(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
     limit = atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)
@@ -169,12 +170,12 @@ def compute_tolerance(expected: torch.Tensor, dtype: torch.dtype | None = None, 
 
 
 def _widen(value: torch.Tensor) -> torch.Tensor:
-    """In a type that holds any difference of two of its values; 64-bit integers beyond 2**53 are handled by equality in `distances`."""
+    """Convert to a dtype that represents all differences. `distances` tests 64-bit integers beyond 2**53 for equality first."""
     return value.to(torch.complex128 if value.is_complex() else torch.float64)
 
 
 def _outline(tree: Any) -> str:
-    """A return value with its tensors shown as their shapes."""
+    """Format a return value with shapes in place of tensors."""
     if isinstance(tree, torch.Tensor):
         return f"tensor{list(tree.shape)}"
     if isinstance(tree, dict):

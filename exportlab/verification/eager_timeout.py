@@ -1,4 +1,4 @@
-"""How long eager may take for values that were made up: a loop that ends by them may never end."""
+"""Limit eager's time for generated values, because a loop that depends on them may never end."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-AT_LEAST = 10.0  # seconds
-TIMES = 20.0  # what a given sample takes
-AGAIN = 1.0  # seconds after which a block is stopped once more: code that catches every exception catches this one as well
+AT_LEAST = 10.0  # minimum limit in seconds
+TIMES = 20.0  # limit as a multiple of the slowest given sample
+AGAIN = 1.0  # seconds between repeated interrupts, since code that catches all exceptions also catches this one
 
 
 class TooSlow(RuntimeError):
-    """It took longer than it may."""
+    """The call exceeded its time limit."""
 
 
 @dataclass
 class Patience:
-    """The seconds that a call with other values may take: some times what the slowest of the given calls took."""
+    """The time limit in seconds for calls with generated values: a multiple of the slowest given call."""
 
     seconds: float = field(default_factory=lambda: AT_LEAST)
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Take in how long the block takes; one that raises says nothing."""
+        """Measure a block and raise the limit if necessary; a block that raises an error is ignored."""
         start = time.perf_counter()
         yield
         self.seconds = max(self.seconds, TIMES * (time.perf_counter() - start))
@@ -35,10 +35,10 @@ class Patience:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """End the block after so many seconds; in a thread that is not the main one, which no signal reaches, it may take any time.
+    """Interrupt a block after a number of seconds. There is no limit outside the main thread, because signals don't reach other threads.
 
     Raises:
-        TooSlow: it took longer.
+        TooSlow: the limit was exceeded.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,6 +1,7 @@
-"""Name the reasons for which a file that answers otherwise than eager is not wrong: a list of classifiers, asked in order.
+"""Classify differences that are not errors of the exported model, with a list of classifiers that are tried in order.
 
-Each has its own corpus in tests/exportlab/verification/test_excuses.py: differences that it excuses, and wrong files that it does not.
+The tests in tests/exportlab/verification/test_excuses.py contain, for each one, differences that it excuses and wrong models that it
+doesn't.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
 OF_NAN = "ONNX does not define where NaN is sorted"
 OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
 FEW = 16.0
-SMALL = 10.0  # times the tolerance: what may be rounding, and what kernels may be off by for extreme values
+SMALL = 10.0  # in tolerances; smaller differences may be rounding, or less exact kernels for extreme values
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The answers of eager and of a file to one probe, which differ.
+    """The different results of eager and of an exported model for one check.
 
     Attributes:
-        actual: what is compared: where values that are not finite were given, the file's answer with eager's in their places.
+        actual: the model's results, with eager's in place of non-finite elements if the inputs contain NaN or infinity.
     """
 
     probe: CheckSpec
@@ -52,34 +53,34 @@ class Pair:
 
     @cached_property
     def half(self) -> torch.dtype | None:
-        """The coarsest type of half precision that the module computes in."""
+        """The coarsest half-precision dtype that the module uses."""
         return half_in(self.subject.module, self.probe.calls, self.expected)
 
     @cached_property
     def ruling(self) -> Ruling | None:
-        """What the module in float64 shows; None where the answers are infinitely far apart and no half precision explains it."""
+        """The comparison with float64; None if the results are infinitely far apart and the module doesn't use half precision."""
         if self.found.unlike or not (self.half or self.found.worst < math.inf):
             return None
         return adjudicate(self.subject.module, self.probe.calls, self.expected, self.actual, self.subject.tolerances)
 
     @cached_property
     def apart_in_order(self) -> float | None:
-        """How far the file is off eager whose sorts keep equal elements in their order; None where that is another answer."""
+        """The distance from eager with stable sorting; None if the results still differ."""
         return apart_in_order(self.subject.module, self.probe.calls, self.actual, self.subject.tolerances)
 
     def right(self, words: str, apart: float | None = None) -> Check:
-        """Return the check of a difference that is none of meaning."""
+        """Return a passing check for a difference that is not an error."""
         return self.probe.check(Outcome.OK, self.found.worst if apart is None else apart, words)
 
 
 @dataclass(frozen=True)
 class Excuse:
-    """One reason why a difference is no error.
+    """A reason why a difference is not an error.
 
     Attributes:
-        classify: returns the check where the reason holds, else None.
-        unlike: whether it may hold where the answers differ in shape or type, or in integers.
-        exact: whether eager itself was seen to give the file's answer, so that how exact eager is does not matter.
+        classify: returns a check if the reason applies, else None.
+        unlike: whether the reason can apply to different shapes, dtypes or integers.
+        exact: whether eager itself was shown to give the model's result, so that eager's own precision is irrelevant.
     """
 
     name: str
@@ -89,9 +90,9 @@ class Excuse:
 
 
 def excuse(pair: Pair) -> Check | None:
-    """Return the check of a difference that one of `EXCUSES` explains; None where none does, and the file is wrong.
+    """Return the check of the first reason in `EXCUSES` that explains the difference; None if the model is wrong.
 
-    Where eager is far from its own float64 answer, what an excuse calls right is not judged, unless eager itself gave the file's answer.
+    If eager is far from its own float64 result, an excused output is not judged, unless eager itself gave the model's result.
     """
     for reason in EXCUSES:
         if pair.found.unlike and not reason.unlike:
@@ -103,7 +104,7 @@ def excuse(pair: Pair) -> Check | None:
 
 
 def _mark_unjudged(pair: Pair, check: Check) -> Check:
-    """The check, or, where it calls right what eager is too inexact to judge, that this is not judged."""
+    """Return the check, or mark it as not judged if eager is too inexact."""
     if check.outcome is not Outcome.OK or pair.ruling is None or not pair.ruling.unstable:
         return check
     why = f"eager is {UNSTABLE}: {pair.ruling.words.removeprefix(ROUNDING)}"
@@ -114,12 +115,12 @@ def _mark_unjudged(pair: Pair, check: Check) -> Check:
 
 
 def _decides_nothing(pair: Pair) -> Check | None:
-    """Values that are not finite, which the model decides nothing by: kernels spread NaN and infinity in ways of their own."""
+    """Excuse different spreading of NaN and infinity by kernels, if the model's decisions don't depend on them."""
     if not pair.probe.variation.not_finite:
         return None
     try:
         same = collect_decisions(pair.subject.module, pair.probe.calls) == collect_decisions(pair.subject.module, pair.subject.first)
-    except Exception as error:  # noqa: BLE001 - eager answered these calls: what fails is the watching, and it is told
+    except Exception as error:  # noqa: BLE001 - eager accepted these calls before, so the recording failed; report that
         return _not_finite(pair, f"eager cannot be watched: {first_line(error)}")
     return _not_finite(pair, "the model decides nothing by it") if same else None
 
@@ -129,13 +130,13 @@ def _not_finite(pair: Pair, why: str) -> Check:
 
 
 def _is_of_the_device(pair: Pair) -> Check | None:
-    """Eager on the device of the file answers as the file does, or as near as rounding there explains."""
+    """Excuse results that match eager on the model's device, up to rounding."""
     device = pair.subject.device
     if device is None:
         return None
     try:
         there = returned_on(device, pair.subject.module, pair.probe.calls)
-    except Exception:  # noqa: BLE001 - a module need not run there: then eager on the CPU alone decides
+    except Exception:  # noqa: BLE001 - the module may not run on the device; then only eager on the CPU counts
         return None
     if not difference_of(there, pair.actual, pair.subject.tolerances).problem:
         return pair.right(f"eager on {device.name} answers as the file does, and otherwise on the CPU")
@@ -145,25 +146,25 @@ def _is_of_the_device(pair: Pair) -> Check | None:
 
 
 def _is_rounding(pair: Pair) -> Check | None:
-    """The file is as near to the float64 answer as eager, which gives the same answer again."""
+    """Excuse results that are as near to the float64 result as eager's, if eager's are reproducible."""
     if pair.ruling is None or not pair.ruling.is_rounding or not _answers_again(pair):
         return None
     if pair.ruling.unstable and (_is_of_ties(pair) or _is_of_sorted_nan(pair)):
-        return None  # what order explains is not left to rounding
+        return None  # differences explained by sort order are left to that classifier
     return pair.right(pair.ruling.words)
 
 
 def _answers_again(pair: Pair) -> bool:
-    """Whether eager gives the same answer once more: what it draws at random is no rounding."""
+    """Whether eager repeats its result, so that the difference isn't random."""
     try:
         again = run_calls(fresh(pair.subject.module), pair.probe.calls)
-    except Exception:  # noqa: BLE001 - it answered before: what it does is not the same either way
+    except Exception:  # noqa: BLE001 - it succeeded before, so it is not reproducible
         return False
     return not difference_of(pair.expected, again, {}).problem
 
 
 def _is_of_extreme_values(pair: Pair) -> Check | None:
-    """Kernels are less exact for extreme values: a few tolerances, or a few roundings of what is given."""
+    """Excuse small errors for extreme values, where kernels are less exact: a few tolerances, or a few roundings of the inputs."""
     found = pair.found
     if not pair.probe.variation.extreme or not (found.times < SMALL or found.worst <= _roundings(pair.probe.calls[-1])):
         return None
@@ -171,7 +172,7 @@ def _is_of_extreme_values(pair: Pair) -> Check | None:
 
 
 def _is_of_a_small_result(pair: Pair) -> Check | None:
-    """A result that is small beside the inputs, off by no more than a rounding of these."""
+    """Excuse errors within one rounding of the inputs, if the result is small compared with the inputs."""
     found = pair.found
     if found.times >= SMALL or found.worst > _a_rounding(pair.probe.calls[-1]):
         return None
@@ -180,7 +181,7 @@ def _is_of_a_small_result(pair: Pair) -> Check | None:
 
 
 def _is_of_the_fast_path(pair: Pair) -> Check | None:
-    """Eager without torch's fast path for encoders answers as the file does."""
+    """Excuse results that match eager without PyTorch's fast path for encoders."""
     if not pair.probe.variation.name:
         return None
     if not is_of_the_fast_path(pair.subject.module, pair.probe.calls, pair.actual, pair.subject.tolerances):
@@ -189,18 +190,18 @@ def _is_of_the_fast_path(pair: Pair) -> Check | None:
 
 
 def _is_of_ties(pair: Pair) -> Check | None:
-    """Eager answers as the file does where its sorts keep equal elements in their order, which torch leaves open."""
+    """Excuse results that match eager with stable sorting, because torch doesn't define the order of equal elements."""
     return None if pair.apart_in_order is None else pair.right(OF_TIES, pair.apart_in_order)
 
 
 def _is_of_sorted_nan(pair: Pair) -> Check | None:
-    """A model that sorts values that are not finite."""
+    """Skip models that sort non-finite values."""
     sorts_nan = pair.probe.variation.not_finite and sorts(pair.subject.module, pair.probe.calls)
     return pair.probe.check(Outcome.SKIPPED, detail=OF_NAN) if sorts_nan else None
 
 
 def _is_ill_conditioned(pair: Pair) -> Check | None:
-    """Eager itself moves as far for inputs a rounding away; where it moves far, nothing is judged."""
+    """Excuse differences as large as eager's own for inputs one rounding away; large ones are not judged."""
     probe, subject = pair.probe, pair.subject
     if not is_ill_conditioned(subject.module, probe.calls, pair.expected, pair.actual, patience=subject.patience.seconds):
         return None
@@ -226,16 +227,16 @@ EXCUSES: Sequence[Excuse] = (
 
 
 def _roundings(sample: Sample) -> float:
-    """A few roundings of the largest finite number among the inputs: what is left where a model subtracts them from each other."""
+    """Return a few roundings of the largest finite input: the error that may remain when a model subtracts inputs."""
     return FEW * max((eps * largest for largest, eps in _largest(sample)), default=0.0)
 
 
 def _a_rounding(sample: Sample) -> float:
-    """One rounding of the largest finite number among the inputs, or of 1: as exact are kernels of `sigmoid`, however small its result."""
+    """Return one rounding of the largest finite input or of 1. Kernels of `sigmoid` are that exact even for small results."""
     return max((eps * max(largest, 1.0) for largest, eps in _largest(sample)), default=torch.finfo(torch.float32).eps)
 
 
 def _largest(sample: Sample) -> list[tuple[float, float]]:
-    """The largest finite number of each of its tensors of floats, and a rounding of 1 in its type."""
+    """Return the largest finite number of each float tensor, and the machine epsilon of its dtype."""
     floats = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.numel()]
     return [(float(leaf.double().nan_to_num(posinf=0, neginf=0).abs().max()), torch.finfo(leaf.dtype).eps) for leaf in floats]

@@ -1,4 +1,4 @@
-"""Whether eager itself answers otherwise without PyTorch's fast path: a kernel for a whole encoder layer, which no export takes."""
+"""Check whether eager's result changes without PyTorch's fast path, a fused kernel for encoder layers that exports don't use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = "eager answers as the file does without PyTorch's fast path for encoders
 
 @contextmanager
 def disable_fast_path() -> Iterator[None]:
-    """Let encoder layers compute by their operators, as they are exported; then as before."""
+    """Disable the fast path in a block, so that encoder layers use the same operators as in an export."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -29,7 +29,7 @@ def disable_fast_path() -> Iterator[None]:
 
 
 def is_of_the_fast_path(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> bool:
-    """Return whether eager gives the file's answer once the fast path is off: it answers NaN where a mask hides everything, for one."""
+    """Return whether eager without the fast path matches the model. The fast path returns NaN where a mask hides all positions."""
     if not torch.backends.mha.get_fastpath_enabled() or not any(isinstance(part, WITH_FAST_PATH) for part in module.modules()):
         return False
     with disable_fast_path():

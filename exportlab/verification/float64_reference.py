@@ -1,4 +1,4 @@
-"""Who is nearer to the exact answer where a file and eager differ by little: the module computed in float64 decides."""
+"""Decide small differences between an exported model and eager: compute the module in float64, and compare both with it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from .values import map_tensors
 
 HALF = (torch.float16, torch.bfloat16)
 LOW = (*HALF, torch.float32)
-# A file that sums in another order is about as far off as eager, on the whole and where it is farthest.
+# A model that sums in another order is about as far off as eager, on average and at the maximum.
 ON_THE_WHOLE = 1.1
 FARTHEST = 2.0
-# In float32 eager is seldom off by more than the tolerance. Where it is, as in the sine of a million, a few values decide how far, and
-# exporters that are all right are off by 0.7 to 2.6 of eager.
+# In float32 eager is seldom off by more than the tolerance. If it is, as for the sine of a million, a few values determine the distance,
+# and correct exporters are off by 0.7 to 2.6 times as much as eager.
 IN_FLOAT32 = 3.0
-NOISIEST = 10.0  # tolerances: a run with noise that is farther off takes another path than eager, as without torch's fast path
-BEYOND = 100.0  # tolerances: eager is off by more where rounding decides an order, for example
-MANY = 4096  # numbers have a stable mean of squares
-SCATTER = 6.0  # divided by the root of their count: how far the root mean square of few numbers scatters
+NOISIEST = 10.0  # in tolerances; noisy runs further off use another code path than eager, such as without torch's fast path
+BEYOND = 100.0  # in tolerances; eager is further off where, for example, rounding decides an order
+MANY = 4096  # number of elements from which the mean square is stable
+SCATTER = 6.0  # scatter of the root mean square of few elements, divided by the root of their number
 OTHER_FORM = "in float64 the answer has another form"
-ROUNDINGS = 4.0  # what each result may be off by where it is asked whether a decision stands
+ROUNDINGS = 4.0  # the size of random changes when testing whether a decision is stable
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """Whether what differs is rounding, and why, in words.
+    """Whether a difference is rounding, with the reason in words.
 
     Attributes:
-        unstable: the numbers of the outputs for which eager itself is too inexact.
+        unstable: the indices of the outputs for which eager is too inexact.
     """
 
     is_rounding: bool
@@ -50,7 +50,7 @@ class Ruling:
 
 
 class _InFloat64(TorchDispatchMode):
-    """Computes in float64 whatever asks for less."""
+    """Compute in float64 where operators use narrower floats."""
 
     supports_higher_order_operators = True
 
@@ -62,7 +62,7 @@ class _InFloat64(TorchDispatchMode):
 
 
 class _Shaken(_InFloat64):
-    """Moves all that it computes by up to some roundings, `eps` each; what an operator writes into stays, and so do views."""
+    """Change each result randomly by up to a few roundings (`eps`). In-place results and views are not changed."""
 
     def __init__(self, eps: float, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -88,29 +88,29 @@ def _widen_tensor(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def run_in_float64(module: nn.Module, calls: Sequence[Sample], shaken: int | None = None) -> Any:
-    """Return what the module returns when parameters, buffers, arguments and everything computed of them are float64.
+    """Run the module with float64 parameters, buffers, arguments and intermediate results.
 
     Args:
-        shaken: a seed: all that is computed is moved by some roundings of the module's own narrowest type.
+        shaken: a seed; if given, each result is changed by a few roundings of the module's narrowest dtype.
 
     Raises:
-        Whatever the module raises when its types are others.
+        Errors of the module with other dtypes.
     """
     mode = _InFloat64() if shaken is None else _Shaken(_rounding(module, calls), shaken)  # type: ignore[no-untyped-call]
-    double = copied_whole(module).double()  # not under the mode, which would hand the copy of a buffer to a float32 storage
+    double = copied_whole(module).double()  # outside the mode, which would give the copy of a buffer a float32 storage
     with torch.compiler.set_stance("force_eager"), mode:
         return run_calls(double, [map_tensors(call, _widen_tensor) for call in calls])
 
 
 def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:
-    """The rounding of the narrowest type of all that is given or held; of float32 where none of that is a float."""
+    """Return the machine epsilon of the narrowest float dtype among parameters, buffers and inputs, float32 by default."""
     leaves = [*module.parameters(), *module.buffers(), *(leaf for call in calls for leaf in call.leaves())]
     floats = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
     return max((torch.finfo(leaf.dtype).eps for leaf in floats), default=torch.finfo(torch.float32).eps)
 
 
 def half_in(module: nn.Module, calls: Sequence[Sample], returned: Any) -> torch.dtype | None:
-    """Return the coarsest type of half precision that anything given, held or returned has; None where nothing has one."""
+    """Return the coarsest half-precision dtype of inputs, parameters, buffers and results; None if there is none."""
     held = [*module.parameters(), *module.buffers()]
     leaves = [leaf for call in calls for leaf in call.leaves()] + pytree.tree_leaves(returned)
     halves = {leaf.dtype for leaf in (*held, *leaves) if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF}
@@ -118,10 +118,10 @@ def half_in(module: nn.Module, calls: Sequence[Sample], returned: Any) -> torch.
 
 
 def adjudicate(module: nn.Module, calls: Sequence[Sample], expected: Any, actual: Any, tolerances: Tolerances | None = None) -> Ruling:
-    """Compare both answers, which have the same structure, with the module in float64."""
+    """Compare two results with the same structure with the module in float64."""
     try:
         exact = pytree.tree_leaves(run_in_float64(module, calls))
-    except Exception as error:  # noqa: BLE001 - a module need not run in float64: it is told, and nothing is excused
+    except Exception as error:  # noqa: BLE001 - the module may not support float64: report that and excuse nothing
         return Ruling(False, f"cannot be computed in float64: {first_line(error)}")
     half = half_in(module, calls, expected)
     answers = list(zip(pytree.tree_leaves(expected), pytree.tree_leaves(actual), exact, strict=False))
@@ -146,12 +146,12 @@ def _ruling(near: bool, file: float, eager: float, unstable: frozenset[int]) -> 
 
 @dataclass(frozen=True)
 class _Pair:
-    """The largest distances of one output from the float64 answer, whether the file is as near as eager, and those of all elements.
+    """For one output: the largest distances from the float64 result, and whether the model is as near as eager.
 
     Attributes:
-        unstable: whether eager itself is too inexact to judge a file that is not within the tolerance of the float64 answer.
-        off: the distances of the file and of eager, where the file is not within the tolerance.
-        limit: how far off a run with noise may be.
+        unstable: whether eager is too inexact to judge a model outside the tolerance of the float64 result.
+        off: the distances of all elements in the model and in eager, if the model is outside the tolerance.
+        limit: the largest distance that counts for noisy runs.
     """
 
     file: float
@@ -168,7 +168,7 @@ NONE = _Pair(0.0, 0.0, near=True)
 def _pair(
     expected: torch.Tensor, actual: torch.Tensor, exact: Any, half: torch.dtype | None, tolerances: Tolerances | None
 ) -> _Pair | None:
-    """None where the float64 answer cannot be compared with these."""
+    """Compare one output; None if the float64 result cannot be compared with it."""
     if not isinstance(exact, torch.Tensor) or exact.shape != expected.shape or not expected.is_floating_point():
         same = isinstance(exact, torch.Tensor) and exact.shape == expected.shape and torch.equal(expected, actual)
         return NONE if same else None
@@ -185,24 +185,24 @@ def _pair(
 
 
 def is_beyond(expected: torch.Tensor, apart: torch.Tensor, half: torch.dtype | None = None) -> bool:
-    """Return whether an answer is off by more than `BEYOND` tolerances anywhere.
+    """Return whether a result is off by more than `BEYOND` tolerances anywhere.
 
     Args:
-        half: the type of half precision that the module computes in, whose tolerance counts then.
+        half: the half-precision dtype that the module uses, which determines the tolerance.
     """
     limit = (BEYOND * compute_tolerance(expected, half if expected.is_floating_point() else None)).clamp(max=max(scale_of(expected), 1.0))
     return bool((apart[apart.isfinite()] > limit[apart.isfinite()]).any())
 
 
 def _might_be_near(pair: _Pair) -> bool:
-    """Whether more samples of rounding could show that the file is as near: for few numbers, eager alone is a small sample."""
+    """Whether noisy runs could show that the model is as near. With few elements, eager alone is a small sample."""
     return not pair.near and pair.off is not None and pair.off[0].numel() < MANY
 
 
 def _noise(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> list[list[torch.Tensor | None]]:
     try:
         return noise_of(module, calls, exact)
-    except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, its own distance is all that is known
+    except Exception:  # noqa: BLE001 - eager accepted these calls, but cannot be observed: use only its own distance
         return []
 
 
@@ -219,9 +219,9 @@ def _judge_with_noise(pair: _Pair, noise: Sequence[torch.Tensor], half: bool) ->
 
 
 def _is_as_near(file: torch.Tensor, eager: torch.Tensor, noise: Sequence[torch.Tensor], half: bool) -> bool:
-    """Where eager itself is off by an infinity, or by NaN, any answer is as near.
+    """Whether the model is about as near as eager. Elements for which eager is not finite don't count.
 
-    The mean of squares of few numbers scatters: the fewer there are, the farther off the file may be.
+    The mean square of few elements scatters, so the limit is larger for fewer elements.
     """
     there = eager.isfinite()
     file, others = file[there], torch.stack([eager[there], *(run[there].nan_to_num(0.0, 0.0, 0.0) for run in noise)])

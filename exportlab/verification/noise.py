@@ -1,4 +1,4 @@
-"""The distance from the exact answer that rounding alone explains: runs in which each result is moved by half a rounding."""
+"""Measure the distance from the exact result that rounding alone explains, with runs that change each result by half a rounding."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ROUNDED = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def makes_its_results(func: Any) -> bool:
-    """Whether an operator returns new tensors, rather than views of its arguments or the arguments themselves."""
+    """Whether an operator returns new tensors, and not views of its arguments or the arguments themselves."""
     return all(result.alias_info is None for result in getattr(getattr(func, "_schema", None), "returns", ()))
 
 
 class _Jittered(TorchDispatchMode):
-    """Moves all results by up to half a rounding of their types, so that each is rounded to one neighbour or the other."""
+    """Change all results by up to half a rounding of their dtypes, so that each is rounded up or down at random."""
 
     supports_higher_order_operators = True
 
@@ -46,12 +46,12 @@ class _Jittered(TorchDispatchMode):
 
 
 def noise_of(module: nn.Module, calls: Sequence[Sample], exact: Sequence[Any]) -> list[list[torch.Tensor | None]]:
-    """Return, for some runs, the distance of each output from its exact value; None for outputs that have no such distance.
+    """Return the distances of all outputs from their exact values for several runs; None for outputs that cannot be compared.
 
-    The runs use the operators that exports use, not fused kernels.
+    The runs use the same operators as exports, not fused kernels.
 
     Raises:
-        Whatever the module raises when it is watched.
+        Errors of the module while it is observed.
     """
     runs = []
     for seed in range(RUNS):

@@ -1,4 +1,4 @@
-"""The leaves of a return value with the path to each, also of containers that were registered without keys."""
+"""Return the leaves of a value with their paths, including containers that were registered without keys."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch.utils._pytree import KeyEntry, KeyPath, MappingKey, SequenceKey
 
 
 def leaves_with_path(tree: Any) -> tuple[list[tuple[KeyPath, Any]], pytree.TreeSpec]:
-    """Return what `torch.utils._pytree.tree_flatten_with_path` returns.
+    """Do the same as `torch.utils._pytree.tree_flatten_with_path`, but for all containers.
 
-    That raises where a container's class was registered without `flatten_with_keys_fn`, as the outputs of diffusers are.
+    That function fails for classes registered without `flatten_with_keys_fn`, such as the outputs of diffusers.
     """
     return list(_paths((), tree)), pytree.tree_structure(tree)
 
@@ -26,7 +26,7 @@ def _paths(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def _children(tree: Any) -> list[tuple[KeyEntry, Any]]:
-    """The parts of a container; what has no keys of its own is told apart by the names in its context, else by position."""
+    """Return the children of a container, identified by its keys, the names in its context, or their position."""
     node = pytree.SUPPORTED_NODES[pytree._get_node_type(tree)]
     if node.flatten_with_keys_fn is not None:
         return list(node.flatten_with_keys_fn(tree)[0])

@@ -1,4 +1,4 @@
-"""What `verify` saw: one check for each thing that was looked at, and the report that holds them."""
+"""Define the results of `verify`: one check for each comparison, and the report that contains them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ REFUSED = "eager refuses these inputs"
 ROUNDING = "rounding: "
 NOT_JUDGED = "not judged"
 SERIOUS = list(Outcome)
-WIDTH = 48  # characters of a line of names
+WIDTH = 48  # maximum number of characters of a line of names
 _TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 class VerificationError(AssertionError):
-    """The artifact is not right."""
+    """The artifact failed its verification."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: on which inputs, with which outcome, how far off, and what was seen.
+    """The result of one comparison: its inputs, outcome, largest difference and a description.
 
-    `values` names the change of the inputs that `other values` made, and `excuse` the one of `excuses.EXCUSES` for which an answer that
-    differs is no error. `judged` are the numbers of the outputs that were compared with
-    eager, and `unjudged` those that differ where eager itself is too inexact.
+    `values` names the change of the inputs in `other values`, and `excuse` the entry of `excuses.EXCUSES` that explains a difference.
+    `judged` contains the indices of the outputs that were compared with eager, and `unjudged` those of outputs that differ, but for which
+    eager is too inexact.
     """
 
     name: str
@@ -47,37 +47,36 @@ class Check:
 
     @property
     def failed(self) -> bool:
-        """Whether something is not right; what was skipped says nothing."""
+        """Whether the check failed; skipped checks don't count."""
         return self.outcome not in (Outcome.OK, Outcome.SKIPPED)
 
     @property
     def refused(self) -> bool:
-        """Whether eager itself refuses the inputs."""
+        """Whether eager itself rejected the inputs."""
         return self.outcome is Outcome.SKIPPED and self.detail.startswith(REFUSED)
 
     @property
     def is_open(self) -> bool:
-        """Whether it lists outputs that no check could judge."""
+        """Whether the check lists outputs that were never judged."""
         return self.outcome is Outcome.SKIPPED and self.name == NOT_JUDGED
 
     @property
     def is_rounding(self) -> bool:
-        """Whether file and eager differ, by rounding alone."""
+        """Whether the model and eager differ only by rounding."""
         return self.detail.startswith(ROUNDING)
 
     @property
     def given(self) -> str:
-        """The inputs, and what was changed of them."""
+        """The inputs, and how they were changed."""
         return f"{self.values}: {self.inputs}" if self.values else self.inputs
 
 
 @dataclass(frozen=True, repr=False)
 class Report(show.Tabular):
-    """All checks of one artifact; prints as a table, renders as HTML.
+    """All checks of one artifact, printed as a table and rendered as HTML.
 
-    In `said` are the warnings that came with them; of an attempt to export, those of the exporter too. In `ran_on` are the providers of
-    ONNX Runtime that ran it, the first one first, or the device; in `settings` the options that these were given; in `instead` a line,
-    where another was asked for.
+    `said` contains the warnings of the checks, and for an export attempt also those of the exporter. `ran_on` contains the ONNX Runtime
+    providers, most used first, or the device, and `settings` their options. `instead` describes a requested provider that was not used.
     """
 
     exporter: str
@@ -90,9 +89,9 @@ class Report(show.Tabular):
 
     @property
     def outcome(self) -> Outcome:
-        """The most serious outcome of its checks; `skipped` where eager refused all that it was given, or some outputs were never judged.
+        """The most severe outcome; `skipped` if eager rejected all inputs, or if an output was never judged.
 
-        What does not even run at the size of the export is `run`, and never `frozen`.
+        A model that doesn't run at the size of the export is `run`, never `frozen`.
         """
         seen = {check.outcome for check in self.failed}
         compared = any(check.worst is not None for check in self.checks)
@@ -102,7 +101,7 @@ class Report(show.Tabular):
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks in which something is not right."""
+        """The failed checks."""
         return tuple(check for check in self.checks if check.failed)
 
     @property
@@ -111,10 +110,10 @@ class Report(show.Tabular):
         return max((check.worst for check in self.checks if check.worst is not None), default=0.0)
 
     def check(self) -> Report:
-        """Return itself when all is right.
+        """Return the report itself if the artifact is right.
 
         Raises:
-            VerificationError: something is not; the message holds the worst element, its position, and both values.
+            VerificationError: a check failed; the message contains the worst element, its position, and both values.
         """
         if self.outcome is Outcome.OK:
             return self
@@ -127,7 +126,7 @@ class Report(show.Tabular):
         return show.table(rows, f"{self.exporter}: {self._verdict()}{self._place()} ({self.tolerance})")
 
     def _place(self) -> str:
-        """Where it ran, if that is not what everybody takes for granted."""
+        """Describe where the model ran, if not on the CPU."""
         if set(self.ran_on) <= set(USUAL) and not self.instead:
             return ""
         return f", on {', '.join(self.ran_on)}{f' with {self.settings}' if self.settings else ''}"
@@ -137,7 +136,7 @@ class Report(show.Tabular):
 
 
 def _said_once(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The sentence that rounding is all stands in the first row that it holds for; those after it have their numbers."""
+    """Shorten repeated statements about rounding to their numbers."""
     said = set()
     for row in rows:
         sentence, comma, numbers = row["what was seen"].partition(", ")
@@ -147,14 +146,14 @@ def _said_once(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
-    """One for each check; but changes of values that came out alike, and not wrong, share one, after those that are."""
+    """Yield one row per check. Changes of values with the same passing outcome share rows, after the failed ones."""
     for kind, group in groupby(_sort_by_severity(checks), _row_of):
         found = list(group)
         yield from _make_shared_rows(found) if isinstance(kind, str) else [_row(found[0])]
 
 
 def _sort_by_severity(checks: Sequence[Check]) -> list[Check]:
-    """Changes of values by seriousness, where the first of them stands."""
+    """Sort checks of other values by severity, at the position of the first one."""
     values = sorted((check for check in checks if check.values), key=lambda check: SERIOUS.index(check.outcome))
     first = next((i for i, check in enumerate(checks) if check.values), 0)
     return [*checks[:first], *values, *(check for check in checks[first:] if not check.values)]
@@ -175,7 +174,7 @@ def _row(check: Check) -> dict[str, Any]:
 
 
 def _warnings(said: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One for each line that names a cause."""
+    """Yield a row for each warning that names a cause."""
     return _make_note_rows("it warned", filter(names_cause, said))
 
 
@@ -185,7 +184,7 @@ def _make_note_rows(what: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]
 
 
 def _make_shared_rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
-    """As many as their names need, at a width that a page holds."""
+    """Yield rows that share one outcome, wrapped to the width of a page."""
     names = textwrap.wrap(", ".join(check.values.replace(" ", _TOGETHER) for check in checks), WIDTH)
     worst = [check.worst for check in checks if check.worst is not None]
     largest, detail = f"{max(worst):.1e}" if worst else "", "; ".join(dict.fromkeys(_details(checks)))
@@ -200,7 +199,7 @@ def _make_shared_rows(checks: Sequence[Check]) -> Iterator[dict[str, Any]]:
 
 
 def _details(checks: Sequence[Check]) -> Iterator[str]:
-    """What was seen; of those that differ by rounding, where it was most; of those that were not judged, the first."""
+    """Yield the distinct details; of rounding only the largest, and of unjudged checks only the first."""
     yield from (check.detail for check in checks if check.detail and not check.is_rounding and not check.unjudged)
     yield from [check.detail for check in checks if check.unjudged][:1]
     if (rounded := most_rounded(checks)) is not None:
@@ -208,7 +207,7 @@ def _details(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def never_judged(checks: Sequence[Check]) -> list[Check]:
-    """Return a check that names the outputs which no check could judge, at the size of the export or at the others; else none."""
+    """Return checks for outputs that no check could judge, at the size of the export and at other sizes."""
     here = [check for check in checks if check.inputs == checks[0].inputs]
     elsewhere = [check for check in checks if check.inputs != checks[0].inputs]
     found = []
@@ -221,5 +220,5 @@ def never_judged(checks: Sequence[Check]) -> list[Check]:
 
 
 def most_rounded(checks: Iterable[Check]) -> Check | None:
-    """Return the check in which file and eager are furthest apart by rounding; None where none is that."""
+    """Return the check with the largest difference by rounding, or None."""
     return max((check for check in checks if check.is_rounding), key=lambda check: check.worst or 0.0, default=None)

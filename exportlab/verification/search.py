@@ -1,4 +1,4 @@
-"""Trying values in eager, to find those that it takes, and those by which it decides otherwise."""
+"""Try values in eager, and find those that it accepts and those that change its decisions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .eager_timeout import TooSlow, time_limit
 from .float64_reference import run_in_float64
 from .values import integers_at, mutate_sample
 
-FURTHEST = 16  # times the greatest integer, and
-AND_MORE = 1024
+FURTHEST = 16  # the search for large integers ends at this multiple of the largest integer,
+AND_MORE = 1024  # plus this number
 
 
 @dataclass(frozen=True)
 class Search:
-    """Looking for values that eager takes, each within so many seconds, and for what they change; one that takes longer ends it."""
+    """A search for values that eager accepts within a time limit, and for their effects. A call that takes longer ends the search."""
 
     conditions: Conditions
     module: nn.Module
@@ -34,20 +34,20 @@ class Search:
         return self._runs(lambda: run_calls(fresh(self.module), (sample,)))
 
     def changes(self, sample: Sample) -> bool:
-        """Whether eager accepts the sample, and decides what it never did before."""
+        """Whether eager accepts the sample and decides a site in a new way."""
         before = self.conditions.open()
         return self._runs(lambda: self.conditions.watch(self.module, (sample,))) and self.conditions.open() < before
 
     def watches(self, sample: Sample) -> None:
-        """Take in what eager decides, if it accepts the sample."""
+        """Record eager's decisions if it accepts the sample."""
         self._runs(lambda: self.conditions.watch(self.module, (sample,)))
 
     def decided(self, sample: Sample) -> BySite | None:
-        """Return what eager decides at each site, which is not taken in; None where it refuses the sample."""
+        """Return eager's decisions at each site without recording them; None if it rejects the sample."""
         return self._noted(lambda: run_calls(fresh(self.module), (sample,)))
 
     def decided_in_float64(self, sample: Sample, seed: int) -> BySite | None:
-        """Return the same for the module in float64, all that it computes moved by some roundings; None where it does not run so."""
+        """Return the decisions in float64, with each result changed by a few roundings; None if the module doesn't run this way."""
         return self._noted(lambda: run_in_float64(self.module, (sample,), seed))
 
     def _noted(self, call: Callable[[], Any]) -> BySite | None:
@@ -64,13 +64,13 @@ class Search:
         except TooSlow as error:
             self.too_slow.append(error)
             return False
-        except Exception:  # noqa: BLE001 - values that eager refuses are none to verify with
+        except Exception:  # noqa: BLE001 - values that eager rejects cannot be used to verify
             return False
         return True
 
 
 def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:
-    """Return the greatest number that eager takes throughout this tensor: in steps that double until it refuses, and then halve."""
+    """Return the largest integer that eager accepts for all elements of a tensor, found with steps that double, then halve."""
     greatest = int(tensor.max())
     value, step, refused = greatest, 1, False
     furthest = min(FURTHEST * abs(greatest) + AND_MORE, torch.iinfo(tensor.dtype).max)

@@ -1,4 +1,4 @@
-"""The tests that a module makes of its sizes, read from one run without data in which dynamic sizes are symbols."""
+"""Find the tests of sizes in a module, in a run without data in which dynamic sizes are symbols."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from .conditions import OURS, TORCH
 from .fast_path import disable_fast_path
 from .values import mapped_leaves
 
-SMALLEST, LARGEST = 2, 2**31  # of the sizes in question: exporters document what they do at 0 and 1
+SMALLEST, LARGEST = 2, 2**31  # range of sizes to check; exporters document what they do at 0 and 1
 FEW = range(2, 65)
 POWERS = [2**power for power in range(7, 32)]
-SYMBOLS = torch.__file__  # where torch.SymBool is: what Python tests goes through it
-Axes = Mapping[tuple[int, int], str]  # the name of the size of an axis, by the leaf of the arguments and the axis
+SYMBOLS = torch.__file__  # the file of torch.SymBool, which is called when Python evaluates a test
+Axes = Mapping[tuple[int, int], str]  # dimension names by argument leaf and axis
 
 
 @dataclass(frozen=True)
 class SizeTest:
-    """A test of named sizes, and its line in the source."""
+    """A test of named sizes, with its source line."""
 
     test: sympy.Basic
     line: str
 
     def holds(self, sizes: Mapping[str, int]) -> bool | None:
-        """Return whether it holds at these sizes; None where that is unknown."""
+        """Return whether the test is true at these sizes; None if unknown."""
         found = self.test.xreplace({symbol: sympy.Integer(sizes[str(symbol)]) for symbol in self.test.free_symbols})
         return bool(found) if found in (sympy.true, sympy.false) else None
 
     def edges(self, name: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
-        """Return each pair of neighbouring sizes between which the test changes, while all other sizes stay as they are.
+        """Return the pairs of neighbouring sizes at which the test changes, with the other sizes unchanged.
 
-        This finds every change of a monotonic test. Of other tests it may miss changes between two powers of two.
+        All changes of a monotonic test are found. For other tests, changes between two powers of two may be missed.
         """
         near = {*FEW, *POWERS, sizes[name] - 1, sizes[name], sizes[name] + 1, *self._numbers()}
         places = sorted(place for place in near if SMALLEST <= place <= LARGEST)
@@ -72,14 +72,14 @@ class SizeTest:
 
 @dataclass(frozen=True)
 class SizeTests:
-    """The tests that were read, and the error that ended the run early, if any."""
+    """The tests that were found, and the error that ended the run early, if any."""
 
     tests: tuple[SizeTest, ...] = ()
     problem: str = ""
 
 
 class _Noting(ShapeEnv):
-    """Answers every test with the sizes of this run, and notes the tests that the model or its libraries make, torch excepted."""
+    """Evaluate tests with the sizes of this run, and record those that the model or its libraries make, except torch's."""
 
     def __init__(self, axes: Axes) -> None:
         super().__init__(specialize_zero_one=False, duck_shape=False)
@@ -89,12 +89,12 @@ class _Noting(ShapeEnv):
         self.axes = axes
 
     def name(self, leaf: int, axis: int, size: Any) -> None:
-        """Note which axis a size belongs to."""
+        """Record the axis that a size belongs to."""
         self.sizes[size.node.expr] = sympy.Integer(size.node.hint)
         self.named[size.node.expr] = sympy.Symbol(self.axes[leaf, axis], positive=True, integer=True)
 
     def evaluate_expr(self, orig_expr: sympy.Basic, hint: Any = None, *args: Any, **kwargs: Any) -> sympy.Basic:
-        """Return the value in this run, and add no guard."""
+        """Return the value in this run without adding a guard."""
         if not isinstance(orig_expr, sympy.Basic) or not orig_expr.free_symbols or free_unbacked_symbols(orig_expr):
             return super().evaluate_expr(orig_expr, hint, *args, **kwargs)
         if isinstance(orig_expr, (sympy.Rel, sympy.logic.boolalg.BooleanFunction)) and (frame := _models_frame()) is not None:
@@ -103,7 +103,7 @@ class _Noting(ShapeEnv):
 
 
 def _models_frame() -> FrameType | None:
-    """The frame that makes a test; None if torch makes it, since every exporter traces those."""
+    """Return the frame that makes a test; None if torch makes it, since all exporters trace those tests."""
     frame, by_python = sys._getframe(2), False
     while frame.f_back is not None and _is_of_symbols(frame.f_code.co_filename):
         by_python |= frame.f_code.co_filename == SYMBOLS
@@ -122,10 +122,10 @@ def _line_of(frame: FrameType) -> str:
 
 
 def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
-    """Return the tests that the module makes of the sizes of these axes in a call, up to the point where the run fails."""
+    """Return the tests of these axes' sizes that the module makes in a call, up to the point where the run fails."""
     environment = _Noting(axes)
     mode = FakeTensorMode(shape_env=environment, allow_non_fake_inputs=True)
-    mode.cache_enabled = False  # no call is repeated, and caching by symbols takes longer than the call
+    mode.cache_enabled = False  # no call is repeated, and a cache lookup with symbols is slower than the call
     problem = ""
     try:
         own = fresh(module)
@@ -139,7 +139,7 @@ def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
             _lengths_kept(),
         ):
             own(*given.args, **given.kwargs)
-    except Exception as error:  # noqa: BLE001 - some modules need data to run: the report has the error
+    except Exception as error:  # noqa: BLE001 - some modules need data to run; the report contains the error
         problem = f"{type(error).__name__}: {first_line(error)}"
     tests = (SizeTest(test, line) for test, line in environment.noted.items() if test.free_symbols <= set(environment.named.values()))
     return SizeTests(tuple(tests), problem)
@@ -147,7 +147,7 @@ def sizes_tested(module: nn.Module, sample: Sample, axes: Axes) -> SizeTests:
 
 @contextmanager
 def _lengths_kept() -> Iterator[None]:
-    """Let `len` return the first size of a tensor as a symbol: tests of a plain int would be lost."""
+    """Make `len` return a tensor's first size as a symbol, because tests of a plain int would not be recorded."""
     plain = builtins.len
 
     def length(value: Any) -> Any:
@@ -161,7 +161,7 @@ def _lengths_kept() -> Iterator[None]:
 
 
 def _symbolic(mode: FakeTensorMode, environment: _Noting, place: int, tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor without data, whose named sizes are symbols."""
+    """Return a tensor without data whose named sizes are symbols."""
     kinds = [DimDynamic.DYNAMIC if (place, axis) in environment.axes else DimDynamic.STATIC for axis in range(tensor.dim())]
     context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
     made = mode.from_tensor(tensor.detach(), symbolic_context=context, source=ConstantSource(f"input{place}"))
@@ -173,14 +173,14 @@ def _symbolic(mode: FakeTensorMode, environment: _Noting, place: int, tensor: to
 
 @dataclass(frozen=True)
 class Cost:
-    """The bytes that a call computes: its largest result, and all results together."""
+    """The bytes that a call computes: the largest result, and all results together."""
 
     largest: int
     together: int
 
 
 def cost_of(module: nn.Module, sample: Sample) -> Cost:
-    """Return the cost of a call without computing it. Raises whatever the module raises when it runs without data."""
+    """Return the cost of a call without computing it. Errors of the module in a run without data are passed through."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     own, given = fresh(module), mapped_leaves(sample, lambda _, tensor: mode.from_tensor(tensor.detach()))
     counting = _Counting()
@@ -203,5 +203,5 @@ class _Counting(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 def is_covered(test: SizeTest, sizes: Sequence[Mapping[str, int]]) -> bool:
-    """Return whether these sizes are on both sides of a test."""
+    """Return whether these sizes cover both sides of a test."""
     return len({test.holds(one) for one in sizes} - {None}) > 1

@@ -1,4 +1,4 @@
-"""Sizes on either side of each test of a size that all samples pass alike: only there does a lost branch show."""
+"""Find sizes on both sides of size tests for which all samples give the same answer, since a lost branch shows only there."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .size_tests import Axes, SizeTests, cost_of, is_covered, sizes_tested
 from .values import is_additive_mask, mapped_leaves
 
 NAME = "size threshold"
-MOST = 8  # sizes to run
-INPUTS = 16 * 2**20  # bytes that the arguments may have at such a size
-RESULT, RESULTS = 2**28, 2**31  # bytes that one result of an operator, and all together, may have
-UNKNOWN = 4 * 2**20  # bytes of arguments, where the cost of a call is unknown
-USUAL = 4  # times the size of a sample: up to here a call costs about as much as the sample
-SHRUNK = 0.1  # the most by which repeated floats shrink, so that sorts find few equal ones
+MOST = 8  # maximum number of sizes to run
+INPUTS = 16 * 2**20  # maximum bytes of the arguments
+RESULT, RESULTS = 2**28, 2**31  # maximum bytes of one operator's result, and of all results together
+UNKNOWN = 4 * 2**20  # maximum bytes of the arguments if the cost of a call is unknown
+USUAL = 4  # up to this multiple of a sample's size, a call costs about as much as the sample
+SHRUNK = 0.1  # maximum relative change of repeated floats, so that sorts find few equal elements
 
 
 @dataclass(frozen=True)
 class Place:
-    """A size to run, its axis, and the test next to it."""
+    """A size to run, its axis, and the nearest test."""
 
     axis: str
     size: int
@@ -40,14 +40,14 @@ class Place:
 
 @dataclass
 class Thresholds:
-    """The probes at further sizes, and a check for each size that is too large to run."""
+    """The probes at additional sizes, and a check for each size that is too large to run."""
 
     probes: list[CheckSpec] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
 
     def leave_out(self, place: Place, why: str) -> None:
-        """Note that a size is not run, and why; the two sides of a test share one check."""
+        """Record why a size is not run; both sides of a test share one check."""
         if place.test not in self.left:
             where = f"{place.axis} {place.size}"
             self.checks.append(Check(NAME, where, Outcome.SKIPPED, detail=f"not run: {why} (the test at {place.test})"))
@@ -55,9 +55,9 @@ class Thresholds:
 
 
 def thresholds(artifact: Artifact, module: nn.Module, samples: Sequence[Sample]) -> Thresholds:
-    """Return probes on both sides of each test of a size for which the samples, all of one kind, give one answer.
+    """Return probes on both sides of each size test for which all samples, which are of one kind, give the same answer.
 
-    The model's tests come from a run without data. The file's tests are the numbers that it compares sizes with.
+    The module's tests come from a run without data. The exported model's tests are the numbers that it compares sizes with.
     """
     found, first = Thresholds(), samples[0]
     axes = _axes(artifact, module, samples)
@@ -87,7 +87,7 @@ def _unread(problem: str) -> str:
 
 
 def _is_of_test(limit: str, test: str) -> bool:
-    """Whether a limit that begins with `file.py:3 in forward` is about the test at `file.py:3 ...`."""
+    """Whether a limit that starts with `file.py:3 in forward` is about the test at `file.py:3 ...`."""
     return Path(limit.partition(" in ")[0]).name == test.partition(" `")[0]
 
 
@@ -104,10 +104,10 @@ def _try(found: Thresholds, module: nn.Module, first: Sample, axes: Axes, place:
 
 
 def _too_much(module: nn.Module, sample: Sample, given: int) -> str:
-    """Why a call is too expensive; empty if it is not."""
+    """Return why a call is too expensive; empty if it isn't."""
     try:
         cost = cost_of(module, sample)
-    except Exception as error:  # noqa: BLE001 - some modules need data to run: then only small arguments are accepted
+    except Exception as error:  # noqa: BLE001 - some modules need data to run; then accept only small arguments
         return f"its cost is unknown: {first_line(error)}" if given > UNKNOWN else ""
     if cost.largest > RESULT:
         return f"a result would need {cost.largest / 2**20:,.0f} MiB"
@@ -115,7 +115,7 @@ def _too_much(module: nn.Module, sample: Sample, given: int) -> str:
 
 
 def _places(read: SizeTests, artifact: Artifact, sizes: Sequence[Mapping[str, int]]) -> Iterator[Place]:
-    """The sizes next to the nearest edge of each test that all samples pass alike, and next to the numbers in the file."""
+    """Yield the sizes at the nearest edge of each uncovered test, and next to the numbers in the exported model."""
     first = sizes[0]
     for test in read.tests:
         for name in sorted(map(str, test.test.free_symbols)) if not is_covered(test, sizes) else ():
@@ -129,7 +129,7 @@ def _places(read: SizeTests, artifact: Artifact, sizes: Sequence[Mapping[str, in
 
 
 def _axes(artifact: Artifact, module: nn.Module, samples: Sequence[Sample]) -> Axes:
-    """The axes that differ between samples or are dynamic in the artifact; axes of equal sizes in all samples share a name."""
+    """Return the axes that differ between samples or are dynamic in the artifact. Axes with the same sizes in all samples share a name."""
     leaves = [sample.leaves() for sample in samples]
     declared, names = artifact.moving_axes(samples[0]), _names(module, samples[0])
     groups: dict[object, str] = {}
@@ -166,7 +166,7 @@ def _bytes(sample: Sample, axes: Axes, place: Place) -> int:
 
 
 def resize_axes(sample: Sample, axes: Axes, name: str, size: int) -> Sample:
-    """Return the sample with all axes of this name at another size: its values repeated, floats a little smaller."""
+    """Resize all axes with this name: repeat the values, and make floats slightly smaller."""
 
     def change(place: int, tensor: torch.Tensor) -> torch.Tensor:
         changed = tensor

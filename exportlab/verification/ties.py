@@ -1,4 +1,4 @@
-"""Whether eager gives the file's answer once it sorts equal elements in their order: without `stable=True`, torch defines none."""
+"""Check whether eager with stable sorting matches the model. Without `stable=True`, torch doesn't define the order of equal elements."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ IN_ORDER: Mapping[Any, Callable[..., Any]] = {
 
 
 class InOrder(TorchDispatchMode):
-    """Sorts keep equal elements in their order; `sorts` says whether there was one."""
+    """Make sorts stable; `sorts` is True if there was a sort."""
 
     supports_higher_order_operators = True
     sorts = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operator, or what sorts in its place."""
+        """Run the operator, or its stable replacement."""
         in_order = IN_ORDER.get(function)
         self.sorts |= in_order is not None
         return (in_order or function)(*args, **(kwargs or {}))
 
 
 def apart_in_order(module: nn.Module, calls: Sequence[Sample], actual: Any, tolerances: Tolerances | None) -> float | None:
-    """Return how far the file is off eager whose sorts keep equal elements in their order; None where that is another answer."""
+    """Return the distance of the model from eager with stable sorting; None if the results still differ."""
     sorts, expected = _run_in_order(module, calls)
     found = difference_of(expected, actual, tolerances) if sorts else None
     return found.worst if found is not None and not found.problem else None
 
 
 def sorts(module: nn.Module, calls: Sequence[Sample]) -> bool:
-    """Return whether the module sorts anything in these calls, as far as eager can be watched."""
+    """Return whether the module sorts in these calls; False if eager cannot be observed."""
     return _run_in_order(module, calls)[0]
 
 
 def _run_in_order(module: nn.Module, calls: Sequence[Sample]) -> tuple[bool, Any]:
     try:
         mode = InOrder()  # type: ignore[no-untyped-call]
-        with torch.compiler.set_stance("force_eager"), mode:  # what is compiled under a mode would fail without it
+        with torch.compiler.set_stance("force_eager"), mode:  # code that was compiled under a mode would fail without it
             expected = run_calls(fresh(module), tuple(calls))
         return mode.sorts, expected
-    except Exception:  # noqa: BLE001 - eager answered these calls: where it cannot be watched, nothing is excused
+    except Exception:  # noqa: BLE001 - eager accepted these calls, but cannot be observed: excuse nothing
         return False, None

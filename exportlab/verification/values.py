@@ -1,4 +1,4 @@
-"""Other values at the sizes of a sample: what takes another branch, reaches a mask or a bound, or passes a threshold; each has a name."""
+"""Generate other values at the sizes of a sample, which may reach another branch, a mask, a bound or a threshold."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch.utils import _pytree as pytree
 
 from ..cases import Sample
 
-FACTORS = {torch.float16: 16.0}  # what keeps most values finite; 1000 for other types
-USUAL_SCALE = 11.0  # times a sample: what is no farther from it is not extreme
-PARTS = 8  # calls in which integers are spread
-LARGEST = 2**30  # of integers that may be doubled
-CLOSED = -1e4  # a float mask holds this or less where it hides something
+FACTORS = {torch.float16: 16.0}  # scale factor that keeps most values finite; 1000 for other dtypes
+USUAL_SCALE = 11.0  # values up to this multiple of a sample are not extreme
+PARTS = 8  # maximum number of calls over which integers are spread
+LARGEST = 2**30  # largest integer that may be doubled
+CLOSED = -1e4  # a float mask has this value or less where it hides a position
 ROUNDED = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 Change = Callable[[torch.Tensor], torch.Tensor]
 Applies = Callable[[torch.Tensor], bool]
@@ -24,11 +24,11 @@ SIGNED: dict[str, Change] = {"": lambda tensor: tensor, "negated": torch.neg, "a
 
 @dataclass(frozen=True)
 class Mutation:
-    """A named change of every tensor that it applies to.
+    """A named change of all tensors that it applies to.
 
     Attributes:
-        not_finite: it plants what is not finite: only finite answers are held after it.
-        extreme: its values are far from any that a model was made for: kernels may be less exact there.
+        not_finite: it inserts NaN or infinity; only finite outputs are compared afterwards.
+        extreme: its values are far from any that a model is made for, so kernels may be less exact.
         level: all its numbers are equal.
     """
 
@@ -41,7 +41,7 @@ class Mutation:
 
 
 def mutate_sample(sample: Sample, variations: tuple[Mutation, ...]) -> Iterator[tuple[Mutation, Sample]]:
-    """Yield the sample changed by each of these; one that changes nothing is left out."""
+    """Yield the sample with each of these changes, except changes without an effect."""
     for variation in variations:
         changed = _apply_variation(sample, variation)
         if not _same(sample, changed):
@@ -57,7 +57,7 @@ def _apply_variation(sample: Sample, variation: Mutation) -> Sample:
 
 
 def map_tensors(sample: Sample, change: Change) -> Sample:
-    """Return the sample with every tensor changed; what was one tensor stays one."""
+    """Change each tensor of a sample; a repeated tensor stays one tensor."""
     seen: dict[int, torch.Tensor] = {}
     tensors = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)]
     for tensor in tensors:
@@ -66,7 +66,7 @@ def map_tensors(sample: Sample, change: Change) -> Sample:
 
 
 def mapped_leaves(sample: Sample, change: Callable[[int, torch.Tensor], torch.Tensor]) -> Sample:
-    """Return the sample with every tensor changed, by the number of its leaf; what was one tensor stays one."""
+    """Change each tensor of a sample by the index of its leaf; a repeated tensor stays one tensor."""
     leaves, spec = pytree.tree_flatten((sample.args, dict(sample.kwargs)))
     seen: dict[int, torch.Tensor] = {}
     for place, leaf in enumerate(leaves):
@@ -81,7 +81,7 @@ def _same(a: Sample, b: Sample) -> bool:
 
 
 def is_additive_mask(tensor: torch.Tensor) -> bool:
-    """Whether this is a float mask that is added to scores: nothing but 0 where it shows, and a very negative number where it hides."""
+    """Whether this is a float mask that is added to scores: 0, or a very negative number where it hides a position."""
     hides = tensor <= CLOSED if tensor.dtype in ROUNDED else torch.zeros(())
     return bool(hides.any()) and bool((hides | (tensor == 0)).all())
 
@@ -107,12 +107,12 @@ def _masks(tensor: torch.Tensor) -> bool:
 
 
 def _make_scaling(power: int) -> Change:
-    """Times a factor of the dtype to this power."""
+    """Return a change that multiplies by the dtype's factor to this power."""
     return lambda tensor: tensor * FACTORS.get(tensor.dtype, 1000.0) ** power
 
 
 def _make_planting(value: Callable[[torch.Tensor], float]) -> Change:
-    """With this at one position, in the middle."""
+    """Return a change that sets the middle element to this value."""
 
     def plant(tensor: torch.Tensor) -> torch.Tensor:
         planted = tensor.clone(memory_format=torch.contiguous_format)
@@ -127,19 +127,19 @@ def _large(tensor: torch.Tensor) -> float:
 
 
 def _spread(tensor: torch.Tensor) -> torch.Tensor:
-    """Each element times a factor of its own, from the least to the greatest, in a shuffled order."""
+    """Multiply each element by its own factor, spread over the scales in a shuffled order."""
     decades = math.log10(FACTORS.get(tensor.dtype, 1000.0))
     factors = torch.logspace(-decades, decades, tensor.numel(), dtype=torch.float64)
     return tensor * shuffle_values(factors).reshape(tensor.shape).to(tensor)
 
 
 def shuffle_values(values: torch.Tensor) -> torch.Tensor:
-    """Return the values, of one axis, in an order that is always the same."""
+    """Shuffle a one-dimensional tensor reproducibly."""
     return values[torch.randperm(len(values), generator=torch.Generator().manual_seed(0))]
 
 
 def _roll_values(tensor: torch.Tensor) -> torch.Tensor:
-    """Along by one, in the order of memory; a single flag is flipped."""
+    """Roll the elements by one in memory order; flip a single flag."""
     return ~tensor if tensor.dtype == torch.bool and tensor.numel() == 1 else tensor.roll(1)
 
 
@@ -152,14 +152,14 @@ def _close_mask(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _flags(tensor: torch.Tensor) -> bool:
-    """A mask, or integers that are one: 0 and 1, and a 1 among them; along an axis of which something is left when its end is flipped."""
+    """Whether this is a mask, or integers 0 and 1 with at least one 1; the last axis must have at least two elements."""
     if not tensor.dim() or tensor.shape[-1] < 2:
         return False
     return _masks(tensor) or (_integers(tensor) and int(tensor.min()) >= 0 and int(tensor.max()) == 1)
 
 
 def _flipped_at_the_end(tensor: torch.Tensor) -> torch.Tensor:
-    """What hides the last place shows it, and the other way round."""
+    """Flip the mask at the last position."""
     flipped = tensor.clone(memory_format=torch.contiguous_format)
     last = tensor[..., -1]
     if tensor.dtype == torch.bool:
@@ -191,9 +191,9 @@ USUAL = (
     Mutation("masks all false", _masks, _close_mask),
     FLIPPED,
 )
-#: Tried at sizes that were not exported with: masks often hide nothing there, and what is done with what they hide may hang on a size.
+#: Used at sizes other than the export's: masks often hide nothing there, and the handling of hidden positions may depend on a size.
 ELSEWHERE = (FLIPPED,)
-#: Tried where a condition came out the same in all others.
+#: Used if a condition had the same result for all other values.
 FURTHER = (
     Mutation("scaled up twice", _floats, _make_scaling(2), extreme=True),
     Mutation("scaled up four times", _real, _make_scaling(4), extreme=True),
@@ -212,40 +212,40 @@ FURTHER = (
 
 
 def integers_at(value: int, tensor: torch.Tensor | None = None) -> Mutation:
-    """Return the change of all integers, or of those in one tensor, to this one."""
+    """Return a change that sets all integers, or those of one tensor, to this value."""
     applies = _integers if tensor is None else lambda other: other is tensor
     return Mutation(f"integers all {value}", applies, lambda old: torch.full_like(old, value))
 
 
 def integers_of(sample: Sample) -> list[torch.Tensor]:
-    """Return its tensors of integers, but those that hold nothing else than 0 and 1, as masks do."""
+    """Return the integer tensors, except those that contain only 0 and 1, as masks do."""
     tensors = {id(leaf): leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)}
     found = [tensor for tensor in tensors.values() if tensor.numel() and _integers(tensor)]
     return [tensor for tensor in found if int(tensor.max()) > 1 or int(tensor.min()) < 0]
 
 
 def integers_up_to(value: int, tensor: torch.Tensor) -> Mutation:
-    """Return the change of one tensor of integers to numbers that this is the largest of."""
+    """Return a change that clamps one integer tensor to this maximum, and sets one element to it."""
     capped = _make_planting(lambda _: value)
     return Mutation(f"integers up to {value}", lambda other: other is tensor, lambda old: capped(old.clamp(max=value)))
 
 
 def times(scale: float, sign: str = "") -> Mutation:
-    """Return the change of all floats to themselves times a scale: as they are, `negated`, or `all positive`."""
+    """Return a change that multiplies all floats by a scale, after an optional change of sign: `negated` or `all positive`."""
     extreme = not 1 / USUAL_SCALE <= scale <= USUAL_SCALE
     return Mutation(f"{sign} times {scale:.3g}".strip(), _floats, lambda tensor: SIGNED[sign](tensor) * scale, extreme=extreme)
 
 
 def reach_of(sample: Sample) -> float:
-    """Return the factor by which its floats are scaled up, the least of those of their types; 1 where there are none."""
+    """Return the scale factor for the sample's floats, the smallest of their dtypes; 1 without floats."""
     floats = [leaf for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) and leaf.numel() and _floats(leaf)]
     return min((FACTORS.get(leaf.dtype, 1000.0) for leaf in floats), default=1.0)
 
 
 def integers_spread(greatest: Mapping[int, int]) -> list[Mutation]:
-    """Return changes of each tensor of integers to the numbers from 0 to its greatest, by `id`, in a shuffled order.
+    """Return changes that spread each integer tensor over 0 to its greatest accepted value, by `id`, in a shuffled order.
 
-    So many that each number is there once, but no more than `PARTS`.
+    There are enough changes to use each number once, but at most `PARTS`.
     """
     return [Mutation(f"integers spread {part + 1}", lambda t: id(t) in greatest, _part(part, greatest)) for part in range(PARTS)]
 
@@ -263,17 +263,17 @@ def _part(part: int, greatest: Mapping[int, int]) -> Change:
 
 
 def integers_at_most(greatest: Mapping[int, int]) -> Mutation:
-    """Return the change of each tensor of integers to its greatest, by `id`."""
+    """Return a change that sets each integer tensor to its greatest accepted value, by `id`."""
     return Mutation("integers large", lambda tensor: id(tensor) in greatest, lambda old: torch.full_like(old, greatest[id(old)]))
 
 
 def sizes_of(sample: Sample) -> list[int]:
-    """Return all sizes of its tensors, each once."""
+    """Return the distinct sizes of all tensors."""
     return sorted({size for leaf in sample.leaves() if isinstance(leaf, torch.Tensor) for size in leaf.shape})
 
 
 def a_rounding_away(sample: Sample, seed: int) -> Sample:
-    """Return the sample with every finite float moved by up to two roundings of its type; a zero by two of one."""
+    """Change each finite float by up to two roundings of its dtype; a zero by two roundings of 1."""
     generator = torch.Generator().manual_seed(seed)
 
     def nudged(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Is it right: an artifact against eager, at the sizes of the export and at others, for every way in which exports go silently wrong."""
+"""Verify an exported model against eager at the export's sizes and at others, with checks for silent failures."""
 
 from __future__ import annotations
 
@@ -39,33 +39,38 @@ def verify(
     tolerances: Tolerances | None = None,
     providers: Sequence[Provider] | None = None,
 ) -> Report:
-    """Run an artifact and the module side by side, without gradients, and say where they part.
+    """Run an exported model and the module on the same inputs, without gradients, and report the differences.
 
-    The first sample is the one that was exported with; the others are for sizes never seen. From the first, further
-    checks follow: other values (negated, scaled up and down, zero, one large element, one NaN, one infinity; integers moved along,
-    at their ends, zero, doubled; masks moved along, all true, all false, flipped at their end), separate tensors where one was
-    given twice, and the same call twice. Masks of the others are flipped at their end as well, as what is done with what they hide
-    may hang on a size. Where the model or the file tests a size and all samples give the same answer, both sides of the test are
-    run, if their arguments need no more than 16 MiB; sizes of 0 and 1 need a sample. The conditions, masks and numbers that the
-    module decides by are watched in eager: one that no sample changes is told, as nothing is known of its other side. Names and
-    opset are held against what was asked for. What differs by rounding alone, as the module in float64 shows, is right, and told.
-    Where eager itself is more than 100 tolerances from its answer in float64, an output is not judged, and the report is not ok
-    unless other inputs cover that output. The module and the samples are copied, never changed; a sample that eager refuses is told
-    and skipped.
+    The first sample is the one used for the export. Pass other samples to check other sizes. Further checks are generated:
+
+    - Other values, derived from the first sample: floats that are negated, scaled up and down, zero, or have one large element, one NaN
+      or one infinity; integers that are shifted, at their minimum and maximum, zero or doubled; masks that are shifted, all true, all
+      false, or flipped at the end. Masks of the other samples are also flipped at the end, because the handling of hidden positions may
+      depend on a size.
+    - Separate tensors, if one tensor was passed twice, and the same call twice.
+    - Both sides of a size test in the module or the exported model for which all samples give the same answer. The arguments must need
+      at most 16 MiB. Sizes of 0 and 1 need a sample.
+    - Conditions, masks and numbers that the module depends on. The report lists those that no sample changes, because their other side
+      is untested.
+    - Requested names and opset.
+
+    Differences that are only rounding, according to the module in float64, count as right and are reported. If eager itself is more than
+    100 tolerances from its float64 result, an output is not judged, and the report is not ok unless other inputs cover that output. The
+    module and the samples are copied and never changed. Samples that eager rejects are reported and skipped.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
         samples: a list, or one: a tuple of arguments, `(args, kwargs)`, a dict of keyword arguments, a tensor, or a `Sample`.
-        tolerances: `(rtol, atol)` by dtype, as they stand; other dtypes are compared exactly. Without it, those of
-            `exportlab.verification.difference.TOLERANCES`, `atol` times the scale of the output.
-        providers: of ONNX Runtime, `["CUDAExecutionProvider"]`, to run a file on, each by its name or with its options, as in
-            `[("CUDAExecutionProvider", {"use_tf32": "1"})]`; without it, the CPU's. CUDA's computes without TF32 unless that is asked
-            for, and where torch has CUDA too, the module is run there as well. The report has the provider and its options.
+        tolerances: `(rtol, atol)` by dtype, used without scaling; other dtypes must be equal. The default is
+            `exportlab.verification.difference.TOLERANCES`, with `atol` multiplied by the scale of the output.
+        providers: the ONNX Runtime providers to use, by default the CPU. Each is a name, such as `"CUDAExecutionProvider"`, or a pair
+            with options, such as `("CUDAExecutionProvider", {"use_tf32": "1"})`. TF32 is off unless requested. If torch supports CUDA
+            too, the module also runs there. The report contains the provider and its options.
 
     Raises:
-        ProviderError (a `ValueError`): a provider that is asked for is not in this ONNX Runtime, does not start, or runs no such
-            artifact. TypeError: `exported`, `module`, a sample or the tolerances are none of these, or the module cannot be copied.
-            ValueError: there is no sample, or one holds no dense numbers.
+        ProviderError (a `ValueError`): a requested provider is not in this ONNX Runtime, doesn't start, or cannot run this artifact.
+        TypeError: `exported`, `module`, a sample or the tolerances have the wrong type, or the module cannot be copied.
+        ValueError: there are no samples, or a tensor is not dense or has no data.
     """
     artifact = artifact_of(exported)
     check_module(module)
@@ -82,14 +87,14 @@ def verify(
 
 
 def _check_used(artifact: Artifact) -> None:
-    """Raise an error where a provider that was requested is not used.
+    """Check that each requested provider is used.
 
     Raises:
-        ProviderError: one is not used.
+        ProviderError: a provider is not used.
     """
     try:
         artifact.load()
-    except Exception:  # noqa: BLE001 - what the runtime refuses, the first check reports
+    except Exception:  # noqa: BLE001 - the first check reports errors of the runtime
         return
     if why := artifact.unused():
         raise ProviderError(why)
@@ -108,15 +113,13 @@ def _heard(
 def _check_dense(samples: Sequence[Sample]) -> None:
     for leaf in (leaf for sample in samples for leaf in sample.leaves() if isinstance(leaf, torch.Tensor)):
         if leaf.is_meta:
-            raise ValueError("a sample holds a tensor on the device meta, which has no numbers: give real ones")
+            raise ValueError("a sample contains a tensor on the meta device, which has no data: pass one with data")
         if leaf.layout != torch.strided:
-            raise ValueError(
-                f"a sample holds a {leaf.layout} tensor, and its values cannot be varied: give dense ones, as to_dense() makes"
-            )
+            raise ValueError(f"a sample contains a {leaf.layout} tensor, whose values cannot be varied: convert it with to_dense()")
 
 
 def _check_copied(module: nn.Module, samples: Sequence[Sample]) -> None:
-    """Raise what copying raises, before any check runs a copy: eager did not refuse anything then."""
+    """Raise errors of copying before any checks run, so that they are not attributed to eager."""
     fresh(module)
     for sample in samples:
         copy_sample(sample)
@@ -139,21 +142,21 @@ def _looked_at(
 
 
 def _beyond(subject: UnderTest, samples: Sequence[Sample]) -> list[Check]:
-    """The checks on both sides of tests of sizes, for samples of one kind; sizes that eager refuses are left out."""
+    """Return the checks on both sides of size tests, without sizes that eager rejects."""
     found = thresholds(subject.artifact, subject.module, samples)
     checks = (run_check(probe, subject) for probe in found.probes)
     return [*(check for check in checks if not check.refused), *found.checks]
 
 
 def _frozen_only_if_right_before(checks: Sequence[Check]) -> Iterator[Check]:
-    """What is wrong at the size of the export, too, has no size that got stuck."""
+    """Replace `frozen` by `wrong` if the model is also wrong at the size of the export."""
     stuck = checks[0].outcome is not Outcome.WRONG
     for check in checks:
         yield check if stuck or check.outcome is not Outcome.FROZEN else replace(check, outcome=Outcome.WRONG)
 
 
 def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[CheckSpec]:
-    """The samples as they were given, in their order."""
+    """Return the probes for the given samples, in order."""
     first, *others = samples
     probes = [CheckSpec("unseen size", (sample,), Outcome.FROZEN, refusable=True) for sample in others]
     unlike = [
@@ -165,7 +168,7 @@ def _sizes(samples: Sequence[Sample], kinds: Sequence[str]) -> list[CheckSpec]:
 
 
 def _elsewhere(others: Sequence[Sample], kinds: Sequence[str]) -> list[CheckSpec]:
-    """Other values at sizes that were not exported with."""
+    """Return the probes with other values at sizes other than the export's."""
     sizes = [sample for sample, kind in zip(others, kinds, strict=True) if not kind]
     return [_make_values_probe(*changed, Outcome.FROZEN) for sample in sizes for changed in mutate_sample(sample, ELSEWHERE)]
 
@@ -184,7 +187,7 @@ def _repeats(first: Sample) -> list[CheckSpec]:
 
 
 def _contract(artifact: Artifact) -> list[Check]:
-    """Whether names, their order, and the opset are as asked; nothing where nothing was asked."""
+    """Compare the requested names, their order, and the opset with those of the model."""
     asked, got = artifact.asked, artifact.got()
     pairs = (
         ("input names", asked.input_names, got.input_names),
@@ -211,7 +214,7 @@ def _has_repeated_tensor(sample: Sample) -> bool:
 
 
 def _separate_tensors(sample: Sample) -> Sample:
-    """Every tensor its own: the i-th occurrence of one is scaled (floats) or rolled i times."""
+    """Make all tensors distinct: scale (floats) or roll the i-th occurrence of a tensor i times."""
     seen: Counter[int] = Counter()
 
     def separate(tensor: torch.Tensor) -> torch.Tensor:

@@ -131,11 +131,11 @@ def test_a_file_that_is_wrong_only_where_a_mask_hides_everything_is_written_wher
     assert run(monkeypatch, "export", "models.py:masked", "-o", "masked.onnx") == 1
     said = capsys.readouterr().err
     assert "the outcome is wrong only where a mask hides everything, so masked.onnx was not written" in said
-    assert "--accept-masked-rows writes it, if no call of yours hides everything" in said
+    assert "use --accept-masked-rows if your inputs never mask an entire row" in said
     assert run(monkeypatch, "export", "models.py:masked", "-o", "masked.onnx", "--accept-masked-rows") == 0
     assert "bytes); it is wrong only where a mask hides everything\ninputs: x, mask; outputs: " in capsys.readouterr().out
     assert run(monkeypatch, "verify", "masked.onnx", "models.py:masked") == 1
-    assert "masked.onnx is not right: wrong only where a mask hides everything" in capsys.readouterr().err
+    assert "masked.onnx is not correct: wrong only where a mask hides everything" in capsys.readouterr().err
     assert run(monkeypatch, "export", "models.py:frozen", "-o", "frozen.onnx", "--accept-masked-rows") == 1
     assert "--accept-masked-rows" not in capsys.readouterr().err
     assert files(folder) == ["masked.onnx"]
@@ -156,14 +156,14 @@ def test_inputs_and_outputs_get_the_names_that_are_given(
     [
         (
             "bert",
-            "bert is a folder, and what is exported is a function of yours, FILE.py:name, that returns AutoModel.from_pretrained('bert')",
+            "bert is a folder. Pass FILE.py:name, a function that returns AutoModel.from_pretrained('bert')",
         ),
         (
             "empty",
-            "empty is a folder, and what is exported is a function of yours, FILE.py:name, that returns the model with these weights",
+            "empty is a folder. Pass FILE.py:name, a function that returns the model with these weights",
         ),
-        ("model.safetensors", "model.safetensors is a file of weights, and what is exported is a function of yours"),
-        ("models.py", "'models.py' is not FILE.py:name, as in mymodel.py:build: a function of yours that returns (module, args)"),
+        ("model.safetensors", "model.safetensors is a file of weights. Pass FILE.py:name, a function that returns"),
+        ("models.py", "'models.py' is not of the form FILE.py:name, such as mymodel.py:build: a function in your file that returns"),
     ],
 )
 def test_what_is_no_function_is_told_what_to_write(
@@ -247,7 +247,7 @@ def test_the_same_forms_are_taken_by_sweep_and_doctor(
     assert run(monkeypatch, "sweep", "--cases", f"models.py:{names}", "--exporters", "torch.export", "-o", "it.jsonl") == 0
     assert sorted(record.mode for record in read(folder / "it.jsonl")) == modes
     assert run(monkeypatch, "doctor", f"models.py:{names.partition(',')[0]}", "--exporters", "torch.export") == 0
-    assert "right: torch.export" in capsys.readouterr().out
+    assert "correct: torch.export" in capsys.readouterr().out
 
 
 def test_a_function_that_was_named_for_a_sweep_and_is_none_is_refused(
@@ -304,7 +304,7 @@ def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize(
     ("target", "output", "said"),
     [
-        ("nothing.py:f", "o.onnx", "there is no file nothing.py"),
+        ("nothing.py:f", "o.onnx", "no such file: nothing.py"),
         ("models.py", "o.onnx", "'models.py' is not FILE.py:name"),
         ("models.py:nothing", "o.onnx", "models.py has no 'nothing'"),
         (
@@ -351,7 +351,7 @@ def test_unknown_exporter(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_bad_input_to_verify(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "verify", "nothing.onnx", "models.py:good") == 2
-    assert capsys.readouterr().err.strip() == "exportlab: there is no file nothing.onnx"
+    assert capsys.readouterr().err.strip() == "exportlab: no such file: nothing.onnx"
     assert run(monkeypatch, "verify", "models.py", "models.py:good") == 2
     assert "models.py is not an ONNX model" in capsys.readouterr().err
 
@@ -400,7 +400,7 @@ def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
     worse = (folder / "seen.jsonl").read_text().replace('"outcome": "ok"', '"outcome": "wrong"', 1)
     (folder / "worse.jsonl").write_text(worse)
     assert run(monkeypatch, "compare", "seen.jsonl", "seen.jsonl") == 0
-    assert "8 runs have the same outcome, 0 another." in capsys.readouterr().out
+    assert "8 runs have the same outcome, 0 a different one." in capsys.readouterr().out
     assert run(monkeypatch, "compare", "seen.jsonl", "worse.jsonl") == 1
     found = capsys.readouterr()
     assert "ok → wrong (broke)" in found.out
@@ -410,17 +410,17 @@ def test_a_sweep_over_a_file_of_cases_and_what_differs_between_two(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--cases", "nothing.py"), "there is no file nothing.py"),
+        (("--cases", "nothing.py"), "no such file: nothing.py"),
         (("--cases", "broken.py"), "broken.py raised SyntaxError"),
-        (("--cases", "empty.py"), "empty.py declares no case: decorate functions"),
-        (("--cases", "unheard"), "the zoo has no case and no family 'unheard'"),
+        (("--cases", "empty.py"), "empty.py declares no cases: decorate functions"),
+        (("--cases", "unheard"), "the test suite has no case or family 'unheard'"),
         (("--cases", "mlp", "--exporters", "nope"), "no exporter 'nope'"),
-        (("--cases", "mlp", "--modes", "sideways"), "no mode 'sideways': there are static, dynamic"),
-        (("--cases", "mlp", "--scheduler", "tcp://127.0.0.1:1"), "no scheduler answers at tcp://127.0.0.1:1"),
+        (("--cases", "mlp", "--modes", "sideways"), "no mode 'sideways': use static or dynamic"),
+        (("--cases", "mlp", "--scheduler", "tcp://127.0.0.1:1"), "cannot connect to a scheduler at tcp://127.0.0.1:1"),
         (("--cases", "mlp", "-o", "missing/seen.jsonl"), "there is no folder missing"),
         (("--cases", "mlp", "-o", "empty.py"), "empty.py:1 is not a record"),
         (("--cases", "mlp", "--html", "missing/seen.html"), "there is no folder missing"),
-        (("--cases", "mlp", "--html", "./seen.jsonl"), "seen.jsonl is named for two outputs: name a file for each"),
+        (("--cases", "mlp", "--html", "./seen.jsonl"), "seen.jsonl is the path of two outputs: use a different file for each"),
     ],
 )
 def test_bad_input_to_sweep(
@@ -439,10 +439,10 @@ def test_a_sweep_over_everything_has_to_be_meant(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(monkeypatch, *asked) == 2
     said = capsys.readouterr().err
-    assert re.search(r"without --cases these are \d{3} runs, of \d{3} cases: name some with --cases, or say --all", said)
+    assert re.search(r"without --cases, this sweep has \d{3} runs of \d{3} cases: select cases with --cases, or confirm with --all", said)
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     assert run(monkeypatch, *asked) == 2
-    assert "nothing was run: name some cases with --cases" in capsys.readouterr().err
+    assert "nothing was run: select cases with --cases" in capsys.readouterr().err
     assert files(folder) == []
     swept: list[int] = []
     monkeypatch.setattr("exportlab.cli.sweeping.sweep", lambda tasks, *_, **__: swept.append(len(tasks)) or [])
@@ -468,7 +468,7 @@ def test_many_cases_with_the_same_outcomes_share_a_row() -> None:
 
 def test_bad_input_to_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, "compare", "nothing.jsonl", "nothing.jsonl") == 2
-    assert "there is no file nothing.jsonl" in capsys.readouterr().err
+    assert "no such file: nothing.jsonl" in capsys.readouterr().err
     assert run(monkeypatch, "compare", "models.py", "models.py") == 2
     assert "models.py:1 is not a record" in capsys.readouterr().err
 
@@ -572,18 +572,18 @@ def given_names(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nothing.onnx",), "there is no file nothing.onnx"),
+        (("nothing.onnx",), "no such file: nothing.onnx"),
         (("models.py",), "models.py is not an ONNX model"),
-        (("good.onnx",), "good.onnx: the file leaves n open: give sizes, as in n=8"),
-        (("good.onnx", "--sizes", "m=3"), "good.onnx: no axis of an input is called 'm': those with names are n"),
+        (("good.onnx",), "good.onnx: the file leaves n open: pass sizes, as in n=8"),
+        (("good.onnx", "--sizes", "m=3"), "good.onnx: no input has an axis named 'm': the named axes are n"),
         (("good.onnx", "--sizes", "n"), "--sizes n is not NAME=SIZE, as in batch=8,seq=128"),
-        (("good.onnx", "--inputs", "models.py"), "models.py is not an archive of arrays: numpy.savez writes one"),
-        (("good.onnx", "--inputs", "nothing.npz"), "there is no file nothing.npz"),
+        (("good.onnx", "--inputs", "models.py"), "models.py is not a .npz archive of arrays: write one with numpy.savez"),
+        (("good.onnx", "--inputs", "nothing.npz"), "no such file: nothing.npz"),
         (("good.onnx", "--inputs", "empty.npz"), "good.onnx: the input "),
-        (("good.onnx", "--inputs", "empty.npz", "--sizes", "n=3"), "--inputs have their own sizes: leave out --sizes"),
+        (("good.onnx", "--inputs", "empty.npz", "--sizes", "n=3"), "--inputs and --sizes can't be combined"),
         (
             ("good.onnx", "--sizes", "n=3", "-o", "it.txt"),
-            "no profile ends in '.txt': name a file that ends in .csv, .html",
+            "unsupported profile format '.txt': use a file that ends in .csv, .html",
         ),
         (("good.onnx", "--sizes", "n=3", "-o", "missing/it.csv"), "there is no folder missing"),
     ],
@@ -609,4 +609,4 @@ def test_a_file_that_onnx_runtime_refuses_is_no_profile(
     graph = onnx.helper.make_graph([onnx.helper.make_node("NoSuchOperator", [], ["y"])], "bad", [], [onnx.ValueInfoProto(name="y")])
     onnx.save(onnx.helper.make_model(graph), folder / "bad.onnx")
     assert run(monkeypatch, "profile", "bad.onnx") == 1
-    assert capsys.readouterr().err.startswith("exportlab: bad.onnx: ONNX Runtime refuses the file: ")
+    assert capsys.readouterr().err.startswith("exportlab: bad.onnx: ONNX Runtime rejects the file: ")

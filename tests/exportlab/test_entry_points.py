@@ -77,9 +77,9 @@ def test_known_errors_of_a_third_party_are_recognised(package: Package) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("third_party:twice", "lists 'case_of_a_third_party', a name that is taken"),
-        ("third_party:numbers", "lists a int, not only what is a Case"),
-        ("third_party:failing", "is no function that returns a list: RuntimeError: the moon"),
+        ("third_party:twice", "lists 'case_of_a_third_party', a name that is already registered"),
+        ("third_party:numbers", "lists a int; each item must be a Case"),
+        ("third_party:failing", "is not a function that returns a list: RuntimeError: the moon"),
         ("third_party:MODULE", "cannot be loaded: AttributeError"),
         ("fourth_party:cases", "cannot be loaded: ModuleNotFoundError: No module named 'fourth_party'"),
     ],

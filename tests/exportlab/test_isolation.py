@@ -118,7 +118,7 @@ def closes_its_pipe_and_goes_on() -> None:
 
 
 def test_a_child_that_closes_its_pipe_and_goes_on_is_ended() -> None:
-    assert failure(closes_its_pipe_and_goes_on).error == "ProcessDied: it closed its pipe, went on, and was ended"
+    assert failure(closes_its_pipe_and_goes_on).error == "ProcessDied: it closed its pipe, kept running, and was ended"
 
 
 def test_what_a_child_writes_into_its_pipe_is_no_answer() -> None:
@@ -127,7 +127,7 @@ def test_what_a_child_writes_into_its_pipe_is_no_answer() -> None:
         os._exit(0)
 
     (ended,) = events(writes, seconds=60, memory=8 * GiB)
-    assert ended.failure.error.startswith("ProcessDied: what it said cannot be read: UnpicklingError")
+    assert ended.failure.error.startswith("ProcessDied: its result cannot be read: UnpicklingError")
 
 
 class WaitsElsewhere:

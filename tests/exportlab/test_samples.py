@@ -61,13 +61,13 @@ def test_several_samples_are_a_list_of_any_forms() -> None:
 def test_samples_in_a_tuple_are_several_only_where_nothing_else_can_be_meant() -> None:
     assert len(samples_of(((x,), (y,), (x,)), Two())) == 3  # forward takes no three arguments
     assert len(samples_of((Sample((x,)), Sample((y,))), Two())) == 2
-    with pytest.raises(TypeError, match="may be one call or several: write"):
+    with pytest.raises(TypeError, match="is ambiguous: write"):
         samples_of(((x,), (y,)), Two())
     assert parse_declaration((Two(), ((x,), (y,))), "f")[1] == [Sample(((x,), (y,)))]  # behind a module a tuple is one call
 
 
 def test_a_tuple_and_a_dict_as_two_arguments_have_to_be_said() -> None:
-    with pytest.raises(TypeError, match=r"are read as \(args, kwargs\), which forward does not take: write Sample\(\(a, b\)\)"):
+    with pytest.raises(TypeError, match=r"are read as \(args, kwargs\), but forward doesn't accept that: write Sample\(\(a, b\)\)"):
         samples_of(((x, y), {"a": y}), TupleAndDict())
     said = samples_of(Sample(((x, y), {"a": y})), TupleAndDict())
     assert said == [Sample(((x, y), {"a": y}))]
@@ -109,7 +109,7 @@ def test_a_case_takes_several_samples_instead_of_dims_and_sees_what_moves() -> N
     assert [sample.args[0].shape[0] for sample in plain.samples] == [4, 7]
     assert plain.dynamic_shapes == ({0: "batch"},)
     both = case(dims={"n": (2,)})(lambda: (nn.Linear(3, 2), [(tensor("n", 3),), (tensor("n", 3),)]))
-    with pytest.raises(NotDeclared, match="returns several samples and has dims too"):
+    with pytest.raises(NotDeclared, match="returns several samples and also declares dims"):
         both.build()
 
 

@@ -68,7 +68,7 @@ def test_the_page_says_which_models_were_asked() -> None:
     assert f"{len(torch)} models of transformers" in text
     assert torch < transformers
     assert len(transformers - torch) == 8
-    assert "The same models, and eight more." in text
+    assert "the same models and eight more." in text
 
 
 def test_the_summary_has_a_row_for_each_package() -> None:

@@ -28,9 +28,9 @@ def rows() -> list[list[str]]:
 
 
 def depth_of(row: Sequence[str]) -> str:
-    """Told, executed, or verified; and whether it is measured, and practised in exercises with solutions."""
+    """Described, executed, or verified; and whether it is measured, and practised in exercises with solutions."""
     if row[2].startswith("no"):
-        return "told"
+        return "described"
     pages = LINK.findall(row[1])
     texts = [text for page in pages for text in _source(page)]
     verified = any(re.search(r"\b(verify|compare|sweep)\(", text) for text in texts) or SWEPT & set(pages)

@@ -102,6 +102,6 @@ def test_the_card_is_of_the_size_that_links_show(tmp_path: Path) -> None:
 
 def test_the_demo_of_306_is_made_by_the_cells_of_the_lesson_that_need_no_browser() -> None:
     code = "\n".join(browser_demo.cells())
-    assert {"class Recogniser(nn.Module):", "program = to_onnx(recogniser, samples[0], **asked)"} <= set(code.splitlines())
+    assert {"class Recogniser(nn.Module):", "program = to_onnx(recogniser, samples[0], **options)"} <= set(code.splitlines())
     assert not re.search(r"^require\(|from browser|opened\(", code, re.MULTILINE)
     compile(code, "306", "exec")

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("index.md", "README.md", "docs/**/*.md", "tutorials/*.md", "gallery/**/*.py", "benchmarks/*.py", "content/errors/*.py")
-FEWEST = 20
+FEWEST = 12
 
 
 def before() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where the time of an ONNX file goes: its nodes timed by ONNX Runtime, added up by operator, line and module."""
+"""Profile an ONNX model: ONNX Runtime times its nodes, and the times are summed by operator, source line and module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .run import Ran, Refused, ran
 
 __all__ = ["Group", "NoInputs", "NodeTime", "Profile", "Refused", "profile"]
 
-MADE_UP = "the inputs were made up: what depends on their values, as loops and branches do, may take another time with yours"
+MADE_UP = "the inputs are generated: the time of nodes that depend on values, such as loops and branches, may differ with your inputs"
 
 
 def profile(
@@ -33,20 +33,20 @@ def profile(
     threads: int = TASK_THREADS,
     providers: Sequence[str] = (CPU,),
 ) -> Profile:
-    """Run an ONNX file, and return where the time goes: by operator, by line of the source and by module, as far as the file keeps them.
+    """Run an ONNX model and return the time by operator, by source line and by module, as far as the file contains this information.
 
     Args:
-        file: a path, with the weights beside it, or what an exporter returned.
-        inputs: arrays or tensors by the names of the file's inputs. Without them they are made up: floating ones random, whole ones 1.
-        sizes: with made up inputs, those of the axes that have names.
-        runs: how many count.
-        warmup: how many are made before, and do not count.
-        threads: how many a run may take; 0 for as many as there are cores.
-        providers: of ONNX Runtime, the first one first; where one is not there, the notes say what was used instead.
+        file: a path, with external weights in the same folder, or the artifact of an exporter.
+        inputs: arrays or tensors by input name. By default, floating-point inputs are random and integer inputs are 1.
+        sizes: sizes of the named axes, for generated inputs.
+        runs: number of recorded runs.
+        warmup: number of earlier runs that are not recorded.
+        threads: threads per run; 0 uses all cores.
+        providers: providers of ONNX Runtime in order of preference. If one isn't available, the notes name the replacement.
 
     Raises:
-        TypeError, ValueError: an argument cannot be used, or it is no ONNX file. OSError: it cannot be read. Refused: ONNX Runtime does
-            not load it. NoInputs: what was given does not fit its inputs, or they cannot be made up.
+        TypeError, ValueError: an argument is invalid, or the file is not an ONNX model. OSError: the file cannot be read. Refused: ONNX
+            Runtime can't load the model. NoInputs: the inputs don't match the model, or can't be generated.
     """
     must_be(str, PathLike, Artifact, file=file)
     must_be(Mapping, type(None), inputs=inputs, sizes=sizes)
@@ -54,7 +54,7 @@ def profile(
     must_be_whole(0, warmup=warmup, threads=threads)
     must_be_names(providers=providers)
     if inputs is not None and sizes:
-        raise ValueError("inputs have their own sizes: give inputs or sizes, not both")
+        raise ValueError("inputs have their own sizes: pass inputs or sizes, not both")
 
     def feed(declared: Sequence[Declared]) -> Mapping[str, Any]:
         return made_up(declared, sizes or {}) if inputs is None else check_inputs(declared, inputs)
@@ -71,7 +71,7 @@ def _path(file: str | Path | Artifact, draft: Path) -> Path:
         must_be_path(file=file)
         return Path(file)
     if file.suffix != ".onnx":
-        raise ValueError(f"{file.exporter} makes no ONNX file, and ONNX Runtime runs nothing else")
+        raise ValueError(f"{file.exporter} does not make an ONNX file, and ONNX Runtime only runs ONNX")
     return file.save(draft / "model.onnx")
 
 

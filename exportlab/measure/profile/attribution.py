@@ -1,7 +1,7 @@
-"""Where a node that ran comes from: the nodes of the file that it stands for, their lines and their modules.
+"""Attribute the nodes that ran to nodes of the model file, their source lines and their modules.
 
-ONNX Runtime runs another graph than the file's: it fuses nodes, folds constants, moves axes. It keeps the names of values that lie between
-what it has changed. So a node that the file does not hold stands for the nodes between its inputs and its results.
+ONNX Runtime doesn't run the graph of the file: it fuses nodes, folds constants and changes layouts. It keeps the names of the values
+between the parts it changed. So a node that isn't in the file replaces the nodes between its inputs and its outputs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of a node that ran: the lines of the source it comes from, the module that all of it belongs to, if it is of the file.
+    """The origin of a node that ran: its source lines, and the module that contains all of it, if known.
 
     Attributes:
-        lines: none where the file does not say; several where nodes of several lines became one.
-        module: path and class of the innermost module that holds all of it; None where the file does not say.
-        of: how many nodes of the file it stands for.
+        lines: empty if unknown; several if nodes of several lines were fused.
+        module: path and class of the innermost module that contains all of it; None if unknown.
+        of: number of nodes of the file that it replaces.
     """
 
     lines: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Origin:
 
 
 class Graph:
-    """The nodes of a model, subgraphs included: by name, by what they make and by what they read."""
+    """The nodes of a model, including subgraphs, by name, by output and by input."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self.nodes = [node for graph in graphs(model.graph) for node in graph.node]
@@ -52,7 +52,7 @@ class Graph:
 
     @cached_property
     def moving(self) -> set[str]:
-        """The values that depend on an input: the others are computed once, when the file is loaded."""
+        """The values that depend on an input. All others are computed once, when the model is loaded."""
         found, left = set(self.varying), list(self.varying)
         while left:
             for node in self.readers.get(left.pop(), ()):
@@ -63,7 +63,7 @@ class Graph:
 
 
 def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yield a graph and those inside its nodes."""
+    """Yield a graph and all its subgraphs."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -73,7 +73,7 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def read_by(node: onnx.NodeProto) -> Iterator[str]:
-    """Yield the names of the values that a node reads, those that its subgraphs read included."""
+    """Yield the names of the inputs of a node, including the values that its subgraphs read."""
     yield from filter(None, node.input)
     for attribute in node.attribute:
         for inner in (attribute.g, *attribute.graphs):
@@ -82,11 +82,11 @@ def read_by(node: onnx.NodeProto) -> Iterator[str]:
 
 
 class Attribution:
-    """Looks up where the nodes of a run come from.
+    """Find the origin of the nodes of a run.
 
     Args:
-        file: the model that was handed over.
-        ran: what ONNX Runtime made of it; None where it does not say, and then a node is known by its name alone.
+        file: the model that was loaded.
+        ran: the optimised graph, or None if it is unknown. Then nodes are found only by name.
     """
 
     def __init__(self, file: onnx.ModelProto, ran: onnx.ModelProto | None) -> None:
@@ -99,7 +99,7 @@ class Attribution:
             self._ends.update(value for nodes in self._blocked.values() for node in nodes for value in node.output)
 
     def of(self, name: str, op: str) -> Origin:
-        """Return where a node that ran under this name, with this operator, comes from."""
+        """Return the origin of a node that ran with this name and operator."""
         nodes = self._nodes(name, op)
         lines = dict.fromkeys(placed_line(_read_metadata(node).get(STACK, "")) for node in nodes)
         return Origin(tuple(filter(None, lines)), _shared_module([modules_of(_read_metadata(node)) for node in nodes]), len(nodes))
@@ -116,7 +116,7 @@ class Attribution:
         return self._between(self._results(node))
 
     def _results(self, node: onnx.NodeProto) -> list[str]:
-        """The first values of the file that are made of what a node makes: its own outputs, or what comes of them further on."""
+        """Return the first values of the file that are computed from a node's outputs: these outputs, or values further downstream."""
         assert self._ran is not None
         found, met, left = [], set(), list(filter(None, node.output))
         while left:
@@ -131,7 +131,7 @@ class Attribution:
         return found
 
     def _between(self, results: Iterable[str]) -> list[onnx.NodeProto]:
-        """The nodes of the file on the way to some values, back to the values that are still there; not what was folded away."""
+        """Return the nodes of the file between some results and the values that still exist, without folded constants."""
         found, left = {}, list(results)
         while left:
             name = left.pop(0)
@@ -148,7 +148,7 @@ def _read_metadata(node: onnx.NodeProto) -> dict[str, str]:
 
 
 def _shared_module(scopes: list[list[tuple[str, str]]]) -> tuple[str, str] | None:
-    """The innermost module that all of these nodes are in."""
+    """Return the innermost module that contains all of these nodes."""
     if not scopes or not all(scopes):
         return None
     shared = [first for first, *others in zip(*scopes, strict=False) if all(other == first for other in others)]

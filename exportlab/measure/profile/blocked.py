@@ -1,4 +1,6 @@
-"""Convolutions for which ONNX Runtime moves the axes: no value of the file lies between them, and names tell what they stand for."""
+"""Attribute convolutions in ONNX Runtime's blocked layout. They can be found only by their names, because no value of the file is between
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import onnx
 
-BLOCKED = "_nchwc"  # behind the name of the value that such a node makes
+BLOCKED = "_nchwc"  # suffix of such a node's name, after the name of a value
 
 Nodes = list["onnx.NodeProto"]
 
@@ -16,12 +18,12 @@ Nodes = list["onnx.NodeProto"]
 def claims(
     ran: Sequence[onnx.NodeProto], file: Sequence[onnx.NodeProto], makers: Mapping[str, Nodes], kept: Container[str]
 ) -> dict[str, Nodes]:
-    """Return by the name of each such node which nodes of the file it stands for: one of its operator, and what was fused into that.
+    """Return, by name of each such node, the nodes of the file that it replaces: a node of the same operator and the nodes fused into it.
 
     Args:
-        ran, file: the nodes that are run, and those of the file, each in an order in which they can be.
-        makers: the nodes of the file by the values that they make.
-        kept: values of the file that are still there: what makes one of them is a node of its own.
+        ran, file: the nodes of the optimised graph and of the file, in topological order.
+        makers: the nodes of the file by output.
+        kept: values of the file that still exist. The node that computes such a value is separate.
     """
     found = {node.name: _back(node, makers) for node in ran if node.name.removesuffix(BLOCKED) in makers and node.name.endswith(BLOCKED)}
     order = {name: place for place, name in enumerate(found)}
@@ -36,7 +38,7 @@ def claims(
 
 
 def _back(node: onnx.NodeProto, makers: Mapping[str, Nodes]) -> Nodes:
-    """From the value that the node is called after to the first node of its operator: an activation lies behind it."""
+    """Return the nodes from the value in the node's name back to the first node of its operator, for example through an activation."""
     found: Nodes = []
     for value in _chain(node.name.removesuffix(BLOCKED), makers):
         found.append(makers[value][0])
@@ -46,7 +48,7 @@ def _back(node: onnx.NodeProto, makers: Mapping[str, Nodes]) -> Nodes:
 
 
 def _chain(value: str, makers: Mapping[str, Nodes]) -> list[str]:
-    """A value and those that it is made of, along the first input that a node makes."""
+    """Return a value and its predecessors along the first computed input."""
     found: list[str] = []
     left: str | None = value
     while left is not None and left not in found:

@@ -1,4 +1,4 @@
-"""What ONNX Runtime notes of its runs, read: how long each node took in each, without the nodes that it runs itself."""
+"""Read the profile events of ONNX Runtime: the time of each node in each run, excluding the nodes in its subgraphs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 KERNEL, RUN = "_kernel_time", "model_run"
-Key = tuple[str, str]  # the name of a node and its operator
+Key = tuple[str, str]  # name of a node, and its operator
 
 
 @dataclass(frozen=True)
 class Span:
-    """A node at work, once: from when it began to when it ended, in seconds since the run began, and the part that was its own."""
+    """One execution of a node: start and end in seconds since the start of the run, and the time without its subgraphs."""
 
     key: Key
     provider: str
@@ -24,13 +24,13 @@ class Span:
 
 @dataclass(frozen=True)
 class Run:
-    """A call inside ONNX Runtime: how long all of it took, and its nodes in the order in which they began."""
+    """A call of ONNX Runtime: its total time, and its nodes in order of their start."""
 
     seconds: float
     spans: tuple[Span, ...]
 
     def own(self) -> dict[Key, float]:
-        """Return the seconds of each node: all turns of a loop added up, and of a node that runs others only what is left of its own."""
+        """Return the seconds of each node, without its subgraphs. All iterations of a loop are added up."""
         found: dict[Key, float] = defaultdict(float)
         for span in self.spans:
             found[span.key] += span.own
@@ -38,7 +38,7 @@ class Run:
 
 
 def runs_of(events: Iterable[Mapping[str, Any]]) -> list[Run]:
-    """Return the runs in a profile of ONNX Runtime, in the order in which they were made."""
+    """Return the runs of a profile in order."""
     noted = list(events)
     kernels = sorted((event for event in noted if event["cat"] == "Node" and event["name"].endswith(KERNEL)), key=_outer_first)
     whole = sorted((event for event in noted if event["cat"] == "Session" and event["name"] == RUN), key=lambda event: event["ts"])
@@ -54,12 +54,12 @@ def _begins_in(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _is_within(event: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Times are cut to microseconds, so what is within may seem to end one later."""
+    """Return whether one event is within another. Times are truncated to microseconds, so the end may be one later."""
     return other["ts"] <= event["ts"] and event["ts"] + event["dur"] <= other["ts"] + other["dur"] + 1
 
 
 def _run(whole: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]]) -> Run:
-    """Take from each node what the nodes directly below it took: a loop's own time is not that of its body."""
+    """Subtract from each node the time of its direct children, so that a loop's time excludes its body."""
     own = [float(kernel["dur"]) for kernel in kernels]
     open_ones: list[int] = []
     for place, kernel in enumerate(kernels):

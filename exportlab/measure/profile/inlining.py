@@ -1,4 +1,4 @@
-"""A file without functions of its own: ONNX Runtime puts their nodes in the place of each call as well, and forgets which call it was."""
+"""Inline the functions of a model. ONNX Runtime inlines them too, but loses the information which call a node came from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Called = tuple[str, str, str]
 
 
 def inline_functions(file: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model in which each call of a function is its nodes, each in the modules of its call; the model itself where it has none."""
+    """Return a model in which each function call is replaced by its nodes, with the module scopes of the call."""
     import onnx.inliner
 
     if not file.functions:
@@ -32,7 +32,7 @@ def inline_functions(file: onnx.ModelProto) -> onnx.ModelProto:
 def _copy_called_functions(
     nodes: Sequence[onnx.NodeProto], functions: dict[Called, onnx.FunctionProto], copies: list[onnx.FunctionProto]
 ) -> None:
-    """Make each call that of a copy of its function, which says where that call is."""
+    """Replace each call by a call of a copy of its function, which records the scope of the call."""
     for call in nodes:
         function = functions.get(_key(call.domain, call.op_type, call.overload))
         if function is None:
@@ -55,7 +55,7 @@ def _all(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 def _tell(node: onnx.NodeProto, call: onnx.NodeProto) -> None:
-    """Give a node the modules of its call in the place of those that the function was made of, and what else it does not say itself."""
+    """Replace a node's outer module scopes by those of its call, and add metadata that it lacks."""
     own = {entry.key: entry for entry in node.metadata_props}
     for entry in call.metadata_props:
         if entry.key not in own:
@@ -65,7 +65,7 @@ def _tell(node: onnx.NodeProto, call: onnx.NodeProto) -> None:
 
 
 def _rebase_scopes(inner: str, call: str) -> str:
-    """The scopes of a node inside a function, those around it being those of its call: `l.0: B/l.0.fc: Linear` below `l.1: B`."""
+    """Return the scopes of a node in a function below the scopes of its call: `l.0: B/l.0.fc: Linear` below `l.1: B`."""
     around, scopes = call.split("/"), inner.split("/")
     before, after = scopes[: len(around)][-1].partition(": ")[0], around[-1].partition(": ")[0]
     moved = [after + scope.removeprefix(before) if scope.startswith(f"{before}.") else scope for scope in scopes[len(around) :]]

@@ -1,4 +1,4 @@
-"""What a file is run on: arrays that were given, or made up from the shapes that the file declares."""
+"""Prepare the inputs of a model: check the given arrays, or generate arrays from the declared shapes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NUMPY = {"float": "float32", "double": "float64"} | {name: name for name in ("fl
 
 
 class NoInputs(Exception):
-    """The file cannot be run on what was given; the message is one line that says what, and what to give."""
+    """The model can't run on the given inputs. The message is one line with the reason and a remedy."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """An input of a file: its name, its type as ONNX Runtime says it, its axes: a number, a name, or None."""
+    """An input of a model: its name, its type in ONNX Runtime's notation, and its axes, each a number, a name or None."""
 
     name: str
     type: str
@@ -34,7 +34,7 @@ class Declared:
 
     @property
     def kind(self) -> str:
-        """What its elements are; nothing where it is no tensor."""
+        """The element type, or "" if the input is not a tensor."""
         return self.type.removeprefix("tensor(").removesuffix(")") if self.type.startswith("tensor(") else ""
 
     def __str__(self) -> str:
@@ -42,35 +42,35 @@ class Declared:
 
 
 def list_declared_inputs(session: onnxruntime.InferenceSession) -> list[Declared]:
-    """Return the inputs that a file has to be given."""
+    """Return the inputs that a model requires."""
     return [Declared(value.name, value.type, tuple(value.shape or ())) for value in session.get_inputs()]
 
 
 def made_up(inputs: Sequence[Declared], sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
-    """Return inputs of the declared types and sizes: floating ones random from a seed, whole ones 1 and booleans true throughout.
+    """Generate inputs of the declared types and sizes: random floating-point values from a fixed seed, integers 1, and booleans True.
 
     Args:
-        sizes: of the axes that have names.
+        sizes: sizes of the named axes.
 
     Raises:
-        NoInputs: a name is of no axis, or an axis has no size, or a type has no values that could be made up.
+        NoInputs: a name in `sizes` is unknown, an axis has no size, or the values of a type can't be generated.
     """
     named = list(dict.fromkeys(axis for value in inputs for axis in value.axes if isinstance(axis, str)))
     if unknown := [name for name in sizes if name not in named]:
-        raise NoInputs(f"no axis of an input is called {unknown[0]!r}: {_axes_of(named)}")
+        raise NoInputs(f"no input has an axis named {unknown[0]!r}: {_axes_of(named)}")
     for value in inputs:
         if value.kind not in FLOATS and value.kind not in WHOLE:
-            raise NoInputs(f"the input {value.name!r} is {value.type}, which cannot be made up: give the inputs as a file (.npz)")
+            raise NoInputs(f"the input {value.name!r} is {value.type}, which cannot be generated: pass the inputs as a file (.npz)")
         if None in value.axes:
-            raise NoInputs(f"the input {value.name!r} has an axis without a name, {list(value.axes)}: give the inputs as a file (.npz)")
+            raise NoInputs(f"the input {value.name!r} has an axis without a name, {list(value.axes)}: pass the inputs as a file (.npz)")
     if missing := [name for name in named if name not in sizes]:
-        raise NoInputs(f"the file leaves {', '.join(missing)} open: give sizes, as in {','.join(f'{name}=8' for name in missing)}")
+        raise NoInputs(f"the file leaves {', '.join(missing)} open: pass sizes, as in {','.join(f'{name}=8' for name in missing)}")
     random = torch.Generator().manual_seed(SEED)
     return {value.name: _fill_tensor(value, [sizes.get(str(axis), axis) for axis in value.axes], random) for value in inputs}
 
 
 def _axes_of(named: Sequence[str]) -> str:
-    return f"those with names are {', '.join(named)}" if named else "every size is written into the file"
+    return f"the named axes are {', '.join(named)}" if named else "all sizes are fixed in the file"
 
 
 def _fill_tensor(value: Declared, shape: list[Any], random: torch.Generator) -> torch.Tensor:
@@ -80,16 +80,16 @@ def _fill_tensor(value: Declared, shape: list[Any], random: torch.Generator) -> 
 
 
 def check_inputs(inputs: Sequence[Declared], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given, as arrays or tensors of the declared types.
+    """Return the given values as arrays or tensors of the declared types.
 
     Raises:
-        NoInputs: an input is missing, or is none of the file's, or has another type or shape than the file declares.
+        NoInputs: an input is missing or unknown, or its type or shape differs from the declaration.
     """
     names = [value.name for value in inputs]
     if missing := [name for name in names if name not in given]:
-        raise NoInputs(f"the input {missing[0]!r} is missing: the file takes {', '.join(names)}")
+        raise NoInputs(f"the input {missing[0]!r} is missing: the inputs of the model are {', '.join(names)}")
     if unknown := [name for name in given if name not in names]:
-        raise NoInputs(f"the file has no input {unknown[0]!r}: it takes {', '.join(names) or 'none'}")
+        raise NoInputs(f"the model does not have an input {unknown[0]!r}: its inputs are {', '.join(names) or 'none'}")
     return {value.name: _fitting(value, given[value.name]) for value in inputs}
 
 
@@ -104,14 +104,14 @@ def _fitting(value: Declared, given: Any) -> Any:
     )
     kind = str(found.dtype).removeprefix("torch.")
     if not fits or NUMPY.get(value.kind, value.kind) != kind:
-        raise NoInputs(f"the input {value}, and what was given is {kind}, {list(found.shape)} ({kind_of(given)})")
+        raise NoInputs(f"the input {value}, but the given value is {kind}, {list(found.shape)} ({kind_of(given)})")
     return found
 
 
 def ort_value(value: Any) -> onnxruntime.OrtValue:
-    """Return an array or a tensor as ONNX Runtime takes it."""
+    """Convert an array or a tensor to an OrtValue."""
     import onnxruntime
 
-    if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:  # of which numpy has none
+    if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:  # numpy doesn't have bfloat16
         return onnxruntime.OrtValue.from_dlpack(value.contiguous())
     return onnxruntime.OrtValue.ortvalue_from_numpy(value.numpy() if isinstance(value, torch.Tensor) else value)

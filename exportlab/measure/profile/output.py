@@ -1,4 +1,4 @@
-"""A profile as files: its nodes as a table, a typical run as a picture, all of it as a page."""
+"""Write a profile to files: its nodes as a table, a typical run as a picture, or everything as a page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ COLUMNS = ("node", "operator", "provider", "module", "class", "lines", "of", "sh
 
 
 def save_csv(found: Profile, path: Path) -> None:
-    """Write a line for each node, the longest first; several lines of the source stand in one cell, one below the other.
+    """Write a row for each node, the slowest first. Multiple source lines share a cell, separated by newlines.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file cannot be written.
     """
     with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -32,10 +32,10 @@ def save_csv(found: Profile, path: Path) -> None:
 
 
 def save_json(found: Profile, path: Path) -> None:
-    """Write the nodes, the seconds of each run and what is to be known of them.
+    """Write the nodes, the seconds of each run, and the notes.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file cannot be written.
     """
     told = {"file": found.file, "run_seconds": [run.seconds for run in found.runs], "unknown": found.unknown(), "said": found.said()}
     with written_whole(path) as draft:
@@ -43,10 +43,10 @@ def save_json(found: Profile, path: Path) -> None:
 
 
 def save_page(found: Profile, path: Path) -> None:
-    """Write a page, one file: the tables, what is to be known of them, and a typical run as a picture.
+    """Write a self-contained page with the tables, the notes, and a picture of a typical run.
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file cannot be written.
     """
     from matplotlib import pyplot, rc_context
 
@@ -60,7 +60,7 @@ def save_page(found: Profile, path: Path) -> None:
 
 
 def rows(found: Profile) -> list[dict[str, Any]]:
-    """Return a row for each node, the longest first: `of` says how many nodes of the file it stands for."""
+    """Return a row for each node, the slowest first. The column `of` counts the nodes of the file that it replaces."""
     return sorted((_row(node, found.total) for node in found.nodes), key=lambda row: -row["share"])
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a file goes: by operator, by line of the source, by module, and how much of it cannot be said."""
+"""Report where the time of a model goes: by operator, source line and module, and how much of it can't be attributed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ WIDE = 96  # characters of a name in a table
 
 @dataclass(frozen=True)
 class NodeTime:
-    """A node that ran: what it is, where it comes from, and how long it took in each run; of a loop, all turns together.
+    """A node that ran: its operator, its origin, and its time in each run. The iterations of a loop are added up.
 
     Attributes:
-        seconds: its own, without the nodes of its subgraphs.
+        seconds: time of the node without its subgraphs.
     """
 
     name: str
@@ -37,12 +37,12 @@ class NodeTime:
 
     @property
     def line(self) -> str:
-        """Return the line of the source it comes from; several where it was fused of nodes of several lines; else that none is known."""
+        """Return its source line, the lines of a node fused from several lines, or a note that the line is unknown."""
         lines = self.origin.lines
         return NO_LINE if not lines else lines[0] if len(lines) == 1 else FUSED + " + ".join(sorted(line.split("  ")[0] for line in lines))
 
     def module(self, depth: int = 0) -> str:
-        """Return path and class of its module, the path cut to so many names where `depth` is not 0."""
+        """Return path and class of its module. With `depth`, shorten the path to so many names."""
         if self.origin.module is None:
             return NO_MODULE
         path, kind = self.origin.module
@@ -54,11 +54,11 @@ class NodeTime:
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that have something in common.
+    """Nodes with the same operator, line, module or other property.
 
     Attributes:
-        share: of the time of all nodes, each taken at its median over the runs; those of all groups add up to 1.
-        seconds: what its nodes took together, one number a run.
+        share: share of the total time, computed from the median of each node over the runs. All groups add up to 1.
+        seconds: time of all its nodes in each run.
     """
 
     name: str
@@ -68,12 +68,12 @@ class Group:
 
     @property
     def median(self) -> float:
-        """The seconds of the run in the middle."""
+        """The median over the runs in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Between which seconds the middle half of the runs lies."""
+        """The first and third quartile in seconds."""
         if len(self.seconds) == 1:
             return self.seconds[0], self.seconds[0]
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
@@ -82,12 +82,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Profile:
-    """Where the time of a file goes; prints as its operators, lines and modules, those that take longest first.
+    """Where the time of a model goes. Prints its operators, lines and modules, the slowest first.
 
     Attributes:
-        file: the name of it.
-        runs: those that count, as ONNX Runtime noted them.
-        notes: what is to be known of it, a line each.
+        file: the name of the file.
+        runs: the recorded runs from ONNX Runtime.
+        notes: remarks on the profile, a line each.
     """
 
     file: str
@@ -97,29 +97,29 @@ class Profile:
 
     @cached_property
     def total(self) -> float:
-        """The seconds of all nodes, each at its median over the runs."""
+        """The time of all nodes in seconds, each at its median over the runs."""
         return sum(statistics.median(node.seconds) for node in self.nodes)
 
     def typical(self) -> int:
-        """Return the number of the run whose nodes are, taken together, nearest to their medians: no single node of it stands out."""
+        """Return the number of the run whose nodes are closest to their medians."""
         medians = {node: statistics.median(node.seconds) for node in self.nodes}
         return min(range(len(self.runs)), key=lambda run: sum(abs(node.seconds[run] - median) for node, median in medians.items()))
 
     @property
     def outside(self) -> float:
-        """Which part of a run in the middle is of no node: ONNX Runtime's own."""
+        """The share of a median run that isn't spent in nodes: ONNX Runtime's overhead."""
         return statistics.median(1 - sum(span.own for span in run.spans) / run.seconds for run in self.runs)
 
     def by_op(self) -> list[Group]:
-        """Return a group for each operator, the longest first."""
+        """Return a group for each operator, the slowest first."""
         return self._by(lambda node: node.op)
 
     def by_line(self) -> list[Group]:
-        """Return a group for each line of the source, and for what was fused of the same lines, and for nodes without one."""
+        """Return a group for each source line, for each set of fused lines, and for nodes without a line."""
         return self._by(lambda node: node.line)
 
     def by_module(self, depth: int = 0) -> list[Group]:
-        """Return a group for each innermost module, or for each path of so many names at most."""
+        """Return a group for each innermost module, or for each module path shortened to `depth` names."""
         return self._by(lambda node: node.module(depth))
 
     def by_node(self) -> list[Group]:
@@ -142,7 +142,7 @@ class Profile:
         return Group(name, len(nodes), own / self.total if self.total else 0.0, together)
 
     def tables(self, top: int = 8, depth: int = 0) -> list[show.Table]:
-        """Return the operators, the lines and the modules as tables, so many rows of each; of a module's path so many names, or all."""
+        """Return tables of the operators, lines and modules with at most `top` rows. Module paths are shortened to `depth` names."""
         groups = {"operator": self.by_op(), "line of the source": self.by_line(), "module": self.by_module(depth)}
         return [show.table(_rows(what, found, top)) for what, found in groups.items()]
 
@@ -150,7 +150,7 @@ class Profile:
         return self.text()
 
     def text(self, top: int = 8, depth: int = 0) -> str:
-        """Return the tables, and what is to be known of them."""
+        """Return the tables and the notes."""
         return "\n\n".join(map(str, [*self.tables(top, depth), "\n".join(self.said())]))
 
     def _repr_html_(self) -> str:
@@ -158,20 +158,20 @@ class Profile:
         return "".join(table._repr_html_() for table in self.tables()) + f"<ul>{said}</ul>"
 
     def said(self) -> list[str]:
-        """Return what is to be known of the figures: what a run took, what no line and no module has, and the notes."""
+        """Return notes on the figures: the time of a run, the time without a known line or module, and other remarks."""
         unknown, whole = self.unknown(), statistics.median(run.seconds for run in self.runs)
         lines = (
-            f"no line is known of {unknown['line']:.0%} of the nodes' time, and {unknown['several']:.0%} is of nodes fused of several lines"
+            f"no line is known for {unknown['line']:.0%} of the nodes' time, {unknown['several']:.0%} is in nodes fused from several lines"
         )
         return [
             f"{self.file}: a run takes {short(whole * 1e3)} ms, the median of {len(self.runs)}; {self.outside:.0%} is between nodes",
-            f"{lines}; no module is known of {unknown['module']:.0%}",
+            f"{lines}; no module is known for {unknown['module']:.0%}",
             *self.notes,
             *_describe_providers(self.by_provider()),
         ]
 
     def unknown(self) -> dict[str, float]:
-        """Return the share of the time that no single line has, for two reasons, and that no module has."""
+        """Return the share of time without a line, with several lines, and without a module."""
         lines, modules = self.by_line(), self.by_module()
         return {
             "line": sum(group.share for group in lines if group.name == NO_LINE),
@@ -181,18 +181,18 @@ class Profile:
 
 
 def _describe_providers(groups: Sequence[Group]) -> list[str]:
-    """What is to be known where something else than the CPU computed nodes."""
+    """Return a note if nodes ran on another provider than the CPU."""
     others = [group.name for group in groups if group.name not in ("", CPU)]
     if not others:
         return []
     parts = ", ".join(f"{group.name} {group.share:.0%}" for group in groups)
     return [
-        f"of the nodes' time: {parts}; a node on {' or '.join(others)} may be timed at its launch alone, and the next copy waits for it"
+        f"of the nodes' time: {parts}; on {' or '.join(others)}, only the launch may be timed, and the wait counts as the next copy"
     ]
 
 
 def _rows(what: str, groups: Sequence[Group], top: int) -> list[dict[str, str | int]]:
-    """The first groups as rows, and in one row what is left: nothing is left out of the sum."""
+    """Return the first groups as rows, and the sum of the rest as one more row."""
     shown, left = groups[:top], groups[top:]
     if len(left) > 1:
         together = tuple(map(sum, zip(*(group.seconds for group in left), strict=True)))

@@ -1,4 +1,4 @@
-"""A file run by ONNX Runtime with its profile on: the events of all runs, and the graph that it ran."""
+"""Run a model in ONNX Runtime with profiling, and return the events of all runs and the optimised graph."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-FOLDER = "session.model_external_initializers_file_folder_path"  # where the weights lie that a file leaves beside it
+FOLDER = "session.model_external_initializers_file_folder_path"  # folder of the external weights
 WEIGHTS, WEIGHTS_FROM = (f"session.optimized_model_external_initializers_{what}" for what in ("file_name", "min_size_in_bytes"))
-COMPILED = "compiled nodes"  # why ONNX Runtime cannot write down a graph: a provider made a program of a part of it
+COMPILED = "compiled nodes"  # ONNX Runtime can't save an optimised graph in which a provider compiled a part
 
 Feed = Callable[[Sequence[Declared]], Mapping[str, Any]]
 
 
 class Refused(Exception):
-    """ONNX Runtime does not load the file; the message is one line."""
+    """ONNX Runtime can't load the model. The message is one line."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What was run: the file as it was handed over, the graph that became of it where that is known, the events, and where it ran.
+    """A profiled session: the model, its optimised graph if known, the events, and the notes.
 
     Attributes:
-        notes: a line for each provider that was asked for and not used, or that computes a part.
+        notes: a line for each requested provider that is not used, or that computes only a part.
     """
 
     file: onnx.ModelProto
@@ -54,13 +54,14 @@ class Ran:
 
 
 def ran(path: Path, feed: Feed, runs: int, threads: int, providers: Sequence[str]) -> Ran:
-    """Run a file so many times.
+    """Run a model `runs` times.
 
     Args:
-        feed: takes the inputs that the file declares, and returns what to run it on.
+        feed: receives the declared inputs of the model and returns their values.
 
     Raises:
-        OSError, ValueError: the file cannot be read. Refused: ONNX Runtime refuses it. NoInputs: it does not run on what `feed` returns.
+        OSError, ValueError: the file cannot be read. Refused: ONNX Runtime rejects the model. NoInputs: the model fails on the inputs from
+            `feed`.
     """
     file = assign_node_names(inline_functions(read_proto(path)))
     with TemporaryDirectory() as draft, running_on(providers, threads):
@@ -80,11 +81,11 @@ def _run(made: onnxruntime.InferenceSession, feeds: Mapping[str, Any], runs: int
         for _ in range(runs):
             made.run_with_ort_values(names, feeds)
     except Exception as error:
-        raise NoInputs(f"ONNX Runtime does not run it on these inputs: {first_line(error)}") from error
+        raise NoInputs(f"ONNX Runtime fails with these inputs: {first_line(error)}") from error
 
 
 def _session(file: onnx.ModelProto, folder: Path, draft: Path, threads: int) -> tuple[onnxruntime.InferenceSession, onnx.ModelProto | None]:
-    """The session, and the graph that it runs; None where it cannot be written down."""
+    """Return the session and its optimised graph. The graph is None if it can't be saved."""
     import onnx
 
     graph = draft / "graph.onnx"
@@ -92,7 +93,7 @@ def _session(file: onnx.ModelProto, folder: Path, draft: Path, threads: int) -> 
         made = session(file.SerializeToString(), _options(folder, draft, threads, graph))
     except Exception as error:
         if COMPILED not in str(error):
-            raise Refused(f"ONNX Runtime refuses the file: {first_line(error)}") from error
+            raise Refused(f"ONNX Runtime rejects the file: {first_line(error)}") from error
         return session(file.SerializeToString(), _options(folder, draft, threads, None)), None
     return made, onnx.load(graph, load_external_data=False)
 
@@ -110,9 +111,9 @@ def _options(folder: Path, draft: Path, threads: int, graph: Path | None) -> onn
 
 
 def assign_node_names(file: onnx.ModelProto) -> onnx.ModelProto:
-    """Give every node a name that no node of another graph has, since a profile says nothing else of it; in place.
+    """Give each node a name that is unique across all graphs, in place. A profile identifies nodes only by name.
 
-    Two of the same graph that share one are left so: ONNX Runtime refuses the file.
+    Duplicates within a graph stay, because ONNX Runtime rejects such a file.
     """
     taken: set[str] = set()
     for graph in graphs(file.graph):

@@ -1,4 +1,4 @@
-"""One run of a file as a picture: when each node was at work, in a row for its operator."""
+"""Draw a run of a model as a timeline: when each node ran, with a row per operator."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .result import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROWS = 8  # operators that have a row of their own
+ROWS = 8  # operators with a separate row
 
 
 def timeline(found: Profile) -> Figure:
-    """Draw the run nearest to the medians of all nodes: milliseconds from left to right, the operators that take longest above."""
+    """Draw the most typical run: time in milliseconds from left to right, the slowest operators at the top."""
     from matplotlib import pyplot
 
     run = found.runs[found.typical()]
     names = _names(run)
     (axes,) = panels(
-        f"A typical run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes were at work", height=1.4 + 0.36 * len(names)
+        f"A typical run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes ran", height=1.4 + 0.36 * len(names)
     )
     colored = colors(names)
     for place, name in enumerate(names):
@@ -34,14 +34,14 @@ def timeline(found: Profile) -> Figure:
     axes.set_yticks([-place for place in range(len(names))], names)
     axes.set_ylim(0.55 - len(names), 0.55)
     axes.set_xlim(0, run.seconds * 1e3)
-    axes.set_xlabel("ms since the run began", fontsize=SIZE)
+    axes.set_xlabel("ms since the start of the run", fontsize=SIZE)
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
     return pyplot.gcf()
 
 
 def _names(run: Run) -> list[str]:
-    """The operators that have a row, the longest first; the others share the last one."""
+    """Return the names of the rows: the slowest operators first, then one row for all others."""
     taken: dict[str, float] = defaultdict(float)
     for span in run.spans:
         taken[span.key[1]] += span.own
@@ -57,7 +57,7 @@ def save_timeline(found: Profile, path: Path) -> None:
     """Write the picture (.png, .svg).
 
     Raises:
-        OSError: it cannot be written there.
+        OSError: the file cannot be written.
     """
     from matplotlib import pyplot, rc_context
 

@@ -1,6 +1,6 @@
-"""A sweep as one page: who is right how often, a table of cases and exporters with filters, and what each cell opens.
+"""Render a sweep as one page: totals per exporter, a filterable table of cases and exporters, and a panel with details of each run.
 
-The page is one file that opens anywhere. The site shows the same parts on its page of the support matrix.
+The page is a self-contained file. The support matrix of the site uses the same parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-OWN, LAB = "to_onnx", "Export Lab"  # an exporter, and whose own it is, which the page says wherever it is compared
+OWN, LAB = "to_onnx", "Export Lab"  # an exporter and its maintainer, whom the page names wherever the exporter is compared
 LIGHT, DARK = "default", "github-dark"  # styles of pygments
 
 
@@ -33,16 +33,16 @@ def _many(count: int, what: str) -> str:
 
 
 def page(sweep: Sweep, cases: Sequence[Case], changed: str = "") -> str:
-    """Return the page of a sweep over these cases: HTML that loads nothing. Whatever comes from models, records or names is escaped.
+    """Return the page of a sweep as self-contained HTML. Texts from models, records and names are escaped.
 
     Args:
-        changed: what differs from an earlier sweep, in lines.
+        changed: the differences from an earlier sweep, as lines of text.
     """
     return (
         environment_of(TEMPLATES)
         .get_template("page.html")
         .render(
-            title=f"{_many(len(cases), 'case')}, {_many(len(sweep.records), 'run')}: who exports what",
+            title=f"{_many(len(cases), 'case')}, {_many(len(sweep.records), 'run')}: outcomes by exporter",
             totals=totals(sweep, beside=any(case in registered().values() for case in cases)),
             table=table(sweep.runs, cases),
             colors=colors(),
@@ -57,11 +57,11 @@ def page(sweep: Sweep, cases: Sequence[Case], changed: str = "") -> str:
 
 
 def totals(sweep: Sweep, whose: str = LAB, beside: bool = False) -> str:
-    """Return who is right how often in a sentence, a row an exporter and mode, and what the sweep was made with.
+    """Return a summary sentence, a table with a row per exporter and mode, and the environment of the sweep.
 
     Args:
-        whose: of whom it is said that `OWN` is their exporter.
-        beside: whether it was built beside these cases, which is said then.
+        whose: the maintainer of the exporter `OWN`, who is named on the page.
+        beside: whether to note that `OWN` was developed with these cases.
     """
     scores = counts.scores(sweep.runs)
     return render_template(
@@ -78,11 +78,11 @@ def totals(sweep: Sweep, whose: str = LAB, beside: bool = False) -> str:
 
 
 def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB) -> str:
-    """Return the filters, a row a case by family, a column an exporter and mode, and the empty panel.
+    """Return the filters, the table with a row per case and a column per exporter and mode, and the empty panel.
 
     Args:
-        loaded: where the script finds the texts of the panel, if the page does not hold them.
-        whose: of whom it is said that `OWN` is their exporter.
+        loaded: the address of the panel's texts, if the page doesn't contain them.
+        whose: the maintainer of the exporter `OWN`, who is named on the page.
     """
     names, modes = counts.exporters_of(runs), counts.modes_of(runs)
     families = dict.fromkeys(case.family for case in cases)
@@ -103,19 +103,19 @@ def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB)
 
 
 def row_of(case: Case, names: Sequence[str], modes: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
-    """Return the row of a case: the number of the exporter, the mode, and the record where there is one."""
+    """Return the cells of a case: the number of the exporter, the mode, and the record if there is one."""
     found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in modes]
     return [(number, mode, find_worst_record(rounds) if rounds else None) for number, mode, rounds in found]
 
 
 def render_template(template: str, **values: Any) -> str:
-    """Return a part of the page with its values, which it escapes."""
+    """Render a part of the page. Values are escaped."""
     return environment_of(TEMPLATES).get_template(template).render(values)
 
 
 @cache
 def environment_of(folder: Path) -> Environment:
-    """Return what renders the templates of a folder, with the filters `marked_up` for docstrings and `spoken` for exporters."""
+    """Return the Jinja environment of a folder, with the filters `marked_up` for docstrings and `spoken` for exporters."""
     from markupsafe import Markup
 
     made = environment(folder, trim=True)
@@ -125,13 +125,13 @@ def environment_of(folder: Path) -> Environment:
 
 
 def colors() -> str:
-    """Return a rule of CSS that names the colour of every outcome: `--outcome-wrong` and so on."""
+    """Return a CSS rule that defines the colour of each outcome: `--outcome-wrong` and so on."""
     named = "\n".join(f"  --outcome-{outcome}: {outcome.color};" for outcome in Outcome)
     return f":root {{\n{named}\n}}\n"
 
 
 def style() -> str:
-    """Return the style sheet of the parts, which reads `colors`, and the colours of the site's theme."""
+    """Return the style sheet of the parts. It uses the variables of `colors` and of the site's theme."""
     return (TEMPLATES / "matrix.css").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What a cell of the table opens: what was seen of a run, and of its case the question, the source, and the pages that say more."""
+"""Build the details that a cell of the table opens: the results of a run, the question and source of its case, and related pages."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from ..observe import file_of
 from ..records import Record
 from .counts import Cell, Runs
 
-FLOOR = "torch.export"  # the exporter whose time is 1
+FLOOR = "torch.export"  # export times are relative to this exporter
 FIGURES = ("outcome", "nodes", "bytes", "weights_bytes", "peak_bytes", "worst")
 TEXTS = ("error", "where")
-Link = tuple[str, str]  # words, and where they lead: nowhere if that is empty
-Linked = Callable[[str], str]  # from a page, as `generated/errors/NAME.html`, to its address
+Link = tuple[str, str]  # text and address; the address may be empty
+Linked = Callable[[str], str]  # maps a page, such as `generated/errors/NAME.html`, to its address
 
 
 def data(runs: Runs, cases: Iterable[Case], linked: Linked = site.address, pages: Callable[[Case], list[Link]] = lambda case: []) -> str:
-    """Return what the panel shows of each case and run, as a script that a page holds.
+    """Return the panel's texts of all cases and runs, as a script to embed in a page.
 
     Args:
-        linked: gives the address of a page of the site; an empty one where there is no way to it.
-        pages: gives what to read on after a case.
+        linked: returns the address of a page of the site, or an empty string if it can't be reached.
+        pages: returns the pages to read after a case.
     """
     return f"window.matrixTexts = {_inert(texts(runs, cases, linked, pages))};\n"
 
 
 def pack_texts(text: str) -> str:
-    """Return `texts` deflated, as a script that a page loads: a page that is opened as a file cannot load anything else."""
+    """Return `texts` compressed, as a script: a page opened from a file can't load other formats."""
     return f'window.matrixPacked = "{b64encode(zlib.compress(text.encode(), 9)).decode()}";\n'
 
 
 def texts(runs: Runs, cases: Iterable[Case], linked: Linked, pages: Callable[[Case], list[Link]]) -> str:
-    """Return the same as JSON."""
+    """Return the panel's texts as JSON."""
     known = {case.name: {**about(case), "pages": pages(case)} for case in cases}
     shown = {one_line("/".join(cell)): describe_run(cell, runs, linked) for cell in runs if cell[0] in known}
     return json.dumps({"cases": known, "runs": shown}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _inert(script: str) -> str:
-    """A script in which no text ends its element, or begins a comment."""
+    """Escape `<`, so that a text can't close the script element or start a comment."""
     return script.replace("<", "\\u003c")
 
 
 def about(case: Case) -> dict[str, Any]:
-    """Return a case for its panel: the question and its source, as HTML, and where it stands."""
+    """Return the panel's entry of a case: its question and source as HTML, and its file and line."""
     source, line = source_of(case)
     return {"doc": marked_up(case.doc), "file": file_of(case), "line": line, "source": highlight_python(source)}
 
 
 def source_of(case: Case) -> tuple[str, int]:
-    """Return the source of the factory of a case, and the line it begins at; no source, at line 1, of what is no function in a file."""
+    """Return the source of a case's factory and its first line. Return "" and 1 if the source isn't available."""
     try:
         lines, line = inspect.getsourcelines(case.factory)
     except (OSError, TypeError):
@@ -72,7 +72,7 @@ def source_of(case: Case) -> tuple[str, int]:
 
 
 def highlight_python(source: str) -> str:
-    """Return Python as HTML."""
+    """Return Python code as highlighted HTML."""
     if not source:
         return ""
     from pygments import highlight
@@ -83,12 +83,12 @@ def highlight_python(source: str) -> str:
 
 
 def marked_up(text: str) -> str:
-    """Return a line of a docstring as HTML, what stands in backticks as code."""
+    """Return a line of a docstring as HTML. Text in backticks becomes code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(one_line(text)))
 
 
 def describe_run(cell: Cell, runs: Runs, linked: Linked = site.address) -> dict[str, Any]:
-    """Return what the panel says of a run, without what was not reached."""
+    """Return the panel's entry of a run, without empty fields."""
     record = find_worst_record(runs[cell])
     case, _, mode = cell
     found = {
@@ -114,23 +114,23 @@ def _clean_check(check: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_known_error(record: Record, linked: Linked) -> Link | None:
-    """Return the known error that a record's message is; None where it is none, or has no message."""
+    """Return a link to the known error that matches a record's message, or None."""
     found = [error for error in errors.recognise(record.error or "") if error.stage != "silent"]
     if not found:
         return None
     page = found[0].page
-    told = "A known error" if linked(page) else f"A known error, {site.words(page)}"
-    return f"{told}: why it happens, and ways past it", linked(page)
+    text = "A known error" if linked(page) else f"A known error, {site.words(page)}"
+    return f"{text}: cause and workarounds", linked(page)
 
 
 def pair_by_round(rounds: Iterable[Record], others: Iterable[Record]) -> list[tuple[Record, Record]]:
-    """Return the records of two runs that were made in the same round."""
+    """Return pairs of records of two runs from the same round."""
     by_round = {record.round: record for record in others}
     return [(record, by_round[record.round]) for record in rounds if record.round in by_round]
 
 
 def ratio(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]], figure: str, base: str) -> float | None:
-    """Return the median of one figure over another, to two digits; None where either is missing."""
+    """Return the median ratio of two figures, rounded to two digits. None if either is missing."""
     both = [(ours.get(figure), theirs.get(base)) for ours, theirs in pairs]
     found = [mine / other for mine, other in both if mine and other]
     return float(f"{median(found):.2g}") if found else None

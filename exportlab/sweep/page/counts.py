@@ -1,4 +1,4 @@
-"""What the page of a sweep counts: how often each kind of outcome was seen, by exporter and mode, and how often each was right."""
+"""Count the outcomes of a sweep by exporter and mode, and how often each exporter is right."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ..changes import find_worst_record
 from ..devices import places
 from ..records import Record
 
-WARNED = str(Mark.WARNED)  # wrong or frozen, and something that was said names the cause
-BESIDE = (WARNED, str(Mark.MASKED))  # of what is wrong or frozen, what does not count as silent
-OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep leaves no record of what it skipped
+WARNED = str(Mark.WARNED)  # wrong or frozen, with a warning that names the cause
+BESIDE = (WARNED, str(Mark.MASKED))  # wrong or frozen, but not counted as silent
+OUTCOMES = tuple(outcome for outcome in Outcome if outcome is not Outcome.SKIPPED)  # a sweep doesn't record skipped runs
 
 Cell = tuple[str, str, str]  # case, exporter, mode
-Runs = Mapping[Cell, Sequence[Record]]  # the rounds of each
+Runs = Mapping[Cell, Sequence[Record]]  # all rounds of each run
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A stored sweep: its records, and what they were made with."""
+    """A stored sweep: its records and their environments."""
 
     records: Sequence[Record]
     environments: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def read(cls, path: Path) -> Sweep:
-        """Return the sweep of a file; an empty one where there is no file."""
+        """Read the sweep of a file. Return an empty sweep if the file doesn't exist."""
         return cls(records.read(path), list(records.environments(path).values())) if path.exists() else cls([])
 
     @cached_property
@@ -43,23 +43,23 @@ class Sweep:
         return records.groups(self.records)
 
     def versions(self) -> list[str]:
-        """Return the packages it was made with, as `torch 2.13.0`."""
+        """Return the packages of its environments, such as `torch 2.13.0`."""
         named = {(key.removesuffix("_version"), value) for e in self.environments for key, value in e.items() if key.endswith("_version")}
         return sorted(f"{name} {value}" for name, value in named if name not in ("perf", "python"))
 
     def made_with(self) -> list[str]:
-        """Return the packages, the days it was made on, and where it ran, as far as its records say."""
+        """Return the packages, the dates and, if recorded, the devices of the sweep."""
         days = sorted({str(e.get("date", ""))[:10] for e in self.environments})
         return [*self.versions(), *days, *filter(None, [places(self.records)])]
 
 
 def kind_of(record: Record) -> str:
-    """Return the column of the totals that a record is counted in: its mark, and of a silent one its outcome."""
+    """Return the column of the totals that counts a record: its outcome if it is silent, else its mark."""
     return str(record.outcome if record.mark is Mark.SILENT else record.mark)
 
 
 def kinds() -> dict[str, list[Outcome]]:
-    """Return the columns of the totals, each with its outcomes, the most serious first."""
+    """Return the columns of the totals with their outcomes, the most serious first."""
     silent: list[Outcome] = [outcome for outcome in OUTCOMES if outcome.silent]
     found: dict[str, list[Outcome]] = {**{str(outcome): [outcome] for outcome in silent}, **dict.fromkeys(BESIDE, silent)}
     for outcome in OUTCOMES:
@@ -69,7 +69,7 @@ def kinds() -> dict[str, list[Outcome]]:
 
 
 def titles() -> dict[str, str]:
-    """Return the heads of these columns."""
+    """Return the headings of the columns of the totals."""
     return {kind: _title(kind, found[0]) for kind, found in kinds().items()}
 
 
@@ -82,10 +82,10 @@ def _title(kind: str, outcome: Outcome) -> str:
 
 
 def choices() -> dict[str, tuple[str, str]]:
-    """Return what the filter by outcome offers: a title, and the selector of the cells that it keeps."""
+    """Return the choices of the outcome filter: their titles, and CSS selectors of the matching cells."""
     silent = [outcome for outcome in OUTCOMES if outcome.silent]
     not_ok = [outcome for outcome in OUTCOMES if outcome is not Outcome.OK]
-    found = {"silent": (f"silent: {' or '.join(silent)}, and nothing said names the cause", _cells(silent, ""))}
+    found = {"silent": (f"silent: {' or '.join(silent)}, and no message names the cause", _cells(silent, ""))}
     for kind, outcomes in kinds().items():
         more = f": {', '.join(outcomes)}" if len(outcomes) > 1 and kind not in BESIDE else ""
         found[kind] = (titles()[kind] + more, _cells(outcomes, kind if kind in BESIDE else ""))
@@ -98,20 +98,20 @@ def _cells(outcomes: Iterable[Outcome], beside: str) -> str:
 
 
 def exporters_of(runs: Runs) -> list[str]:
-    """Return the exporters that were run, in the order of the package, then those that it does not know."""
+    """Return the exporters of the runs in the package's order, followed by unknown exporters."""
     seen = {exporter for _, exporter, _ in runs}
     known = [name for name in exporters.available() if name in seen]
     return known + sorted(seen.difference(known))
 
 
 def modes_of(runs: Runs) -> list[str]:
-    """Return the modes that were run, `static` first."""
+    """Return the modes of the runs, `static` first."""
     seen = {mode for _, _, mode in runs}
     return [mode for mode in MODES if mode in seen]
 
 
 def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
-    """Return how often each kind of outcome was seen, by exporter and mode; those without a run are left out."""
+    """Count each kind of outcome by exporter and mode. Leave out combinations without a run."""
     found = {(exporter, mode): Counter[str]() for exporter in exporters_of(runs) for mode in MODES}
     for (_, exporter, mode), rounds in runs.items():
         found[exporter, mode][kind_of(find_worst_record(rounds))] += 1
@@ -120,9 +120,9 @@ def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:
 
 @dataclass(frozen=True)
 class Score:
-    """How often an exporter was right when axes move, how often wrong or frozen without a word and with one, of how many cases.
+    """How often an exporter was right, silently wrong, or wrong with a warning, in the cases with dynamic dimensions.
 
-    What is right except where a mask hides everything is `masked`: it counts as neither right nor silent.
+    A run that is right except where a mask hides everything counts as `masked`, not as right or silent.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Score:
 
 
 def scores(runs: Runs) -> list[Score]:
-    """Return that of each exporter, those that are silently wrong in the smallest share of their cases first."""
+    """Return the score of each exporter, sorted by the share of silently wrong cases."""
     dynamic = {exporter: counter for (exporter, mode), counter in counts(runs).items() if mode == "dynamic"}
     found = [
         Score(name, seen["ok"], seen[Mark.MASKED], sum(seen[o] for o in OUTCOMES if o.silent), seen[WARNED], seen.total())

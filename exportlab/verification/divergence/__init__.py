@@ -1,4 +1,4 @@
-"""Where a file parts from eager: the captured graph, node by node, beside the file. Not here: whether an export is right (verify)."""
+"""Find the node where an exported model diverges from eager, by comparing it with the captured graph. For a verdict, use `verify`."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from .tap_outputs import Observed
 
 __all__ = ["Divergence", "Row", "compared", "first_difference"]
 
-WRITERS = {"pytorch": "torch.onnx.export", "fx2onnx": "to_onnx"}  # by the name that each puts into its files
+WRITERS = {"pytorch": "torch.onnx.export", "fx2onnx": "to_onnx"}  # exporters by producer name
 
 
 def first_difference(
     program: torch.onnx.ONNXProgram | OnnxArtifact, /, *args: Any, tolerances: Tolerances = TOLERANCES, **kwargs: Any
 ) -> Divergence:
-    """Say which captured node adds the most to what the file and eager are apart: its own error, for the file's own inputs to it.
+    """Find the captured node that adds most to the difference between the exported model and eager.
 
-    The file is run once with every value as an output, and once as it is: the outputs that are judged are those of the second, where ONNX
-    Runtime may fuse what it likes. Then the captured graph is run: every node on the values that the file has at its
-    inputs, so that it inherits no error, in eager's dtypes and in float64. A node is named when the file's value is further from both than
-    the tolerance of the narrowest float up to there, by the scale of the tensor; or when what it rounds away moves an output by more than
-    the tolerance, as an overflow or a cancellation in float16 does, in eager or in the file.
+    The model runs twice: once with each value as an additional output, and once unchanged. The judged outputs are those of the second run,
+    in which ONNX Runtime may fuse nodes. Then each captured node runs on the model's own values of its inputs, in eager's dtypes and in
+    float64, so that it inherits no error. A node is reported in two cases: the model's value differs from both by more than the
+    tolerance, or the node's rounding moves an output by more than the tolerance. The second case includes overflow and cancellation in
+    float16, in eager or in the model. The tolerance is that of the narrowest float dtype up to the node, by the scale of the tensor.
 
-    `args` and `kwargs` are those of the module, of any size. Values inside the branches of an `If`, the body of a `Loop` or a function
-    are not looked at; what comes out of these is, and then only the call in `forward` is known. All values are held in memory several
-    times, and weights in float64; those of the file are read where they are, and one that is stored transposed is copied once.
+    `args` and `kwargs` are the module's arguments, at any size. Values inside an `If` branch, a `Loop` body or a function are not
+    compared, only their outputs, for which just the call in `forward` is known. All values are in memory several times, and the weights
+    also in float64. The model's weights are not copied, except for transposed ones.
 
     Args:
-        program: what `to_onnx`, `torch.onnx.export(dynamo=True)` or `export` returns; its `model` may have been changed since.
-        tolerances: `(rtol, atol)` by dtype; other dtypes are compared exactly. For a module that has an argument of this name, use
+        program: the result of `to_onnx`, `torch.onnx.export(dynamo=True)` or `export`; its `model` may have been changed since.
+        tolerances: `(rtol, atol)` by dtype; other dtypes must be equal. If the module has an argument with this name, use
             `compared`.
 
     Raises:
-        TypeError, ValueError: it does not remember the captured graph, or the arguments are not those of the export. What the captured
-            graph or ONNX Runtime raises is raised as it is.
+        TypeError, ValueError: the program doesn't contain the captured graph, or the arguments don't match those of the export. Errors
+            of the captured graph and of ONNX Runtime are passed through.
     """
     inner = program.model if isinstance(program, OnnxArtifact) else program
     captured = program.captured if isinstance(program, OnnxArtifact) else getattr(program, "exported_program", None)
     if captured is None or not isinstance(inner, (torch.onnx.ONNXProgram, ir.Model)):
-        raise TypeError(f"this {type(program).__name__} does not remember the captured graph: pass an ONNXProgram, or both to `compared`")
+        raise TypeError(f"this {type(program).__name__} doesn't contain the captured graph: pass an ONNXProgram, or both to `compared`")
     return compared(captured, inner, args, kwargs, tolerances=tolerances)
 
 
@@ -67,10 +67,10 @@ def compared(
     *,
     tolerances: Tolerances = TOLERANCES,
 ) -> Divergence:
-    """Do the same for a captured graph and a file that was made of it, wherever that is now: an onnx-ir model, a `ModelProto`, or a path.
+    """Do the same for a captured graph and a model that was made from it: an onnx-ir model, a `ModelProto`, or a path.
 
     Args:
-        tolerances: `(rtol, atol)` by dtype; other dtypes are compared exactly.
+        tolerances: `(rtol, atol)` by dtype; other dtypes must be equal.
 
     Raises:
         as `first_difference`.
@@ -94,7 +94,7 @@ def compared(
 
 
 def _model(file: Any) -> ir.Model:
-    """The model; one that is read here is put in order, which not all who write files do."""
+    """Return the model. Sort the nodes of a model that is read here, because not all exporters sort them."""
     model = ir_model(file)
     if isinstance(file, (onnx.ModelProto, str, Path)):
         model.graph.sort()
@@ -108,4 +108,4 @@ def _writer(model: ir.Model) -> str:
 
 def _check_whole(captured: torch.export.ExportedProgram | RunProgram) -> None:
     if any(getattr(node.target, "namespace", "") == NAMESPACE for node in captured.graph.nodes):
-        raise ValueError("exported with functions=, it holds equal blocks once, and cannot be run node by node: export without")
+        raise ValueError("this model was exported with functions=, so it cannot run node by node: export it without functions=")

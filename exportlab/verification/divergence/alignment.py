@@ -1,4 +1,4 @@
-"""Which value of a file holds what a captured node returns."""
+"""Align the captured nodes with the values of the exported model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Node = torch.fx.Node
 
 
 class Alignment:
-    """Which value of the file holds what a captured node returns: both exporters give values the names of captured nodes."""
+    """The mapping from captured nodes to values of the exported model. Both exporters name values after captured nodes."""
 
     def __init__(self, captured: torch.export.ExportedProgram | RunProgram, model: ir.Model) -> None:
         self.nodes = {node.name: node for node in captured.graph.nodes}
         self.order = {node: position for position, node in enumerate(model.graph)}
-        self.outputs = list(zip(_results(captured), model.graph.outputs, strict=False))  # new state may follow
+        self.outputs = list(zip(_results(captured), model.graph.outputs, strict=False))  # outputs for new state may follow
         self.values = self._by_name(values_of(model.graph))
-        if not writes(captured.graph_module):  # else what a node returned may have changed by the time that it is an output
+        if not writes(captured.graph_module):  # otherwise a node's result may have been changed in place before it becomes an output
             self._by_position()
         self._known = set(self.values.values())
 
     def _by_name(self, values: dict[str, ir.Value]) -> dict[str, ir.Value]:
-        """By name of the captured node; an output that was renamed may have the name of another one."""
+        """Align by name. A renamed output may have the name of another captured node."""
         for name, output in self.outputs:
             if str(output.name) not in _names(self.nodes[name]):
                 values.pop(str(output.name), None)
@@ -40,11 +40,11 @@ class Alignment:
                 self.values.setdefault(name, output)
 
     def names(self) -> list[str]:
-        """Return the names of all values that are aligned."""
+        """Return the names of all aligned values."""
         return [str(value.name) for value in self.values.values()]
 
     def onnx(self, value: ir.Value) -> tuple[ir.Node, ...]:
-        """Return the nodes that compute a value from inputs, weights and other aligned values, in the order of the file."""
+        """Return the nodes that compute a value from inputs, weights and other aligned values, in the model's order."""
         found: set[ir.Node] = set()
         waiting = [value]
         while waiting:
@@ -55,7 +55,7 @@ class Alignment:
         return tuple(sorted(found, key=lambda node: self.order.get(node, -1)))
 
     def through(self, node: Node, same: Iterable[str]) -> tuple[str, ...]:
-        """Return the captured nodes on the way from other aligned ones to this one, but for constants."""
+        """Return the captured nodes between aligned nodes and this one, without constants."""
         aligned, found, waiting = {*self.values, *same}, set(), [node]
         while waiting:
             inputs = [n for n in waiting.pop().all_input_nodes if n.op == "call_function" and n.name not in aligned and n.all_input_nodes]
@@ -65,7 +65,7 @@ class Alignment:
 
 
 def _names(node: Node) -> Iterator[str]:
-    """The names that a value may have: of a call, of what it wrote, of one of several results (`_split_` by onnxscript)."""
+    """Yield the possible names of a node's value: its own, that of a write, or that of one result (`_split_` in onnxscript)."""
     yield node.name
     if returns_its_argument(node):
         yield from (f"{node.name}/write", f"{node.name}/write/2")
@@ -75,12 +75,12 @@ def _names(node: Node) -> Iterator[str]:
 
 
 def values_of(graph: ir.Graph) -> dict[str, ir.Value]:
-    """Return every tensor that a node of the main graph computes."""
+    """Return all tensors that nodes of the main graph compute, by name."""
     values = (value for node in graph for value in node.outputs)
     return {value.name: value for value in values if value.name and not isinstance(value.type, (ir.SequenceType, ir.OptionalType))}
 
 
 def _results(captured: torch.export.ExportedProgram | RunProgram) -> list[str]:
-    """The captured nodes that are outputs of the file, in its order."""
+    """Return the captured nodes that are outputs of the exported model, in order."""
     specs = [spec for spec in captured.graph_signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
     return [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]

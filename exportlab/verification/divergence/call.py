@@ -1,4 +1,4 @@
-"""One call of a captured graph: what goes in, and what the file had for its values."""
+"""Represent one call of a captured graph, with the exported model's values for it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Node = torch.fx.Node
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a captured graph, and what the file had for it.
+    """One call of a captured graph, with the exported model's values for it.
 
     Attributes:
-        leaves: what the file takes.
-        found: its values, by their names in the file.
+        leaves: the inputs of the exported model.
+        found: the values of the exported model, by name.
     """
 
     captured: torch.export.ExportedProgram | RunProgram
@@ -38,18 +38,18 @@ class Call:
     found: Mapping[str, torch.Tensor]
 
     def given(self, exact: bool) -> list[Any]:
-        """Return what the placeholders hold, its floats in float64 where it is to be `exact`; what the graph may write into is a copy."""
+        """Return copies of the placeholder values; with `exact`, floats are converted to float64."""
         rest, weights = iter(self._leaves), self._wide if exact else self._weights
         return [_fill_placeholder(spec, weights, rest, exact) for spec in self.captured.graph_signature.input_specs]
 
     @property
     def converted(self) -> bool:
-        """Whether the file takes floats of another width than the captured graph, as one does that was made half afterwards."""
+        """Whether the exported model's inputs have another float width than the captured graph, as after a conversion to half."""
         return any(given is not own for given, own in zip(self.leaves, self._leaves, strict=True))
 
     @cached_property
     def _leaves(self) -> list[Any]:
-        """What the file takes, in the dtypes of the captured graph."""
+        """The inputs in the dtypes of the captured graph."""
         seen = {node.name: node.meta.get("val") for node in self.captured.graph.nodes if node.op == "placeholder"}
         specs = [spec for spec in self.captured.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
         names = [spec.arg.name for spec in specs if not hasattr(spec.arg, "value")]
@@ -65,7 +65,7 @@ class Call:
 
     @cached_property
     def narrowest(self) -> dict[str, torch.dtype]:
-        """The narrowest type of float of a node's value and of those that it was computed from; weights and inputs are exact."""
+        """The narrowest float dtype used up to each node. Weights and inputs count as exact."""
         narrowest: dict[str, torch.dtype] = {}
         for node in self.captured.graph.nodes:
             if node.op == "call_function":
@@ -76,7 +76,7 @@ class Call:
         return narrowest
 
     def _own(self, node: Node) -> Iterator[torch.dtype]:
-        """The dtypes of a value in eager and in the file, real."""
+        """Yield the real dtypes of a node's value in eager and in the exported model."""
         answer, seen = self.alignment.values.get(node.name), node.meta.get("val")
         seen_here = [value.dtype for value in pytree.tree_leaves(seen) if isinstance(value, torch.Tensor)]
         in_file = [self.found[str(answer.name)].dtype] if answer is not None else []
@@ -99,5 +99,5 @@ def _fill_placeholder(spec: InputSpec, weights: Mapping[str, Any], rest: Iterato
 
 
 def widen_floats(value: Any) -> Any:
-    """Return a value with all its floats in float64."""
+    """Convert all floats in a value to float64."""
     return pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(WIDER.get(tensor.dtype, tensor.dtype)), value)

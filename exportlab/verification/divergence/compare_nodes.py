@@ -1,4 +1,4 @@
-"""Every node of the captured graph beside the file's value of it: what each side adds, and what that comes to."""
+"""Compare each captured node with its value in the exported model: what each side adds, and the effect on the outputs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .replay_modes import UNINITIALISED, Exact, Fed, Lane, Noisy, kind_of
 from .tolerance import difference, error, largest, measure_in_tolerances, measure_movement
 
 SEEDS = range(4)
-REPAIRED = 5  # nodes of which it is tried what float32 there would bring
+REPAIRED = 5  # number of nodes for which the effect of float32 is tested
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A value of the file, and what its node gives for the file's own inputs to it, in eager's dtypes and in float64."""
+    """A value of the exported model, and its node's results for the model's own inputs to it, in eager's dtypes and in float64."""
 
     node: Node
     answer: ir.Value
@@ -40,14 +40,14 @@ class Beside:
 
     @property
     def comparable(self) -> bool:
-        """Whether there are numbers to compare: an output has to be of eager's dtype, any other value of its kind."""
+        """Whether the values can be compared: outputs need eager's dtype, other values only the same kind of dtype."""
         strict = self.answer.is_graph_output() and not self.converted
         alike = self.file.dtype == self.eager.dtype if strict else kind_of(self.file) == kind_of(self.eager)
         return alike and self.file.shape == self.eager.shape
 
 
 class Looked:
-    """All values of a file beside what a captured graph gives for the same call."""
+    """Compare all values of an exported model with those of the captured graph for one call."""
 
     def __init__(self, call: Call, alone: Mapping[str, torch.Tensor], tolerances: Tolerances) -> None:
         self.call = call
@@ -65,7 +65,7 @@ class Looked:
                 yield self._beside(node, answer, *lanes)
 
     def _copied(self, fed: Mapping[str, Any], exact: Mapping[str, Any]) -> Iterator[Beside]:
-        """Outputs of the file that are not the value of their node: copies, and what was written after it was computed."""
+        """Yield outputs that differ from their node's value: copies, and results changed in place later."""
         for name, answer in self.call.alignment.outputs:
             if self.call.alignment.values.get(name) is not answer:
                 yield self._beside(self.call.alignment.nodes[name], answer, fed[name], exact[name], self.outputs[name])
@@ -77,14 +77,14 @@ class Looked:
 
     @cached_property
     def noisy(self) -> list[Noisy]:
-        """The graph from rounded values, some times."""
+        """Several runs of the graph from randomly rounded values."""
         lanes = [Noisy(self.call, seed) for seed in SEEDS]
         for lane in lanes:
             lane.results()
         return lanes
 
     def fused(self) -> Difference:
-        """Return how far the outputs of the file as it is are from what they were when all values were asked for."""
+        """Return how much the outputs change when the other values are not outputs, so that ONNX Runtime may fuse nodes."""
         worst = Difference()
         for name, answer in self.call.alignment.outputs:
             value, before = self.alone[name], self.call.found[str(answer.name)]
@@ -94,7 +94,7 @@ class Looked:
         return worst
 
     def rows(self) -> tuple[list[Row], Outputs]:
-        """Return a row a value, in the order of the captured graph, and how far the outputs are from float64."""
+        """Return one row per value, in the order of the captured graph, and the distances of the outputs from float64."""
         carried = Carried(self.call, self._errors(), self.tolerances)
         effects = carried.culprits()
         repaired = {name: carried.without([name]) for name in sorted(effects, key=lambda n: -effects[n])[:REPAIRED]}
@@ -131,7 +131,7 @@ class Looked:
         return self.call.narrowest.get(node.name, torch.float32)
 
     def _added(self, beside: Beside) -> tuple[float, Difference]:
-        """What the file's node is apart from both answers for its own inputs; that rounding these moves them is nobody's fault."""
+        """Return the distance to the nearer reference for the model's own inputs, without the effect of rounding those inputs."""
         if not beside.comparable:
             return math.inf, difference_of(beside.eager, beside.file, self.tolerances)
         ratios = self._apart(beside)
@@ -153,13 +153,13 @@ class Looked:
         return measure_movement(values, beside.exact) if fits else None
 
     def _off(self, beside: Beside, value: torch.Tensor) -> float:
-        """How far a value is from float64, in tolerances."""
+        """Return the distance of a value from float64, in tolerances."""
         if not beside.comparable or value.shape != beside.exact.shape:
             return math.inf
         return largest(measure_in_tolerances(value, beside.exact, self._dtype(beside.node), self.tolerances))
 
     def _errors(self) -> dict[str, torch.Tensor]:
-        """What nodes add to their float64 answer, by eager or by the file, whichever adds more."""
+        """Return the error of each node against its float64 result, in eager or in the model, whichever is larger."""
         overflowed = {beside.node.name for beside in self.values if _overflows(beside)}
         overflowed |= {name for name in self.fed.unaligned if _lost(self.fed.computed[name], self.exact.computed[name])}
         found = {}
@@ -171,9 +171,9 @@ class Looked:
         return found
 
     def _answers(self, beside: Beside, overflowed: Collection[str]) -> list[torch.Tensor]:
-        """The values that may be in error; after an overflow, what rounding alone does.
+        """Return the values that may have an error. After an overflow, return only the effect of rounding.
 
-        ONNX Runtime may leave out the rounding of a half-precision input: then the file's answer is not that for the inputs that are seen.
+        ONNX Runtime may skip the rounding of a half-precision input. The model's result then doesn't belong to the inputs seen here.
         """
         if any(n.name in overflowed for n in beside.node.all_input_nodes):
             return [beside.exact.to(beside.eager.dtype)]
@@ -193,7 +193,7 @@ def _overflows(beside: Beside) -> bool:
 
 
 def _lost(value: Any, exact: Any) -> bool:
-    """Whether an element is not finite that is so in float64."""
+    """Whether an element is not finite, but finite in float64."""
     return isinstance(value, torch.Tensor) and value.shape == exact.shape and bool((exact.isfinite() & ~value.isfinite()).any())
 
 
@@ -202,7 +202,7 @@ def _size(errors: torch.Tensor) -> float:
 
 
 def _rounding(beside: Beside) -> str:
-    """The element that is furthest from float64 in eager or in the file."""
+    """Describe the element that is furthest from float64, in eager or in the model."""
     sides = {"eager": beside.eager, "the file": beside.file}
     off = {side: distances(beside.exact, value).flatten() for side, value in sides.items()}
     side = max(off, key=lambda name: largest(off[name]))
@@ -212,12 +212,12 @@ def _rounding(beside: Beside) -> str:
 
 
 def readers_of(node: Node) -> tuple[str, ...]:
-    """Return the names of the nodes that take the value of one."""
+    """Return the names of the nodes that use a node's value."""
     return tuple(user.name for user in node.users if user.op == "call_function")
 
 
 def _to_file_form(value: Any, actual: torch.Tensor) -> torch.Tensor:
-    """A value of eager in the form that a file has it: numbers are tensors, complex numbers are pairs."""
+    """Convert a value of eager to the model's representation: numbers become tensors, and complex numbers become pairs."""
     if not isinstance(value, torch.Tensor):
         return torch.full(actual.shape, value, dtype=actual.dtype)
     value = value.detach()
@@ -225,7 +225,7 @@ def _to_file_form(value: Any, actual: torch.Tensor) -> torch.Tensor:
 
 
 def _op(node: Node) -> str:
-    """Return what a node calls: `linear`, or `split[1]` for one of several results."""
+    """Return the name of a node's op: `linear`, or `split[1]` for one of several results."""
     if node.target is operator.getitem and isinstance(node.args[0], Node):
         return f"{op_name(node.args[0])}[{node.args[1]}]"
     return op_name(node)

@@ -1,4 +1,4 @@
-"""What a comparison found: rows, ranked by what each node adds, and the table of the first."""
+"""Store and print the results of a node comparison: rows, ranked by the error that each node adds."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from ...outcomes import Outcome
 from ..difference import TOLERANCES, Difference, Tolerances, tolerance_text
 
 SHOWN = 4  # rows of the table
-LISTED, IN_A_CELL, A_NAME = 60, 21, 25  # characters of a list of names, of one in a cell, of one name in a cell
-PAGE = 96  # characters of a line of the title
-NOTHING = 0.1  # tolerances; what adds less is as good as what adds nothing, and which of these adds more another machine may say otherwise
-ALIKE = 1.5  # times as far: neither side is called nearer
+LISTED, IN_A_CELL, A_NAME = 60, 21, 25  # maximum characters of a list of names, of a list in a cell, and of a name in a cell
+PAGE = 96  # maximum characters of a title line
+NOTHING = 0.1  # in tolerances; smaller errors count as equal, since their order may differ between machines
+ALIKE = 1.5  # the ratio of distances up to which both sides count as equally near
 
 
 @dataclass(frozen=True, repr=False)
 class Row(show.Tabular):
-    """One captured node, and the value of the file that answers to it.
+    """A captured node, and its value in the exported model.
 
     Attributes:
-        node, op, line: the captured node, what it calls, and the user's line that caused it.
-        value: the name of the value in the file.
-        onnx: the ONNX nodes that compute it from values aligned before.
-        through: captured nodes just before it that the file has no value for; what went wrong may have gone wrong in them.
-        readers: captured nodes that take its value; it would have to stay in float32 up to these.
-        expected, actual: dtype and shape, in eager and in the file.
-        difference: how far the file's value is from what the captured node gives for the file's own inputs, and what was seen; no error
-            of a node before it counts.
-        dtype: the narrowest type of float up to here, whose tolerance holds.
-        added: the same in tolerances, by the scale of the tensor; above 1, the file's node computes something else.
-        off: how far eager's operator and the file's node are from float64 for the same inputs, in tolerances: `eager`, `file`.
-        at_outputs: how far what this node adds moves an output, in tolerances, carried on in float64; 0 where it moves none by more than 1.
-        repaired: how far the outputs would be from float64, in tolerances, if this node alone were exact, in float32 for instance.
-        rounding: the element that was rounded most, where `at_outputs` says that it matters.
-        apart: the largest distance from eager here, with all that was inherited.
+        node, op, line: the captured node, its op, and the user's source line.
+        value: the name of the value in the exported model.
+        onnx: the ONNX nodes that compute it from earlier aligned values.
+        through: the unaligned captured nodes just before it, where the error may originate.
+        readers: the captured nodes that use its value; a float32 region would extend to these.
+        expected, actual: dtype and shape in eager and in the exported model.
+        difference: the distance between the model's value and the captured node's result for the model's own inputs, without inherited
+            errors.
+        dtype: the narrowest float dtype up to here, which determines the tolerance.
+        added: the same distance in tolerances, by the scale of the tensor. Above 1, the model computes something else.
+        off: the distances of eager's operator (`eager`) and the model's node (`file`) from float64 for the same inputs, in tolerances.
+        at_outputs: how much this node's error moves an output, in tolerances, computed in float64; 0 unless more than 1.
+        repaired: the distance of the outputs from float64, in tolerances, if only this node were exact, for instance in float32.
+        rounding: the element with the largest rounding error, if `at_outputs` is not 0.
+        apart: the largest distance from eager at this node, including inherited errors.
     """
 
     node: str
@@ -66,23 +66,23 @@ class Row(show.Tabular):
 
     @property
     def named(self) -> bool:
-        """Whether this node is to blame."""
+        """Whether this node is a cause of the difference."""
         return self.added > 1 or self.at_outputs > 1
 
     @property
     def nearer(self) -> str:
-        """Who is nearer to float64 here, `file` or `eager`; empty where neither is by much."""
+        """The side that is nearer to float64, `file` or `eager`; empty if both are about as near."""
         eager, file = self.off["eager"], self.off["file"]
         near = min(eager, file) * ALIKE
         return "" if max(eager, file) <= near or math.isnan(near) else "file" if file < eager else "eager"
 
     @property
     def score(self) -> float:
-        """What it is ranked by: what it adds here or at an output, in tolerances."""
+        """The error for the ranking, here or at an output, in tolerances."""
         return max(self.added, self.at_outputs)
 
     def cells(self) -> dict[str, Any]:
-        """Return its line in the table."""
+        """Return the row of the table."""
         return {
             "node": self.node if len(self.node) <= A_NAME else f"{self.node[: A_NAME - 9]}…{self.node[-8:]}",
             "line": _short(self.line),
@@ -99,13 +99,13 @@ class Row(show.Tabular):
 
     @property
     def kind(self) -> str:
-        """What is wrong with it: `wrong`, `overflow` or `rounding`; `ok` when nothing is."""
+        """The kind of error: `wrong`, `overflow`, `rounding`, or `ok`."""
         if self.added > 1 or not self.named:
             return Outcome.WRONG if self.added > 1 else Outcome.OK
         return "rounding" if self.rounding.lstrip("-")[:3] not in ("inf", "nan") else "overflow"
 
     def said(self) -> str:
-        """Return what is wrong with it."""
+        """Describe the error of this node."""
         if self.added > 1:
             times = "" if math.isinf(self.added) else f", {_tolerances(self.added)}"
             left = "" if self.repaired is None else f"; without it the outputs would be {_tolerances(self.repaired)} from float64"
@@ -123,12 +123,12 @@ class Row(show.Tabular):
 
 @dataclass(frozen=True)
 class Outputs:
-    """How far the outputs are from the float64 answer, in tolerances.
+    """The distances of the outputs from the float64 result, in tolerances.
 
     Attributes:
-        eager, file: those of eager and of the file.
-        together: those with what every node adds.
-        repaired: the same without what the nodes add that are named.
+        eager, file: the distances of eager and of the exported model.
+        together: the distance with the errors of all nodes.
+        repaired: the distance without the errors of the reported nodes.
     """
 
     eager: float = 0.0
@@ -139,17 +139,17 @@ class Outputs:
 
 @dataclass(frozen=True, repr=False)
 class Divergence(show.Tabular):
-    """All rows in the order of the captured graph, outputs last; prints those that add most.
+    """All rows in the order of the captured graph, outputs last. It prints the rows with the largest errors.
 
     Attributes:
-        rows: one per captured node that has a value in the file.
-        same: captured nodes that only hand on what another one holds (a dropout in eval).
-        unaligned: captured nodes that return a tensor for which the file has no value of theirs: merged, folded, or made otherwise.
-        alone: how far the outputs move when no other value is asked for, and ONNX Runtime may fuse what it likes.
-        outputs: how far eager and the file as it is are from the float64 answer.
-        writer: who wrote the file.
-        tolerances: those that everything is counted in.
-        readers: the captured nodes that take the value of each.
+        rows: one for each captured node with a value in the exported model.
+        same: the captured nodes that only pass on another node's value, such as a dropout in eval mode.
+        unaligned: the captured nodes whose tensor has no value in the model: merged, folded, or computed in another way.
+        alone: how much the outputs change when no other values are outputs, so that ONNX Runtime may fuse nodes.
+        outputs: the distances of eager and of the unchanged model from the float64 result.
+        writer: the exporter that wrote the model.
+        tolerances: the unit of all distances.
+        readers: the captured nodes that use each node's value.
     """
 
     rows: tuple[Row, ...]
@@ -163,17 +163,17 @@ class Divergence(show.Tabular):
 
     @property
     def ranking(self) -> tuple[Row, ...]:
-        """The rows by what they add, the most first; of equal ones, and of those that add next to nothing, the first of the graph."""
+        """The rows, largest error first. Equal or negligible errors are in the order of the graph."""
         return tuple(sorted(self.rows, key=lambda row: -max(row.score, NOTHING)))
 
     @property
     def first(self) -> Row | None:
-        """The row that adds the most; None when none adds more than its tolerance."""
+        """The row with the largest error; None if no error exceeds its tolerance."""
         return self.ranking[0] if self.ranking and self.ranking[0].named else None
 
     @property
     def node(self) -> str | None:
-        """The name of the captured node that adds the most; None when none adds more than its tolerance."""
+        """The name of the captured node with the largest error; None if no error exceeds its tolerance."""
         return self.first.node if self.first else None
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ class Divergence(show.Tabular):
         return f"; at the outputs {near} to float64: file {format_multiple(file)}, eager {format_multiple(eager)}"
 
     def _as_it_is(self) -> str:
-        """The rows are of a file that gives every value; what it runs as may be fused."""
+        """Describe how the outputs change without the additional outputs, because the rows describe a model that may not be fused."""
         return f"; the file gives other outputs when ONNX Runtime may fuse nodes{_problem(self.alone)}" if self.alone.problem else ""
 
     def _counted(self) -> str:
@@ -226,10 +226,10 @@ class Divergence(show.Tabular):
 
 
 def describe_float32_region(rows: Sequence[Row], graph: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> str:
-    """Return what would stay in float32, and where it would end: what reads it takes float32, and goes back after that.
+    """Describe which nodes would stay in float32, and the nodes after which the model returns to the narrower dtype.
 
     Args:
-        graph: who reads whom; what stands between two of the rows stays in float32 as they do.
+        graph: the readers of each node. Nodes between two of the rows also stay in float32.
     """
     names = {row.node for row in rows}
     readers = dict.fromkeys(reader for row in rows for reader in row.readers if reader not in names)
@@ -250,7 +250,7 @@ def _leads_to(start: str, names: Collection[str], graph: Mapping[str, tuple[str,
 
 
 def format_multiple(times: float) -> str:
-    """Return a multiple of a tolerance in few characters."""
+    """Format a multiple of a tolerance in a few characters."""
     if times < NOTHING:
         return f"<{NOTHING}"
     return f"{times:.1f}" if times < 1 else "inf" if math.isinf(times) else f"{float(f'{times:.2g}'):,.6g}"

@@ -1,4 +1,4 @@
-"""What the errors that nodes add come to at the outputs: each is added to the float64 answer alone, and carried on in float64."""
+"""Propagate the errors of nodes to the outputs: add each error to the float64 result, and continue in float64."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .call import Call
 from .replay_modes import Truth
 from .tolerance import largest, measure_in_tolerances
 
-RUNS = 200  # of the captured graph at most, in the search for the nodes whose errors matter
+RUNS = 200  # maximum runs of the captured graph in the search for relevant errors
 
 
 class Carried:
-    """How far errors of nodes move the float outputs, in tolerances."""
+    """Measure how much the errors of nodes move the float outputs, in tolerances."""
 
     def __init__(self, call: Call, errors: Mapping[str, torch.Tensor], tolerances: Tolerances) -> None:
         self.call = call
@@ -25,19 +25,19 @@ class Carried:
         self.right = Truth(call, {}).results()
 
     def distance(self, outputs: Mapping[str, object]) -> float:
-        """Return how far outputs are from the float64 answer."""
+        """Return the distance of outputs from the float64 result."""
         return max((self._apart(name, outputs.get(name)) for name in self.right), default=0.0)
 
     def by(self, names: Collection[str]) -> float:
-        """Return how far the errors of these nodes move the outputs."""
+        """Return how much the errors of these nodes move the outputs."""
         return self.distance(Truth(self.call, {name: self.errors[name] for name in names}).results())
 
     def without(self, names: Collection[str]) -> float:
-        """Return how far the errors of all other nodes do."""
+        """Return how much the errors of all other nodes move the outputs."""
         return self.by([name for name in self.errors if name not in names])
 
     def culprits(self) -> dict[str, float]:
-        """Return the nodes of which each moves an output by more than its tolerance; those that move it most are looked for first."""
+        """Return the nodes that move an output by more than its tolerance, found by bisection, largest effect first."""
         found: dict[str, float] = {}
         waiting: list[tuple[float, int, list[str]]] = []
         runs = 0

@@ -1,4 +1,4 @@
-"""The captured graph, run node by node in one of several ways: in eager's dtypes or in float64, from its own values or from the file's."""
+"""Run the captured graph node by node, in eager's dtypes or in float64, with its own values or the exported model's."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .call import WIDER, Call, Node, widen_floats
 
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 COPIES = {"clone", "lift_fresh_copy"}
-OF_ITS_DTYPE = {torch.ops.aten.nan_to_num.default, torch.ops.aten.view.dtype}  # their answer depends on its largest number, on its bits
+OF_ITS_DTYPE = {torch.ops.aten.nan_to_num.default, torch.ops.aten.view.dtype}  # the result depends on the dtype's range or bits
 
 
 class Lane(torch.fx.Interpreter):
-    """Runs all nodes in eager's dtypes; every node gets what those before it returned.
+    """Run all nodes in eager's dtypes, each with the results of the nodes before it.
 
     Attributes:
-        computed: what each call returned, by name of the node, before a later one wrote into it.
+        computed: the result of each call, by node name, before later nodes change it in place.
     """
 
     exact = False
@@ -35,22 +35,22 @@ class Lane(torch.fx.Interpreter):
         self.computed: dict[str, Any] = {}
 
     def results(self) -> dict[str, Any]:
-        """Run all nodes on copies of what the file takes, and return what the nodes hold in the end that are outputs."""
+        """Run all nodes on copies of the inputs, and return the final values of the nodes that are outputs."""
         with torch.no_grad():
             returned = self.run(*self.given(), enable_io_processing=False)
         nodes: Any = self.call.captured.graph.output_node().args[0]
         return {node.name: value for node, value in zip(nodes, returned, strict=True) if isinstance(node, Node)}
 
     def given(self) -> list[Any]:
-        """Return what the placeholders hold."""
+        """Return the values of the placeholders."""
         return self.call.given(self.exact)
 
     def held(self, node: Node, value: Any) -> Any:
-        """Return what later nodes get for what a call returned."""
+        """Return the value that later nodes get for a call's result."""
         return value
 
     def run_node(self, node: Node) -> Any:
-        """Return what later nodes get for this one."""
+        """Run a node and return the value that later nodes get."""
         if node.op != "call_function":
             return widen_floats(super().run_node(node)) if self.exact and node.op == "get_attr" else super().run_node(node)
         value = widen_floats(self._exactly(node)) if self.exact else super().run_node(node)
@@ -59,7 +59,7 @@ class Lane(torch.fx.Interpreter):
         return self.held(node, value)
 
     def _exactly(self, node: Node) -> Any:
-        """What a call returns in float64; in its own dtype where it has no such kernel, or another meaning there."""
+        """Compute a call in float64, or in its own dtype if it has no float64 kernel or another meaning in float64."""
         if isinstance(node.target, torch._ops.OpOverload) and node.target not in OF_ITS_DTYPE:
             args, kwargs = torch.fx.node.map_aggregate(self.fetch_args_kwargs_from_env(node), _wider_dtype)
             with suppress(RuntimeError, TypeError, NotImplementedError):
@@ -70,7 +70,7 @@ class Lane(torch.fx.Interpreter):
         return node.target(*args, **kwargs)  # type: ignore[operator]
 
     def in_file(self, node: Node, value: Any) -> torch.Tensor | None:
-        """Return what the file has for the value of a node, in its form and dtype; None where it has nothing that fits."""
+        """Return the exported model's value of a node in eager's form; None if there is no matching value."""
         answer = self.call.alignment.values.get(node.name)
         if answer is None or not isinstance(value, torch.Tensor):
             return None
@@ -80,16 +80,16 @@ class Lane(torch.fx.Interpreter):
         return found if found.shape == value.shape and kind_of(found) == kind_of(value) else None
 
     def put(self, node: Node, value: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        """Return a new value in place of one, laid out and shared as that is."""
+        """Replace a value, keeping its layout and its sharing of memory."""
         if returns_its_argument(node):
             return value.copy_(new)
-        if self.writes and torch.equal(value, new.to(value.dtype)):  # it may be a view that is written through
+        if self.writes and torch.equal(value, new.to(value.dtype)):  # it may be a view that is changed in place
             return value
         return torch.empty_like(value).copy_(new)
 
 
 class Fed(Lane):
-    """Every node gets the values that the file has at its inputs, so that no error is inherited."""
+    """Run each node with the exported model's values of its inputs, so that it inherits no error."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(call)
@@ -97,7 +97,7 @@ class Fed(Lane):
         self.unaligned: list[str] = []
 
     def held(self, node: Node, value: Any) -> Any:
-        """Return the file's own value where it has one."""
+        """Return the exported model's value if there is one."""
         found = self.in_file(node, value)
         if found is not None:
             return self.put(node, value, found)
@@ -106,7 +106,7 @@ class Fed(Lane):
         return value
 
     def _handed_on(self, node: Node, value: torch.Tensor) -> bool:
-        """Whether this is what an aligned node, an input or a weight holds: the same memory, or a copy."""
+        """Whether the value only passes on an aligned node, an input or a weight: the same memory, or a copy."""
         if returns_its_argument(node):
             return False
         known = {*self.call.alignment.values, *self.same}
@@ -115,7 +115,7 @@ class Fed(Lane):
 
 
 class Exact(Lane):
-    """The same in float64; a number that the file's dtype cannot hold stays what it is, as ONNX Runtime may keep it in float32."""
+    """The same in float64. Numbers too large for the model's dtype are kept, because ONNX Runtime may keep them in float32."""
 
     exact = True
 
@@ -124,7 +124,7 @@ class Exact(Lane):
         self.overflowed: set[str] = set()
 
     def held(self, node: Node, value: Any) -> Any:
-        """Return the file's own value, but for what overflowed, and for what is infinite because of that, in a wider dtype as well."""
+        """Return the exported model's value, except for elements that overflowed or are infinite because of an overflow."""
         found = self.in_file(node, value)
         return value if found is None else self.put(node, value, self._before_overflow(node, found, value))
 
@@ -139,19 +139,19 @@ class Exact(Lane):
 
 
 class Noisy(Exact):
-    """The same from values that were rounded once more, at random: how far that moves an answer is what no file can be blamed for."""
+    """The same with random rounding of all values. The exported model isn't responsible for differences of this size."""
 
     def __init__(self, call: Call, seed: int) -> None:
         super().__init__(call)
         self.random = torch.Generator().manual_seed(seed)
 
     def given(self) -> list[Any]:
-        """Return weights and inputs, rounded."""
+        """Return weights and inputs with random rounding."""
         pairs = zip(self.call.given(exact=True), self.call.given(exact=False), strict=True)
         return [self._rounded(wide, own.dtype) if isinstance(own, torch.Tensor) else own for wide, own in pairs]
 
     def held(self, node: Node, value: Any) -> Any:
-        """Return the file's own value, rounded."""
+        """Return the exported model's value with random rounding."""
         held = super().held(node, value)
         dtype = self.call.narrowest.get(node.name)
         return self.put(node, held, self._rounded(held, dtype)) if dtype and isinstance(held, torch.Tensor) else held
@@ -164,7 +164,7 @@ class Noisy(Exact):
 
 
 class Truth(Lane):
-    """The float64 answer. What is chosen by comparing, and every integer, is the file's; `adding` is added to what nodes return."""
+    """The float64 result, with the exported model's values of comparisons and integers; `adding` is added to the nodes' results."""
 
     exact = True
     keeps = False
@@ -174,7 +174,7 @@ class Truth(Lane):
         self.adding = adding
 
     def held(self, node: Node, value: Any) -> Any:
-        """Return the value, with its error."""
+        """Return the value with its added error."""
         found = self.in_file(node, value)
         if found is not None and (kind_of(found) not in ("float", "complex") or op_name(node) in UNINITIALISED):
             return self.put(node, value, found)
@@ -183,7 +183,7 @@ class Truth(Lane):
 
 
 def kind_of(value: torch.Tensor) -> str:
-    """Return `float` or `complex` for any width of these; else the dtype."""
+    """Return `float` or `complex` for any width, or the dtype for other tensors."""
     return "float" if value.is_floating_point() else "complex" if value.is_complex() else str(value.dtype)
 
 
@@ -192,7 +192,7 @@ def _wider_dtype(argument: Any) -> Any:
 
 
 def _match_captured_dtype(value: Any, node: Node) -> Any:
-    """What a node holds in the dtype that the capture saw there."""
+    """Convert a node's value to the dtype in the captured graph."""
     seen = node.meta.get("val")
     if isinstance(value, torch.Tensor) and isinstance(seen, torch.Tensor):
         return value.to(seen.dtype)

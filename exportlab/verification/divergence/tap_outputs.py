@@ -1,4 +1,4 @@
-"""A file that gives further values as outputs, run by ONNX Runtime."""
+"""Run an exported model in ONNX Runtime with additional values as outputs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...exporters.calling import Calling, Flat
 from ...exporters.session import session, session_options
 from .alignment import values_of
 
-SHARED_ABOVE = 1024  # bytes of a weight that ONNX Runtime reads where it is; smaller ones may be shapes, which it has to know early
+SHARED_ABOVE = 1024  # bytes; larger weights are shared with ONNX Runtime. Smaller ones may be shapes, which it needs early
 SHARED = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, ir.DataType.INT64)
 
 
 class Observed(OnnxArtifact):
-    """The file with further outputs. ONNX Runtime reads the weights where they are."""
+    """The model with additional outputs. Large weights are shared with ONNX Runtime, not copied."""
 
     def __init__(self, model: ir.Model, calling: Calling, names: Sequence[str]) -> None:
         given = [str(output.name) for output in model.graph.outputs]
@@ -35,12 +35,12 @@ class Observed(OnnxArtifact):
         self._weights = self._moved_out()
 
     def _moved_out(self) -> dict[str, Any]:
-        """The large weights, by name; in the model there is only a mark that they are elsewhere."""
+        """Return the large weights by name, and replace them in the model by references."""
         kept = {value.name for value in self.model.graph.inputs}
         found = {}
         for name, value in self.model.graph.initializers.items():
             tensor = value.const_value
-            movable = name not in kept and bool(value.uses())  # what nobody uses ONNX Runtime has forgotten by then
+            movable = name not in kept and bool(value.uses())  # ONNX Runtime removes unused weights before it looks for their data
             if movable and tensor is not None and tensor.nbytes > SHARED_ABOVE and tensor.dtype in SHARED:
                 found[name] = numpy.ascontiguousarray(tensor.numpy())
                 value.const_value = ir.ExternalTensor("weights", 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name)
@@ -48,7 +48,7 @@ class Observed(OnnxArtifact):
 
     @cached_property
     def session(self) -> Any:
-        """The `onnxruntime.InferenceSession`, on CPU, made at first use."""
+        """The `onnxruntime.InferenceSession` on the CPU, created on first use."""
         import onnxruntime
 
         options = session_options()
@@ -57,5 +57,5 @@ class Observed(OnnxArtifact):
         return session(ir.to_proto(self.model).SerializeToString(), options)
 
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """Return what one call gives, by name; the outputs that the file has anyway come first."""
+        """Return the values of one call by name, the model's original outputs first."""
         return dict(zip(self.names, self(*args, **kwargs), strict=True))

@@ -1,4 +1,4 @@
-"""How far a value is from another, in tolerances: by the scale of the tensor, so that an element near zero counts as the others do."""
+"""Measure distances in tolerances, by the scale of the tensor, so that elements near zero count like the others."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 from ..difference import EXACT, Difference, Tolerances, distances
 from .call import widen_floats
 
-MASKS = 1e4  # times the smaller elements: what is larger hides something, and is no scale
-NOISES = 8.0  # times that a value may move by what rounding its inputs moved it
+MASKS = 1e4  # elements larger than small ones by this factor are masks, and don't count for the scale
+NOISES = 8.0  # a value may move by this multiple of the effect of rounding its inputs
 
 
 def measure_in_tolerances(
     value: torch.Tensor, reference: torch.Tensor, dtype: torch.dtype, tolerances: Tolerances, excused: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Return the distance of each element in tolerances of `dtype`; 0 where both are NaN or the same, infinite where only one is finite.
+    """Return the distance of each element in tolerances of `dtype`: 0 if equal or both NaN, infinite if only one is finite.
 
     Args:
-        excused: how far each element may be apart besides.
+        excused: an additional allowed distance for each element.
     """
     apart, allowed = distances(reference, value), _compute_tolerance(reference, dtype, tolerances)
     if excused is not None:
@@ -28,19 +28,19 @@ def measure_in_tolerances(
 
 
 def largest(values: torch.Tensor) -> float:
-    """Return the largest element, 0 of none."""
+    """Return the largest element, or 0 for an empty tensor."""
     return float(values.max()) if values.numel() else 0.0
 
 
 def measure_movement(values: Iterable[torch.Tensor], reference: torch.Tensor) -> torch.Tensor:
-    """Return how far any of these is from the reference, and at least as far as half of all elements are; what is not finite is not."""
+    """Return the largest finite distance of each element from the reference, and at least the median of these distances."""
     apart = torch.stack([distances(reference, value) for value in values]).amax(0)
     apart = torch.where(apart.isfinite(), apart, 0.0)
     return apart.clamp(min=float(apart.median())) if apart.numel() else apart
 
 
 def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tensor, whose: str = "eager has") -> Difference:
-    """Return the largest difference, and what was seen at the element that is the most tolerances apart; `whose` the reference is."""
+    """Return the largest difference, with a description of the worst element in tolerances; `whose` names the reference."""
     wrong, worst = ratios > 1, largest(distances(reference, value))
     if not wrong.any():
         return Difference(worst)
@@ -51,7 +51,7 @@ def difference(value: torch.Tensor, reference: torch.Tensor, ratios: torch.Tenso
 
 
 def error(value: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
-    """Return what has to be added to the exact value to get this one; NaN where nothing makes it so."""
+    """Return the difference to the exact value, 0 where both are equal or NaN."""
     apart = widen_floats(value) - exact
     same = (value == exact) | (value.isnan() & exact.isnan())
     return torch.where(same, torch.zeros_like(apart), apart)

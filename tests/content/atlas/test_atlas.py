@@ -87,7 +87,7 @@ def test_two_layers_are_of_different_kinds_where_there_are_any() -> None:
 @pytest.mark.usefixtures("families")
 def test_a_missing_library_is_said_and_the_others_are_swept(capsys: pytest.CaptureFixture[str]) -> None:
     assert [case.name for case in sweeping._find_registered_cases("atlas")] == ["there.tiny"]
-    said = "no_such_library is not installed: pip install 'exportlab[atlas]'; its models are left out\n"
+    said = "no_such_library is not installed: pip install 'exportlab[atlas]'; its models are skipped\n"
     assert capsys.readouterr().err == said
 
 

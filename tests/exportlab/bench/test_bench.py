@@ -113,7 +113,7 @@ def test_no_difference_is_said_where_the_interval_holds_1() -> None:
     noisy = [record("to_onnx", Outcome.OK, seconds, turn) for turn, seconds in enumerate((0.9, 1.1, 0.95, 1.05), 1)]
     found = Bench([*[record("eager", Outcome.OK, 1.0, turn) for turn in range(1, 5)], *noisy])
     assert "no difference seen" in str(found)
-    assert found.findings() == ["At batch 8, no difference was seen between the fastest: eager and to_onnx"]
+    assert found.findings() == ["At batch 8, no significant difference between the fastest: eager and to_onnx"]
 
 
 @pytest.mark.parametrize(("kept", "said"), [(1, "0.50x, one round"), (2, "0.50x, two rounds"), (3, "0.50x (0.50–0.50)")])
@@ -134,7 +134,7 @@ def test_who_is_fastest_agrees_with_the_interval_of_the_table() -> None:
     noisy = [record("to_onnx", Outcome.OK, seconds, turn) for turn, seconds in enumerate((0.4, 0.8), 1)]
     found = Bench([*unlike, *noisy])
     assert not found.ways()["to_onnx"].ratio("batch 8").differs
-    assert found.findings() == ["At batch 8, no difference was seen between the fastest: to_onnx and eager"]
+    assert found.findings() == ["At batch 8, no significant difference between the fastest: to_onnx and eager"]
 
 
 def test_samples_stand_at_the_sizes_that_are_asked_for() -> None:
@@ -157,10 +157,10 @@ def test_a_batch_without_a_name_is_the_first_axis() -> None:
     assert [tuple(arg.shape) for arg in found.timed["batch 1"].args] == [(1, 3), (1, 4)]
     assert found.dynamic_shapes == ({0: "batch"}, {0: "batch"})
     for sizes in ({"seq": (1,)}, {"batch": (1,), "seq": (1,)}):
-        with pytest.raises(BadInput, match=r"which dimension is 'seq' cannot be told: there is one sample, .*; return \[sample, sample\]"):
+        with pytest.raises(BadInput, match=r"which dimension 'seq' is: there is only one sample, .*; return \[sample, sample\]"):
             measured(plain, Plan(sizes))
     two = Case("two", lambda: (nn.Linear(3, 2), [(torch.ones(4, 3),), (torch.ones(2, 3),)]))
-    with pytest.raises(BadInput, match="cannot be told: batch moves between the samples"):
+    with pytest.raises(BadInput, match="cannot tell .*: only batch differs between the samples"):
         measured(two, Plan({"seq": (1,)}))
 
 
@@ -194,7 +194,7 @@ def test_without_a_sample_there_is_nothing_to_export_with() -> None:
 
 def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps({**Work("model", ("eager",)).settings(), "threads": 4}))
-    with pytest.raises(BadInput, match=r"begun with other settings \(threads\)"):
+    with pytest.raises(BadInput, match=r"created with other settings \(threads\)"):
         measure(Work("model", ("eager",)), tmp_path, print)
 
 
@@ -227,7 +227,7 @@ def test_interrupted_it_keeps_what_was_measured_and_goes_on(tmp_path: Path) -> N
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130, said
     kept = read(records)
-    assert f"goes on from the {len(kept)} records" in said
+    assert f"resume from the {len(kept)} records" in said
     assert "interrupted" in (tmp_path / "bench-plain" / "report.html").read_text()
     done = called(tmp_path, *[a if a != "30" else "2" for a in arguments])
     assert done.returncode == 0, done.stderr
@@ -242,7 +242,7 @@ def test_an_absent_provider_is_said_in_one_line_and_a_present_one_is_not() -> No
     assert present([CPU]) == ((CPU,), "")
     assert resolve_device("cpu") == ("cpu", "")
     if not torch.cuda.is_available():
-        assert resolve_device("cuda") == ("cpu", "the device cuda is not here: cpu was used instead")
+        assert resolve_device("cuda") == ("cpu", "the device cuda is not available: cpu was used instead")
 
 
 def test_what_bench_needs_is_missed_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,12 +295,12 @@ def test_sessions_of_a_block_take_its_threads() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--batches", "0"], "give whole numbers from 1 on"),
-        (["--sizes", "seq=-1"], "give whole numbers from 0 on"),
+        (["--batches", "0"], "give integers of at least 1"),
+        (["--sizes", "seq=-1"], "give integers of at least 0"),
         (["--sizes", "seq"], "--sizes seq is not NAME=SIZES"),
         (["--exporters", "nobody"], "no exporter 'nobody'"),
         (["--runtimes", "nothing"], "no runtime 'nothing'"),
-        (["--device", "nowhere"], "no device 'nowhere'"),
+        (["--device", "nowhere"], "unknown device 'nowhere'"),
         (["--sizes", "seq=4"], "which dimension is 'seq' cannot be told"),
     ],
 )
@@ -330,7 +330,7 @@ def test_two_folders_are_compared_at_the_command_line(tmp_path: Path) -> None:
     same = called(tmp_path, "compare", "a", "a")
     assert same.returncode == 0, same.stderr
     assert "0 of " in same.stdout
-    assert called(tmp_path, "compare", "a").stderr.startswith("exportlab: bench compare takes two folders, not 1")
+    assert called(tmp_path, "compare", "a").stderr.startswith("exportlab: bench compare needs two folders, not 1")
     assert called(tmp_path, "models.py:plain", "a").returncode == 2
 
 

@@ -35,7 +35,7 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "twice": ("silent", "x and y are the same tensor", "y.clone()", "to_onnx"),
     "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
     "value": ("capture", "data-dependent expression", "torch.cond", "to_onnx"),
-    "check": ("capture", "data-dependent expression", "make the check in Python alone", "to_onnx"),
+    "check": ("capture", "data-dependent expression", "skip this check during an export", "to_onnx"),
     "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
     "select": ("translation", "masked_select", "", "to_onnx"),
     "chunk": ("optimiser", "NoneType", "", "to_onnx"),
@@ -91,7 +91,7 @@ def test_the_model_put_right_as_it_says_is_right_in_dynamo(name: str) -> None:
 
 def test_a_healthy_model_is_no_alarm() -> None:
     found = diagnosis("healthy")
-    assert found.verdict.line == "right: dynamo exports it for batch 4 to 7"
+    assert found.verdict.line == "correct: dynamo exports the model for batch 4 to 7"
     assert found.findings == []
     assert 'dynamic_shapes=({0: "batch"},)' in found.verdict.recipe[-1].replace("'", '"')
     assert "batch is 4, 7: input axis 0" in repr(found)
@@ -111,7 +111,7 @@ def test_a_model_in_training_mode_is_told_first_and_the_printed_line_makes_the_f
     monkeypatch.chdir(tmp_path)
     module, samples = doctor_models.regularised()
     found = doctor(module, *samples, exporters=(exporter,), seconds=600)
-    assert repr(found).startswith("the model was in training mode; exported as eval()\n\nright: ")
+    assert repr(found).startswith("the model was in training mode; exported as eval()\n\ncorrect: ")
     assert module.training
     pasted(found, module, samples[0])
     verify(from_file(tmp_path / "model.onnx", samples[0], {}, module(*samples[0])), module.eval(), samples).check()
@@ -138,8 +138,8 @@ def pasted(found: Diagnosis, module: nn.Module, args: tuple[object, ...]) -> Non
         ("raises", "raised RuntimeError: no weights here (at ", {}),
         ("garbage", "garbage must return (module, args), ", {}),
         ("exits", "raised SystemExit: 0", {}),
-        ("loops", "the factory: TimeLimit: it took more than half", {"seconds": 2.0}),
-        ("allocates", "the factory: MemoryLimit: the process took more than 1.5 GiB", {"memory": 1.5}),
+        ("loops", "the function: TimeLimit: it took more than half", {"seconds": 2.0}),
+        ("allocates", "the function: MemoryLimit: the process took more than 1.5 GiB", {"memory": 1.5}),
         ("stuck", "the model itself, before any export: TimeLimit", {"seconds": 4.0}),
         ("hangs", f"{LINES['hangs']})", {"seconds": 4.0}),
         ("nothing", "has no 'nothing'", {}),
@@ -148,27 +148,27 @@ def pasted(found: Diagnosis, module: nn.Module, args: tuple[object, ...]) -> Non
 def test_a_factory_that_cannot_be_used_gets_a_verdict(factory: str, said: str, limits: dict[str, float]) -> None:
     found = examined(f"{MODELS}:{factory}", Options(**limits))
     assert said in found.verdict.line
-    assert found.verdict.line.startswith("unusable: ")
+    assert found.verdict.line.startswith("unusable input: ")
     assert found.verdict.code == 2
-    assert "<h1>unusable: " in found._repr_html_()
+    assert "<h1>unusable input: " in found._repr_html_()
 
 
 def test_an_export_that_hangs_has_the_line_where_it_hangs() -> None:
     module, samples = doctor_models.hangs_in_an_export()
     [finding] = doctor(module, *samples, exporters=("torch.export",), seconds=9).findings
     assert finding.stage == "timeout"
-    assert "it was at this line when its time was up" in finding.defect
+    assert "it was executing this line when the time limit was reached" in finding.defect
     assert finding.place is not None
     assert int(LINES["hangs in an export"].rpartition(":")[2]) - finding.place.line in (0, 1, 2)
 
 
 def test_a_report_in_markdown_is_one_that_a_tracker_renders(tmp_path: Path) -> None:
     text = diagnosis("branch").save(tmp_path / "report.md").read_text()
-    assert text.startswith("## Export, looked at by exportlab doctor\n")
+    assert text.startswith("## Report of `exportlab doctor`\n")
     assert f"At `tests/exportlab/doctor/{LINES['branch']}`:" in text
-    assert "Known: FrozenDimension: " in text
+    assert "Known error: FrozenDimension: " in text
     assert " (docs page errors/branch_on_a_size)\n" in text
-    assert "| what | is |\n| --- | --- |\n" in text
+    assert "| item | value |\n| --- | --- |\n" in text
     assert "torch.cond(torch.full((), x.shape[0]) > 4, lambda: x * 2, lambda: x * 3)" in text
     for block in re.findall(r"^```python\n# in place of [^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         compile(f"def forward(self, x):\n{block}", "pasted", "exec")
@@ -200,8 +200,8 @@ def test_the_shapes_that_were_worked_out_are_printed_whatever_comes_of_it(name: 
 
 def test_no_row_says_right_beside_another_outcome() -> None:
     rows = [row for name in ("branch", "value", "square") for row in diagnosis(name).attempts().rows]
-    assert any("alone: right" in str(row["what was seen"]) for row in rows)
-    assert [row for row in rows if str(row["what was seen"]).endswith("right") and row["outcome"] != "ok"] == []
+    assert any(": correct" in str(row["what was seen"]) for row in rows)
+    assert [row for row in rows if str(row["what was seen"]).endswith("correct") and row["outcome"] != "ok"] == []
 
 
 def test_what_an_exporter_said_is_kept() -> None:
@@ -251,7 +251,7 @@ def test_the_command_line_writes_report_and_model(
     asked = ("--exporters", "to_onnx", "-o", str(report), "--save", str(model))
     assert run(monkeypatch, f"{MODELS}:healthy", *asked) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("right: to_onnx exports it for batch 4 to 7\n")
+    assert said.out.startswith("correct: to_onnx exports the model for batch 4 to 7\n")
     assert said.err == "to_onnx: ok\n"
     assert "Environment" in report.read_text()
     assert model.exists()
@@ -314,7 +314,8 @@ def test_a_cache_of_transformers_gets_its_patch_as_advice() -> None:
 
 def test_a_file_that_is_nearer_than_eager_is_not_called_right_without_a_word() -> None:
     line = diagnosis("overflowing").verdict.line
-    assert line.startswith("right: to_onnx exports it for batch 3 to 5; it differs from eager by rounding: the file is nearer than eager, ")
+    rounding = "the results differ from eager by rounding: the file is nearer than eager, "
+    assert line.startswith(f"correct: to_onnx exports the model for batch 3 to 5; {rounding}")
     assert line.endswith(("(export inputs)", "(unseen size)"))
 
 
@@ -358,7 +359,7 @@ def test_a_step_that_needs_an_export_again_does_not_make_it_again(tmp_path: Path
     seen, steps = tmp_path / "seen", []
     module = doctor_models.OtherwiseWhenExported(lambda: seen.open("a").write(f"{os.getpid()}\n"), factor)
     doctor(module, *doctor_models.rows(4, 7), exporters=("dynamo",), seconds=600, save=tmp_path / "model.onnx", tell=steps.append)
-    assert ("where dynamo parts" in steps) == (factor != 2.0)
+    assert ("differences of dynamo" in steps) == (factor != 2.0)
     assert ("save" in steps) == (factor == 2.0)
     assert [step for step in steps if step in exporting] == exporting
     assert len(set(seen.read_text().split())) == len(exporting)
@@ -445,4 +446,4 @@ def test_what_differs_only_where_a_mask_hides_everything_is_not_called_silently_
     (finding,) = found.findings
     assert (finding.stage, finding.silent, finding.exporters) == ("closed", False, ("dynamo",))
     assert "silently" not in str(found.verdict.line)
-    assert found.verdict.why.endswith("it is right; dynamo is too, except where a mask hides everything")
+    assert found.verdict.why.endswith("; dynamo is correct except where a mask hides everything")

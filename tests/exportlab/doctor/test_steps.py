@@ -102,7 +102,7 @@ def test_the_line_is_that_of_the_first_refusal() -> None:
     (finding,) = findings_of(facts)
     assert finding.place == source_line(str(HERE), SECOND)
     assert finding.defect.startswith("CannotRun: a constant is changed at ")
-    assert "A capture by torch.export is refused as well" in finding.defect
+    assert "A capture with torch.export also fails" in finding.defect
     assert finding.fix == ""  # what is said of the other refusal is no advice for this line
     assert {place.line for place in suspects(facts)} >= {FIRST, SECOND}
 
@@ -161,7 +161,7 @@ def test_the_last_search_may_take_the_time_that_is_left(
 
 def test_a_step_that_took_too_long_is_not_said_to_have_had_no_time(examination: Examination) -> None:
     event = examination._not_mended(Failure("timeout", "TimeLimit: not done after 48 s"))
-    assert event == LeftOut("changes of your lines", "not done after 48 s")
+    assert event == LeftOut("changes of your code", "not done after 48 s")
     examination.facts.keep(event)
-    assert examination.facts.left_out == ["changes of your lines (not done after 48 s)"]
-    assert examination._not_mended(run.NO_TIME) == LeftOut("changes of your lines", "no time was left")
+    assert examination.facts.left_out == ["changes of your code (not done after 48 s)"]
+    assert examination._not_mended(run.NO_TIME) == LeftOut("changes of your code", "no time was left")

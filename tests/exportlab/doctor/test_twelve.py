@@ -91,7 +91,7 @@ def test_it_says_that_to_onnx_is_right_as_it_stands_and_what_to_change_for_the_o
     found = diagnosis(name)
     assert (found.verdict.best.label if found.verdict.best else None) == "to_onnx"
     assert first(name).exporters == ("dynamo",)
-    assert first(name).fix.endswith("; or: use to_onnx, which is right here")
+    assert first(name).fix.endswith("; or use to_onnx, which exports this model correctly")
     recipe_is_right(found, *getattr(twelve_models, name)())
 
 
@@ -108,7 +108,7 @@ def test_a_cache_that_nobody_registered_is_taken_by_to_onnx_and_known_where_anot
 def test_a_file_that_leaves_an_argument_as_it_was_is_not_right_though_it_is_warned_of() -> None:
     finding = first("written")
     assert finding.stage == "warned"
-    assert "the model writes into x, which the caller has after the call; the file leaves it as it was" in finding.defect
+    assert "the model writes into x, which the caller can read after the call; the exported model does not change it" in finding.defect
     assert [trial.label for trial in diagnosis("written").facts.tried if diagnosis("written").facts.is_right(trial)] == [
         'to_onnx, mutations="outputs"'
     ]

@@ -30,12 +30,17 @@ def test_an_error_says_what_a_reader_needs(error: KnownError) -> None:
     assert error.title
     assert len(error.why) > 80
     assert error.fixes
-    assert all(fix.way in WAYS and fix.doc for fix in error.fixes)
+    assert all(fix.way in WAYS and 0 < len(fix.name) <= 100 for fix in error.fixes)
+    assert len({fix.name for fix in error.fixes}) == len(error.fixes)
     assert [fix.way for fix in error.fixes] == sorted((fix.way for fix in error.fixes), key=WAYS.index)
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", thread) for thread in error.threads)
     assert bool(error.check) == (error.stage == "silent")
     assert error.kin or not error.advice
     assert "\n" not in error.advice
+
+
+def test_titles_differ() -> None:
+    assert len({error.title for error in load_known_errors()}) == len(load_known_errors())
 
 
 @pytest.mark.parametrize("row", MESSAGES, ids=lambda row: row["message"][:60])

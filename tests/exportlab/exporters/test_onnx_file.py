@@ -63,26 +63,26 @@ def test_weights_that_are_where_the_file_says(folder: Path, place: Place) -> Non
     assert run.tolist() == weights.const_value.numpy().tolist() == [2, 3, 4, 5, 6, 7]
 
 
-OUTSIDE = "they must be in a file in the folder of the model, or below it"
+OUTSIDE = "it must be a file in the folder of the model, or below it"
 
 
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ({"length": "4000"}, "are said to have 4,000 bytes, and their type and sizes need 24"),
-        ({"length": "20"}, "are said to have 20 bytes, and their type and sizes need 24"),
-        ({"offset": "12"}, f"are said to end at byte 36 of '{DATA}', which has 32: a part of it is missing"),
-        ({"offset": "32", "length": None}, "are said to end at byte 56"),
+        ({"length": "4000"}, "have a length of 4,000 bytes, but their type and shape need 24"),
+        ({"length": "20"}, "have a length of 20 bytes, but their type and shape need 24"),
+        ({"offset": "12"}, f"end at byte 36 of '{DATA}', which has only 32 bytes: the file is incomplete"),
+        ({"offset": "32", "length": None}, "end at byte 56"),
         ({"offset": "-8"}, "have the offset '-8': it must be a number of bytes, 0 or more"),
         ({"length": "1.5"}, "have the length '1.5': it must be a number of bytes, 0 or more"),
-        ({"location": "../outside.data"}, f"are said to be in '../outside.data': {OUTSIDE}"),
+        ({"location": "../outside.data"}, f"have the location '../outside.data': {OUTSIDE}"),
         ({"location": f"../models/{DATA}"}, OUTSIDE),
-        ({"location": "link.data"}, f"are said to be in 'link.data': {OUTSIDE}"),
+        ({"location": "link.data"}, f"have the location 'link.data': {OUTSIDE}"),
         ({"location": "/etc/hostname"}, OUTSIDE),
         ({"location": ""}, OUTSIDE),
         ({"location": None}, OUTSIDE),
-        ({"location": "."}, "are said to be in '.', which is no regular file"),
-        ({"location": "pipe"}, "are said to be in 'pipe', which is no regular file"),
+        ({"location": "."}, "have the location '.', which is not a regular file"),
+        ({"location": "pipe"}, "have the location 'pipe', which is not a regular file"),
     ],
 )
 def test_weights_that_cannot_be_there(folder: Path, place: Place, said: str) -> None:
@@ -99,11 +99,11 @@ def test_weights_that_cannot_be_there(folder: Path, place: Place, said: str) -> 
 
 def test_weights_that_are_not_there(folder: Path) -> None:
     Path(DATA).unlink()
-    with pytest.raises(FileNotFoundError, match=rf"the weights 'w' are in '{DATA}', which is not there: it belongs beside the model"):
+    with pytest.raises(FileNotFoundError, match=rf"'w' are in '{DATA}', which does not exist: put it in the folder of the model"):
         read_model(written())
 
 
 def test_a_file_that_was_cut_off(folder: Path) -> None:
     Path(DATA).write_bytes(Path(DATA).read_bytes()[:10])
-    with pytest.raises(Misplaced, match=r"end at byte 32 of .*, which has 10: a part of it is missing"):
+    with pytest.raises(Misplaced, match=r"end at byte 32 of .*, which has only 10 bytes: the file is incomplete"):
         read_model(written())

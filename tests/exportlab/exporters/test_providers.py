@@ -76,7 +76,7 @@ def test_nodes_are_counted_where_one_provider_does_not_compute_all() -> None:
 
 def test_what_torch_runs_has_a_device_and_no_provider() -> None:
     with running_on([CUDA]):
-        assert "which does not run this file of torch.export: cpu was used" in export("torch.export", MODEL, SAMPLE).instead()
+        assert "which does not run models of torch.export: cpu was used" in export("torch.export", MODEL, SAMPLE).instead()
     assert export("torch.export", MODEL, SAMPLE).instead() == ""
     assert Eager().export(MODEL).ran_on() == ("cpu",)
     assert Eager().export(nn.Linear(3, 2, device="meta")).ran_on() == ("meta",)

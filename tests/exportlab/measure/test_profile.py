@@ -105,7 +105,7 @@ def test_what_was_fused_of_two_lines_is_given_to_none_of_them_alone() -> None:
     assert len(found.nodes[0].origin.lines) == 2
     assert found.by_line()[0].name.startswith("fused of ")
     assert found.unknown() == {"line": 0, "several": 1, "module": 0}
-    assert "100% is of nodes fused of several lines" in str(found)
+    assert "100% is in nodes fused from several lines" in str(found)
 
 
 class Residual(nn.Module):
@@ -231,19 +231,19 @@ KINDS = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE, TensorPr
 def test_inputs_of_many_types_are_made_up(tmp_path: Path, kind: int) -> None:
     found = profile(saved(tmp_path, (kind, ["n", 2])), sizes={"n": 3}, runs=1, warmup=0)
     assert len(found.runs) == 1
-    assert any(line.startswith("the inputs were made up") for line in found.notes)
+    assert any(line.startswith("the inputs are generated") for line in found.notes)
 
 
 @pytest.mark.parametrize(
     ("kind", "axes", "given", "sizes", "said"),
     [
         (TensorProto.STRING, [2], None, {}, r"the input 'in0' is tensor\(string\), which cannot be made up"),
-        (TensorProto.FLOAT, ["n", 2], None, {}, "the file leaves n open: give sizes, as in n=8"),
-        (TensorProto.FLOAT, ["n", 2], None, {"m": 3}, "no axis of an input is called 'm': those with names are n"),
-        (TensorProto.FLOAT, [3, 2], None, {"m": 3}, "no axis of an input is called 'm': every size is written into the file"),
+        (TensorProto.FLOAT, ["n", 2], None, {}, "the file leaves n open: pass sizes, as in n=8"),
+        (TensorProto.FLOAT, ["n", 2], None, {"m": 3}, "no input has an axis named 'm': the named axes are n"),
+        (TensorProto.FLOAT, [3, 2], None, {"m": 3}, "no input has an axis named 'm': all sizes are fixed in the file"),
         (TensorProto.FLOAT, [None, 2], None, {}, "has an axis without a name"),
-        (TensorProto.FLOAT, ["n", 2], {}, {}, "the input 'in0' is missing: the file takes in0"),
-        (TensorProto.FLOAT, ["n", 2], {"in0": numpy.ones((3, 2), "float32"), "y": 1}, {}, "the file has no input 'y': it takes in0"),
+        (TensorProto.FLOAT, ["n", 2], {}, {}, "the input 'in0' is missing: the inputs of the model are in0"),
+        (TensorProto.FLOAT, ["n", 2], {"in0": numpy.ones((3, 2), "float32"), "y": 1}, {}, "does not have an input 'y': its inputs are in0"),
         (TensorProto.FLOAT, ["n", 2], {"in0": numpy.ones((3, 2))}, {}, r"in0 is tensor\(float\), .* is float64, \[3, 2\]"),
         (TensorProto.FLOAT, ["n", 2], {"in0": numpy.ones((3, 3), "float32")}, {}, r"in0 is tensor\(float\), .* is float32, \[3, 3\]"),
     ],
@@ -257,10 +257,10 @@ def test_inputs_that_do_not_fit_are_refused_in_one_line(
 
 
 def test_what_onnx_runtime_does_not_load_or_run_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="ONNX Runtime refuses the file"):
+    with pytest.raises(Refused, match="ONNX Runtime rejects the file"):
         profile(saved(tmp_path, (TensorProto.FLOAT, [2]), op="NoSuchOperator"))
     reshaped = exported(Embedded(), torch.zeros(2, dtype=torch.int64))
-    with pytest.raises(NoInputs, match="ONNX Runtime does not run it on these inputs: ") as refused:
+    with pytest.raises(NoInputs, match="ONNX Runtime fails with these inputs: ") as refused:
         profile(reshaped)
     assert len(str(refused.value).splitlines()) == 1
 
@@ -278,11 +278,11 @@ class Embedded(nn.Module):
 
 def test_arguments_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     path = saved(tmp_path, (TensorProto.FLOAT, [2]))
-    with pytest.raises(ValueError, match="give inputs or sizes, not both"):
+    with pytest.raises(ValueError, match="pass inputs or sizes, not both"):
         profile(path, {"in0": torch.ones(2)}, sizes={"n": 3})
     with pytest.raises(ValueError, match="runs must be 1 or more"):
         profile(path, runs=0)
-    with pytest.raises(ValueError, match="makes no ONNX file"):
+    with pytest.raises(ValueError, match="does not make an ONNX file"):
         profile(exported(Model(), torch.randn(3, WIDTH, WIDTH), exporter="torch.export"))
 
 
@@ -314,7 +314,7 @@ def test_what_another_provider_computes_is_told_and_not_trusted() -> None:
     nodes = (node("a", "CUDAExecutionProvider"), node("b", "CPUExecutionProvider"))
     found = Profile("made.onnx", (Run(2.0, ()),), nodes)
     assert "CUDAExecutionProvider 50%, CPUExecutionProvider 50%" in found.said()[-1]
-    assert "may be timed at its launch alone" in found.said()[-1]
+    assert "only the launch may be timed" in found.said()[-1]
 
 
 def event(name: str, ts: int, dur: int, op: str = "") -> dict[str, Any]:
@@ -372,7 +372,7 @@ def test_it_is_written_as_tables_and_as_a_picture(planted: Profile, tmp_path: Pa
     assert all(len(row["seconds"].split()) == 5 for row in rows)
     assert told["unknown"] == planted.unknown()
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
-    assert "when its nodes were at work" in (tmp_path / "it.svg").read_text()
+    assert "when its nodes ran" in (tmp_path / "it.svg").read_text()
     page = (tmp_path / "it.html").read_text()
     assert (page.count("<table"), page.count("<svg")) == (3, 1)
     assert "# slow" in page

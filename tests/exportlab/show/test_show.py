@@ -81,7 +81,7 @@ def test_too_large_a_graph_is_refused(program: torch.export.ExportedProgram) -> 
 def test_no_graph_in_it() -> None:
     with pytest.raises(TypeError, match="no graph in an int"):
         show.graph(3)
-    with pytest.raises(TypeError, match=r"show\.summary prints ONNX models"):
+    with pytest.raises(TypeError, match=r"use show\.summary for ONNX models"):
         show.program(3)
 
 
@@ -129,7 +129,7 @@ def test_a_long_cell_of_a_table_is_folded_below_itself() -> None:
 
 
 def test_table_needs_equal_keys() -> None:
-    with pytest.raises(ValueError, match="every row needs the keys"):
+    with pytest.raises(ValueError, match="all rows need the keys"):
         show.table([{"a": 1}, {"b": 1}])
 
 

@@ -77,7 +77,7 @@ def test_a_file_that_is_not_ours_is_left_as_it_is(tmp_path: Path, content: bytes
     mine = tmp_path / "mine.json"
     mine.write_bytes(content)
     with pytest.raises(
-        RecordsError, match=r"mine\.json:[12] (is not a record|has schema 99).*; the file is left as it is: name another one"
+        RecordsError, match=r"mine\.json:[12] (is not a record|has schema 99).*; the file is unchanged: use another file name"
     ):
         Journal(mine, HERE)
     assert mine.read_bytes() == content
@@ -105,7 +105,7 @@ def test_an_empty_file_is_begun(tmp_path: Path) -> None:
         ("device", "is a device"),
         ("full", "is a device"),
         ("link to a pipe", "is a pipe"),
-        ("link into nowhere", r"is a link to .*absent\.jsonl, which is not there"),
+        ("link into nowhere", r"is a link to .*absent\.jsonl, which does not exist"),
         ("link to itself", "is a link to"),
         ("below a file", "cannot write"),
         ("missing folder", "cannot write"),

@@ -50,12 +50,13 @@ def test_every_outcome_has_a_colour_in_the_style_sheet() -> None:
 def test_the_sentence_is_computed() -> None:
     said = re.sub("<.*?>", "", page.totals(sweep_of(*RECORDS)).split("</p>")[0]).strip().splitlines()
     assert said == [
-        "With axes that move, never wrong and never frozen without a word: torch.export (right in 1 of 1), to_onnx (right in 1 of 2), "
-        "torchscript (right in 0 of 2, wrong but warned in 1). Wrong or frozen in some case, and neither an error nor a warning names the "
-        "cause: torch.onnx.export (right in 0 of 3, silent in 2).",
+        "With dynamic shapes, not silently wrong or frozen in any case: torch.export (right in 1 of 1), to_onnx (right in 1 of 2), "
+        "torchscript (right in 0 of 2, wrong but warned in 1). With dynamic shapes, silently wrong or frozen in some cases (no error or "
+        "warning names the cause): torch.onnx.export (right in 0 of 3, silent in 2).",
         "to_onnx is Export Lab’s own exporter.",
     ]
-    assert "<code>to_onnx</code> is mine’s own exporter, and was built beside these cases." in page.totals(sweep_of(*RECORDS), "mine", True)
+    made = page.totals(sweep_of(*RECORDS), "mine", True)
+    assert "<code>to_onnx</code> is mine’s own exporter and was developed with these cases." in made
     assert "own exporter" not in page.totals(sweep_of(RECORDS[0]))
 
 
@@ -189,9 +190,9 @@ ON_A_VALUE = "GuardOnDataDependentSymNode: Could not guard on data-dependent exp
 def test_an_error_that_is_known_is_named_by_its_page_and_linked_where_the_site_has_an_address() -> None:
     record = Record("mine", "dynamo", "static", Outcome.CAPTURE, error=ON_A_VALUE)
     told, address = cells.find_known_error(record, lambda page: "")
-    assert (told, address) == ("A known error, docs page errors/branch_on_value: why it happens, and ways past it", "")
+    assert (told, address) == ("A known error, docs page errors/branch_on_value: cause and workarounds", "")
     assert cells.find_known_error(record, "https://lab.example/{}".format) == (
-        "A known error: why it happens, and ways past it",
+        "A known error: cause and workarounds",
         "https://lab.example/generated/errors/branch_on_value.html",
     )
 

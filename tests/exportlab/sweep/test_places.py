@@ -34,7 +34,7 @@ def test_a_sweep_says_where_it_ran() -> None:
 def test_two_sweeps_that_ran_in_different_places_say_so() -> None:
     here, there = record("dynamo", "CPUExecutionProvider"), record("dynamo", CUDA)
     found = changes([here], [there])
-    said = f"They did not run in the same place. First: all ran on the CPU. Second: torch.onnx.export ran on {CUDA}."
+    said = f"They did not run on the same device. First: all ran on the CPU. Second: torch.onnx.export ran on {CUDA}."
     assert str(found).startswith(said)
     assert said in repr(found)
     assert changes([here], [here]).moved == changes([record("dynamo")], [there]).moved == ""

@@ -81,7 +81,7 @@ def test_a_torn_last_line_is_dropped_and_the_file_goes_on_after_it(path: Path, t
 
 
 def test_records_of_another_environment_are_not_mixed_in(path: Path) -> None:
-    with pytest.raises(RecordsError, match=r"torch_version 2\.13\.0, now 2\.14\.0\): name another file"):
+    with pytest.raises(RecordsError, match=r"torch_version 2\.13\.0, now 2\.14\.0\): use another file name"):
         Journal(path, {**HERE, "id": "other", "torch_version": "2.14.0"})
 
 
@@ -105,15 +105,15 @@ def test_records_of_another_environment_are_not_mixed_in(path: Path) -> None:
         (made("seconds", {"export": 0}), "its seconds must be"),
         (made("seconds", {"export": -1.0}), "its seconds must be"),
         (made("seconds", {"export": 10**400}), "its seconds must be"),
-        (made("seconds", {"export": float("inf")}), "Infinity is no number in JSON"),
-        (made("worst", float("nan")), "NaN is no number in JSON"),
+        (made("seconds", {"export": float("inf")}), "Infinity is not a number in JSON"),
+        (made("worst", float("nan")), "NaN is not a number in JSON"),
         (made("failed", "abc"), "its failed must be a list"),
         (made("failed", [{"check": "save"}]), "its failed must be a list"),
         (made("failed", [{"check": "save", "detail": "", "outcome": "fine"}]), "its failed must be a list"),
         (made("said", "abc"), "its said must be a list"),
         (made("nodes", -1), "its nodes must be a whole number that is not negative or null"),
         (made("nodes", 10**30), "its nodes must be"),
-        (made("colour", "red"), "it has 'colour', which is not known here"),
+        (made("colour", "red"), "it has an unknown field 'colour'"),
         ('{"case": ' * 100_000, "4 is not a record: it is nested too deeply"),
         (made("nodes", 0).replace(": 0", ": " + "9" * 5000), "4 is not a record: Exceeds the limit"),
     ],
@@ -222,7 +222,7 @@ def test_the_worst_round_counts() -> None:
 def test_what_only_one_file_has_is_counted_apart() -> None:
     found = changes([GOOD, BAD], [GOOD])
     assert (found.same, found.outcomes, found.only_before, found.only_after) == (1, (), (BAD.key[:3],), ())
-    assert "1 runs are in the first file alone" in str(found)
+    assert "1 runs are only in the first file" in str(found)
 
 
 def timed(*seconds: float) -> list[Record]:

@@ -102,11 +102,11 @@ def test_a_case_of_a_users_file_is_not_the_zoos_that_is_called_the_same(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a.jsonl", "-o", "r.pdf"), "no report ends in '.pdf': name a file that ends in .html, .csv or .md"),
-        (("a.jsonl", "-o", "a.jsonl"), "a.jsonl holds the records: name another file with --output"),
+        (("a.jsonl", "-o", "r.pdf"), "unsupported report format '.pdf': use a file that ends in .html, .csv or .md"),
+        (("a.jsonl", "-o", "a.jsonl"), "a.jsonl contains the records: choose another file with --output"),
         (
             ("a.jsonl", "b.jsonl", "a.jsonl", "-o", "r.md"),
-            "report takes the records of one sweep, or of two, the earlier first, not 3 files",
+            "report accepts the records of one sweep, or of two with the earlier one first, not 3 files",
         ),
         (("none.jsonl", "-o", "r.md"), "none.jsonl"),
     ],

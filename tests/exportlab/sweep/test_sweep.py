@@ -370,7 +370,7 @@ def test_interrupting_leaves_a_file_that_can_be_resumed_and_no_worker(slow: str,
     assert sweeping.returncode == 130
     assert (
         said.strip().splitlines()[-1]
-        == f"exportlab: interrupted; the same command goes on from the {len(read(output))} records in {output}"
+        == f"exportlab: interrupted; run the same command to resume from the {len(read(output))} records in {output}"
     )
     assert {record.outcome for record in read(output)} == {"ok"}
     assert left

@@ -1,4 +1,4 @@
-// The table of a sweep: filters, and a panel for each cell; both are kept in the address. Not here: the table itself, which the page holds.
+// Filters and detail panel for the table of a sweep. Their state is kept in the address. The page contains the table itself.
 "use strict";
 
 (() => {
@@ -20,17 +20,17 @@
 
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const once = (make) => { let made; return () => (made ??= make()); };
-  let data = null; // of each case and each run: in the page, or loaded when first needed
+  let data = null; // texts of cases and runs, in the page or loaded when first needed
   const loaded = once(async () => (data = window.matrixTexts ?? (await unpacked(await fetched(table.dataset.texts)))));
   const fetched = (address) => new Promise((done, failed) => {
-    const script = document.createElement("script"); // a page that is opened as a file cannot load anything else
+    const script = document.createElement("script"); // a page opened from a file can't load other formats
     script.src = address;
     script.onload = () => done(window.matrixPacked);
-    script.onerror = () => failed(new Error(`What this shows could not be loaded: ${script.src}`));
+    script.onerror = () => failed(new Error(`The details could not be loaded: ${script.src}`));
     document.head.append(script);
   });
   async function unpacked(text) {
-    if (!window.DecompressionStream) throw new Error("This browser is too old to unpack what this shows, which takes Chrome 80, Firefox 113 or Safari 16.4.");
+    if (!window.DecompressionStream) throw new Error("This browser is too old to show the details. They need Chrome 80, Firefox 113 or Safari 16.4.");
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
   }
@@ -151,7 +151,7 @@
 
   function heard(run) {
     const lines = (run.said ?? []).map(([line, cause]) => `<li${cause ? ' class="cause"' : ""}>${escaped(line)}</li>`);
-    return lines.length ? `<h4>What was said</h4><ul class="heard">${lines.join("")}</ul>` : "";
+    return lines.length ? `<h4>Messages</h4><ul class="heard">${lines.join("")}</ul>` : "";
   }
 
   function failed(run) {
@@ -190,7 +190,7 @@
     const run = data.runs[name], about = data.cases[test];
     const pages = about.pages.length ? `<h4>Read on</h4><ul>${about.pages.map((page) => `<li>${link(page)}</li>`).join("")}</ul>` : "";
     panel.innerHTML = `${CLOSE}<h3>${escaped(test)}: ${escaped(spoken)}, ${mode}</h3>
-      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.masked ? "only where a mask hides everything" : run.warned ? "but warned" : "without a word of the cause") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
+      <p>${word(run.outcome)} ${SILENT.includes(run.outcome) ? (run.masked ? "only where a mask hides everything" : run.warned ? "but warned" : "silently") + ": " : ""}${about.doc}</p><div class="both"><div>${switched(run)}${said(run)}${heard(run)}${failed(run)}${figures(run)}${pages}</div><div>${source(about, run.where)}</div></div>`;
     panel.scrollTop = 0;
   }
 

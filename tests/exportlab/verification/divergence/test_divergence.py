@@ -382,9 +382,9 @@ def test_an_output_that_only_differs_when_fused_is_told() -> None:
 
 def test_what_does_not_remember_its_capture_is_refused() -> None:
     x = torch.randn(2, 8)
-    with pytest.raises(TypeError, match="this OnnxArtifact does not remember"):
+    with pytest.raises(TypeError, match="this OnnxArtifact doesn't contain the captured graph"):
         first_difference(export("torchscript", Mlp().eval(), (x,)), x)
-    with pytest.raises(TypeError, match="this ONNXProgram does not remember"):
+    with pytest.raises(TypeError, match="this ONNXProgram doesn't contain the captured graph"):
         first_difference(torch.onnx.ONNXProgram(exported(Mlp, ours).model, None), x)
     with pytest.raises(TypeError, match="exported for arguments like"):
         first_difference(exported(Mlp, ours), x, x)
