@@ -304,7 +304,7 @@ def die_with_parent() -> None:
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of orphans that its children leave behind. Works on Linux; elsewhere they have no parent here."""
+    """Make this process the parent of orphans that its children leave behind. Works on Linux; elsewhere they are not adopted."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 

@@ -83,7 +83,7 @@ def only_closed(outcome: Outcome, values: Iterable[str]) -> bool:
 
 
 class Mark(StrEnum):
-    """How pages count an export. `MASKED` counts as neither right nor wrong: real inputs never mask everything, but eager has an answer."""
+    """How pages count an export. `MASKED` counts as neither right nor wrong: real inputs don't mask everything, but eager has an answer."""
 
     OK = "ok"
     MASKED = "masked"

@@ -54,8 +54,7 @@ def all_then_one() -> Claim:
 
 
 def to_onnx() -> Claim:
-    """Use `to_onnx`. It tests the number once per layer and writes nested `If` nodes, of which a run computes one. The layers can differ.
-    """
+    """Use `to_onnx`. It tests the number once per layer, and writes nested `If` nodes. A run computes one layer. The layers can differ."""
     return export("to_onnx", LayerByNumber(), SAMPLES[0], dynamic_shapes=ROWS), LayerByNumber(), SAMPLES
 
 

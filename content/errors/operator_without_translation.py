@@ -64,8 +64,7 @@ def to_onnx() -> Claim:
 
 
 def torchscript() -> Claim:
-    """Use the legacy exporter (`dynamo=False`). It translates some operators that the default doesn't, such as `cdist` and `masked_select`.
-    """
+    """Use the legacy exporter (`dynamo=False`). It translates operators that the default doesn't, such as `cdist` and `masked_select`."""
     return export("torchscript", Distances(), SAMPLES[0], dynamic_shapes=COUNTS), Distances(), SAMPLES
 
 

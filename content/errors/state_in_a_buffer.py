@@ -37,8 +37,7 @@ class StateGiven(nn.Module):
 
 
 def given_and_returned() -> Claim:
-    """Pass the state as an input and return it as an output. The caller keeps it between calls. This works with all exporters and runtimes.
-    """
+    """Pass the state as an input and return it as an output. The caller keeps it. This works with all exporters and runtimes."""
     samples = [(x, torch.arange(3.0)) for (x,) in SAMPLES]
     return export("dynamo", StateGiven(), samples[0], dynamic_shapes=(*ROWS, None)), StateGiven(), samples
 

@@ -62,8 +62,7 @@ class PositionsOfALongTable(nn.Module):
 
 
 def long_enough() -> Claim:
-    """Make the table in `__init__`, for the largest size, and slice it. The exported model contains the table, and its length is the limit.
-    """
+    """Make the table in `__init__`, for the largest size, and slice it. The exported model contains the table. Its length is the limit."""
     return export("torch.export", PositionsOfALongTable(), rows(4), dynamic_shapes=ROWS), Positions(), SAMPLES
 
 

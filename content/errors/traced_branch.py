@@ -32,14 +32,12 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """Use `torch.where`. It computes both branches and selects one. Prefer it if both branches are cheap and neither can fail."""
+    """Use `torch.where`. It computes both branches and selects one. Prefer it if both are cheap and can't fail."""
     return export("torchscript", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
 def scripted() -> Claim:
-    """Use `torch.jit.script`. It compiles the source instead of running it, and the `if` becomes an ONNX `If`. It supports only a subset of
-    Python.
-    """
+    """Use `torch.jit.script`. It compiles the source, and the `if` becomes an ONNX `If`. It supports a subset of Python."""
     return export("torchscript", torch.jit.script(ByValue()), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -49,9 +47,7 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """Use `torch.cond` and `torch.onnx.export` with its default, `dynamo=True`. It can export `torch.cond`, and raises an error for the
-    `if`.
-    """
+    """Use `torch.cond` and `torch.onnx.export` with its default, `dynamo=True`. This exporter raises an error for the `if`."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 

@@ -60,8 +60,7 @@ class ByTensors(nn.Module):
 
 
 def taken_apart() -> Claim:
-    """Build the object inside a wrapper module that accepts tensors. You don't have to register the class, and the inputs get plain names.
-    """
+    """Build the object inside a wrapper module that accepts tensors. You don't have to register the class. The inputs get plain names."""
     samples = [tensors(rows) for rows in (4, 7, 1)]
     program = export("dynamo", ByTensors(Weighted()), samples[0], dynamic_shapes=({0: "rows"}, {0: "rows"}))
     return program, ByTensors(Weighted()), samples

@@ -46,8 +46,7 @@ class HalvedAtMost(nn.Module):
 
 
 def at_most() -> Claim:
-    """Run a fixed number of iterations, and keep finished values with `torch.where`. Use this if you know how many iterations are enough.
-    """
+    """Run a fixed number of iterations, and keep finished values with `torch.where`. Use this if you know an upper bound."""
     return export("dynamo", HalvedAtMost(), SAMPLES[0], dynamic_shapes=ROWS), Halved(), SAMPLES
 
 

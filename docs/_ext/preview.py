@@ -1,4 +1,4 @@
-"""A preview of the site: what make site would execute is left as it is, and what is missing gets a line that says so."""
+"""Build a preview of the site: nothing is executed, and missing parts are replaced by a note."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from site_files import GENERATED, ROOT, write
 from sphinx.application import Sphinx
 
 NOTICE = "Preview: rendered from stored results. Recipes, benchmarks and errors were not run."
-MISSING = "This part is not in a preview: make site executes what it shows."
+MISSING = "This part is missing in a preview: make site runs its code."
 EXECUTING = ("page_demos", "browser_demo", "export_options", "gallery_pages", "known_errors")  # extensions that run models
 PARTS = re.compile(r"(?:include\} |:file: )(?:\.\./)?(generated/parts/[\w.-]+)")
 
 
 def settings(extensions: list[str], gallery: dict[str, Any], theme: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs from conf.py in a preview: nothing is executed, and each page has a notice."""
+    """Return the settings that differ from conf.py in a preview: no execution, and a notice on each page."""
     kept = [name for name in extensions if name not in EXECUTING]
     return {
         "extensions": [*kept, "preview"],
@@ -27,13 +27,13 @@ def settings(extensions: list[str], gallery: dict[str, Any], theme: dict[str, An
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write what is missing after the other extensions have written their parts."""
+    """Write the missing parts after the other extensions have written theirs."""
     app.connect("builder-inited", lambda _: write_missing(), priority=950)
     return {"parallel_read_safe": True}
 
 
 def write_missing() -> None:
-    """Write the pages of known errors, and the parts that pages include, where an earlier make site has left none."""
+    """Write placeholders for pages of known errors and included parts that an earlier make site has not left."""
     import known_errors
 
     for name, text in known_errors.render_index_parts().items():
@@ -47,5 +47,5 @@ def write_missing() -> None:
 
 
 def missing_parts(page: Path) -> list[Path]:
-    """Return the generated files that a page includes, and that are not there."""
+    """Return the missing generated files that a page includes."""
     return [ROOT / part for part in PARTS.findall(page.read_text(encoding="utf-8")) if not (ROOT / part).exists()]

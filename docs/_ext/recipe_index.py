@@ -1,4 +1,4 @@
-"""The index of recipes: grouped by question, each a card with its title, what it found, and the outcomes that it prints as a strip."""
+"""Build the index of recipes, grouped by topic. Each card has the recipe's title, its finding, and a strip of the outcomes on the page."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ GROUPS = {
 }
 WORDS = "|".join(re.escape(outcome.value) for outcome in Outcome)
 PRINTED = re.compile(rf'font-weight: 600">({WORDS})</td>|^ +.*?\s{{2,}}({WORDS})(?:\s{{2,}}|$)', re.MULTILINE)
-MOST = 40  # squares on a card
+MOST = 40  # maximum number of squares on a card
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a card says."""
+    """The content of a card."""
 
     title: str
     page: str
@@ -62,19 +62,19 @@ class Recipe:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add what puts the cards there."""
+    """Register the transform that inserts the cards."""
     app.add_transform(Cards)
-    app.add_css_file("recipe_index.css", priority=850)  # after those of sphinx-gallery
+    app.add_css_file("recipe_index.css", priority=850)  # after the style sheets of sphinx-gallery
     return {"parallel_read_safe": True}
 
 
 class Cards(SphinxTransform):
-    """Put the cards in place of the thumbnails, on the index of all recipes and on that of each chapter."""
+    """Replace the thumbnails by cards, on the index of all recipes and of each chapter."""
 
     default_priority = 100
 
     def apply(self, **options: object) -> None:
-        """Do it, on these pages."""
+        """Insert the cards if this is an index page."""
         if not re.fullmatch(rf"{GALLERY}/(\w+/)?index", self.env.docname):
             return
         folder = self.env.docname.removesuffix("/index").removeprefix(GALLERY).strip("/")
@@ -91,7 +91,7 @@ class Cards(SphinxTransform):
 
 
 def groups(recipes: Mapping[str, Recipe]) -> Iterator[nodes.section]:
-    """Yield a section for each group that has some of these recipes, which are given by name."""
+    """Yield a section for each group that contains some of these recipes, given by name."""
     for title, names in GROUPS.items():
         here = [recipes[name] for name in names if name in recipes]
         if here:
@@ -101,7 +101,7 @@ def groups(recipes: Mapping[str, Recipe]) -> Iterator[nodes.section]:
 
 
 def read(script: Path, folder: Path) -> Recipe:
-    """Return what the card of a recipe says, on a page of this folder: its title and last words, and the outcomes on its page."""
+    """Return the card of a recipe: its title, its last sentences, and the outcomes on its page."""
     source = script.read_text(encoding="utf-8")
     title = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
     page = ROOT / GALLERY / script.relative_to(ROOT / "gallery").with_suffix(".rst")
@@ -110,7 +110,7 @@ def read(script: Path, folder: Path) -> Recipe:
 
 
 def finding(source: str) -> str:
-    """Return the sentence that a recipe ends with, before it names the next page."""
+    """Return the sentence at the end of a recipe, before the link to the next page."""
     paragraph = re.split(r"\n(?:#|# %%)?\n", source.rstrip())[-1]
     text = " ".join(
         line.removeprefix("#").strip() for line in paragraph.splitlines() if line.startswith("#") and not line.startswith("# %%")
@@ -119,24 +119,24 @@ def finding(source: str) -> str:
 
 
 def outcomes(printed: str) -> tuple[Outcome, ...]:
-    """Return the outcomes in the tables of a page, in their order."""
+    """Return the outcomes in the tables of a page, in order."""
     return tuple(Outcome(one or other) for one, other in PRINTED.findall(printed))
 
 
 def legend(recipes: Iterable[Recipe]) -> str:
-    """Return which colour is which outcome, of those on these pages, and where the words are explained."""
+    """Return the legend of the colours on these pages, with a link to the definitions."""
     seen = {outcome for recipe in recipes for outcome in recipe.outcomes}
     named = "".join(f"<span>{square(outcome)} {outcome.value}</span>" for outcome in Outcome if outcome in seen)
-    return f'<p class="recipe-legend">A square is an outcome that the page prints: {named}</p>' if seen else ""
+    return f'<p class="recipe-legend">Each square is an outcome on the page: {named}</p>' if seen else ""
 
 
 def render_cards(recipes: Sequence[Recipe]) -> str:
-    """Return their cards."""
+    """Return the cards as HTML."""
     return f'<ul class="recipe-cards">{"".join(map(card, recipes))}</ul>'
 
 
 def card(recipe: Recipe) -> str:
-    """Return one of them."""
+    """Return one card as HTML."""
     said = f'<span class="finding">{to_html(recipe.finding)}</span>'
     return f'<li><a href="{recipe.page}"><strong>{to_html(recipe.title)}</strong>{said}{strip(recipe.outcomes)}</a></li>'
 
@@ -148,7 +148,7 @@ def to_html(text: str) -> str:
 
 
 def strip(seen: Sequence[Outcome]) -> str:
-    """Return the outcomes as squares, a colour each, in words for who does not see them."""
+    """Return the outcomes as coloured squares, with a text for screen readers."""
     if not seen:
         return ""
     squares = "".join(map(square, seen[:MOST]))
@@ -158,5 +158,5 @@ def strip(seen: Sequence[Outcome]) -> str:
 
 
 def square(outcome: Outcome) -> str:
-    """Return one in the colour of its outcome."""
+    """Return a square in the colour of the outcome."""
     return f'<i style="background: var(--outcome-{outcome.value})"></i>'

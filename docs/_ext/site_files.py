@@ -1,4 +1,4 @@
-"""Write the files that pages include or load, under generated/: whole, and only when they differ."""
+"""Write the generated files that pages include or load: atomically, and only if they changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PARTS, STATIC = GENERATED / "parts", GENERATED / "static"
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file whole, and only when it differs, so that Sphinx does not read it again."""
+    """Write a file atomically, and only if it changed, so that Sphinx doesn't read it again."""
     new = content.encode() if isinstance(content, str) else content
     if path.exists() and path.read_bytes() == new:
         return
@@ -23,7 +23,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def publish_static(app: Sphinx) -> None:
-    """Let the site hand out generated/static, which conf.py cannot name: it does not exist before an extension has written to it."""
+    """Add generated/static to the site. conf.py can't list it, because it doesn't exist before an extension writes to it."""
     folder = str(STATIC.relative_to(ROOT))
     if folder not in app.config.html_static_path:
         app.config.html_static_path.append(folder)

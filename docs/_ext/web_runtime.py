@@ -1,4 +1,4 @@
-"""ONNX Runtime for browsers, handed out once with the site, in _static/ort/, where `make web` has fetched it."""
+"""Publish ONNX Runtime for browsers in _static/ort/, if `make web` has downloaded it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
 DIST = ROOT / "build/web/node_modules/onnxruntime-web/dist"
-FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")  # the smallest that runs every operator
+FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")  # the smallest build with all operators
 
-ABSENT = "onnxruntime-web is not here (make web, which needs npm): models do not run in the pages, stored answers are shown"
+ABSENT = "onnxruntime-web is missing (run make web, which needs npm): the pages show stored results instead of running models"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Publish it before the pages are written."""
+    """Publish the runtime before the pages are written."""
     app.connect("builder-inited", publish)
     return {"parallel_read_safe": True}
 
 
 def publish(app: Sphinx) -> None:
-    """Copy its files, or print a line about what is missing; runtime.js tells the pages which of both it was."""
+    """Copy the runtime's files, or print a line about the missing files. runtime.js tells the pages whether it is available."""
     publish_static(app)
     folder = STATIC / "ort"
     there = all((DIST / name).exists() for name in FILES)
@@ -36,13 +36,13 @@ def publish(app: Sphinx) -> None:
 
 
 def add_runtime(app: Sphinx) -> None:
-    """Give a page the script that starts the runtime, after the one that tells whether the site has it."""
+    """Add the script that starts the runtime to a page, after the one that defines whether the site has it."""
     for script in ("runtime.js", "runs_here.js"):
         app.add_js_file(script, loading_method="defer")
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copy a file whole, where it differs."""
+    """Copy a file atomically if it changed."""
     if target.exists() and target.stat().st_size == source.stat().st_size:
         return
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-// The demo of two branches: runs two files at the slider's value, and shows which branch ran. Not here: files and stored answers, which the page holds.
+// The demo of two branches: runs two models at the slider's value and shows which branch ran. The page contains the models and stored outputs.
 "use strict";
 
 (() => {
@@ -56,7 +56,7 @@
       const answers = await run(data.values[place]);
       if (number !== asked) return;
       show(place, answers);
-      source.textContent = "Computed just now, in this page, by ONNX Runtime. The file says which branch it took: its test is an output here. PyTorch's answers were stored.";
+      source.textContent = "Computed in this page by ONNX Runtime. The condition is an extra output of the model here, so the page knows which branch ran. The outputs of PyTorch are stored.";
       demo.dataset.computed = place;
     } catch (error) {
       source.textContent = runsHere.failed(error);

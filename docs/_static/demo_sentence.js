@@ -1,4 +1,4 @@
-// The demo of a language model: greedy decoding, a character a call, with the cache that the file takes and returns. Not here: the model.
+// The demo of a language model: greedy decoding, one character per call, with the cache as input and output of the model.
 "use strict";
 
 (() => {
@@ -14,13 +14,13 @@
 
   const tokens = (ort, text) => new ort.Tensor("int64", BigInt64Array.from([...text], (letter) => BigInt(data.letters.indexOf(letter))), [1, text.length]);
 
-  /** The best character behind the last place. */
+  /** The most likely character after the last position. */
   function best(scores) {
     const last = scores.data.slice(-data.letters.length);
     return data.letters[last.indexOf(Math.max(...last))];
   }
 
-  /** Calls `each` with one character after the other, and how many places the file read for it. The first call reads the whole start. */
+  /** Calls `each` with each character, and the number of positions that the model processed for it. The first call processes the whole start. */
   async function complete(start, each) {
     const { ort, session } = await (loaded ??= runsHere.session({ address: "demos/sentence.onnx" }));
     let cache = empty(ort);
@@ -41,13 +41,13 @@
   function showCounts(start, steps, read) {
     const without = steps * start.length + (steps * (steps - 1)) / 2;
     const cache = data.layers * 2 * data.heads * data.head * (start.length + steps - 1);
-    counts.textContent = `${steps} calls read ${read} characters; without a cache they would have read ${without}. The cache holds ${cache} numbers.`;
+    counts.textContent = `${steps} calls processed ${read} characters; without a cache, it would be ${without}. The cache contains ${cache} numbers.`;
   }
 
   const refusal = (start) => {
     const strange = [...start].find((letter) => !data.letters.includes(letter));
-    if (start === "") return "Begin with at least one character.";
-    return strange && `The model does not know “${strange}”: it has read the Zen of Python and nothing else.`;
+    if (start === "") return "Enter at least one character.";
+    return strange && `The model does not know “${strange}”, because it was trained only on the Zen of Python.`;
   };
 
   async function write(start) {
@@ -73,13 +73,13 @@
   function showStored(start, why) {
     show(start, data.answers[start] ?? "");
     demo.dataset.stored = start;
-    source.textContent = start in data.answers ? why : `${why} No answer is stored for this beginning.`;
+    source.textContent = start in data.answers ? why : `${why} No completion is stored for this start.`;
   }
 
   function finished(start, rest) {
     const stored = data.answers[start];
-    const same = stored === undefined ? "" : stored === rest ? " Eager wrote the same, without a cache." : " Eager wrote something else.";
-    source.textContent = `Written just now, in this page, by ONNX Runtime.${same}`;
+    const same = stored === undefined ? "" : stored === rest ? " Eager mode without a cache gives the same text." : " Eager mode gives a different text.";
+    source.textContent = `Computed in this page by ONNX Runtime.${same}`;
     demo.dataset.computed = start;
   }
 

@@ -1,6 +1,5 @@
-// The box for errors: the pages whose pattern is in what is pasted, else those that have the same message, else the nearest by their words,
-// marked as a guess, else what to read.
-// Not here: the patterns, which the page holds, and the weights of words (docs/_ext/error_box.py), which are loaded at the first guess.
+// Finds the page of a pasted error: by its pattern, else by the same message, else by similar words (marked as a guess), else advice.
+// The page contains the patterns. The weights of words (docs/_ext/error_box.py) are loaded at the first guess.
 "use strict";
 
 (() => {
@@ -14,12 +13,12 @@
 
   const index = () => loaded ??= fetch(new URL("error-box.json", files)).then((answer) => answer.json());
 
-  const relaxed = (pattern) => pattern.replaceAll("[^\\n]", ".").replaceAll(/\\n(?![?*])/g, "\\s+"); // a browser makes one line of an address
+  const relaxed = (pattern) => pattern.replaceAll("[^\\n]", ".").replaceAll(/\\n(?![?*])/g, "\\s+"); // browsers turn line breaks in an address into spaces
 
   const match = (pattern, text) => [pattern, relaxed(pattern)].map((p) => (new RegExp(p).exec(text) ?? [""])[0])
     .reduce((one, other) => other.length > one.length ? other : one);
 
-  // As in exportlab/errors/known.py: which errors it can only be, and which others have the same message.
+  // Same rules as exportlab/errors/known.py: certain matches, and other errors with the same message.
   const recognised = (text) => {
     const code = [...text.matchAll(new RegExp(quoted, "g"))].map(([, line]) => line).join("\n");
     const matched = known
@@ -37,7 +36,7 @@
     };
   };
 
-  // As in docs/_ext/error_box.py.
+  // Same rules as docs/_ext/error_box.py.
   const AWAY = /https?:\/\/\S+|\S*[/\\]\S*[/\\]\S*|^\s*File .*$|0x[0-9a-f]+/gm;
   const LETTERS = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g;
 
@@ -125,7 +124,7 @@
   box.addEventListener("input", () => { share(); show(); });
   box.form.addEventListener("submit", (event) => event.preventDefault());
   box.value = new URLSearchParams(location.search).get("q") ?? box.value;
-  if (location.search) history.replaceState(null, "", location.pathname); // or Sphinx would search for it on this page, and fail
+  if (location.search) history.replaceState(null, "", location.pathname); // otherwise Sphinx would search for it on this page, and fail
   addEventListener("load", share);
   show();
 })();

@@ -1,4 +1,4 @@
-// Tables of benchmarks: a click on the head of a column sorts by it, a second one turns the order. Not here: what stands in them.
+// Sorts the tables of benchmarks: a click on a column's heading sorts by it, a second click reverses the order.
 "use strict";
 
 (() => {

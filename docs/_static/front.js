@@ -1,4 +1,4 @@
-// The instrument of the landing page: runs two files of one model at the batch of the slider. Not here: the files and eager's answers, which the page holds.
+// The demo on the landing page: runs two exports of one model at the slider's batch size. The page contains the exports and eager outputs.
 "use strict";
 
 (() => {
@@ -10,7 +10,7 @@
   let sessions = null;
   let asked = 0;
 
-  /** What each file answers, run here: an array of numbers a file, one after the other. */
+  /** Runs each exported model here and returns its outputs, an array of numbers per model. */
   async function run(rows) {
     sessions ??= Promise.all(data.files.map(({ file }) => runsHere.session({ file })));
     const answers = [];
@@ -52,7 +52,7 @@
       const answers = await run(rows);
       if (number !== asked) return;
       show(rows, answers);
-      source.textContent = "Computed just now, in this page, by ONNX Runtime.";
+      source.textContent = "Computed in this page by ONNX Runtime.";
       board.dataset.computed = rows;
     } catch (error) {
       source.textContent = runsHere.failed(error);

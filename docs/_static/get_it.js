@@ -1,4 +1,4 @@
-// The line that installs what a page imports: with the address that the page was loaded from, copied by a click.
+// The install command of a page: inserts the site's address, and copies the command on a click.
 "use strict";
 
 (() => {

@@ -1,4 +1,4 @@
-// Looks closer at a drawn graph: zoom, pan, and what is known of the box that is pointed at or focused.
+// Zoom and pan for graphs, and details of the box under the pointer or in focus.
 "use strict";
 
 (() => {
@@ -25,7 +25,7 @@
       buttons[key][1]();
     });
     frame.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey) return; // the page scrolls; a pinch on a touchpad says that it is one
+      if (!event.ctrlKey && !event.metaKey) return; // the page scrolls; a pinch on a touchpad sets ctrlKey
       event.preventDefault();
       zoom(Math.exp(-event.deltaY / 200), event.clientX, event.clientY);
     }, { passive: false });
@@ -45,7 +45,7 @@
     return made;
   }
 
-  // What is at (x, y), or in the middle, stays there.
+  // Keeps the point at (x, y), or the centre, in position.
   function zoomed(frame, picture, factor, x, y) {
     const seen = frame.getBoundingClientRect(), before = picture.getBoundingClientRect(), natural = picture.viewBox.baseVal.width;
     const width = natural * Math.min(MOST, Math.max(LEAST, (before.width * factor) / natural));
@@ -62,7 +62,7 @@
     Object.assign(picture.style, { width: "100%", minWidth: 0, maxWidth: `${picture.viewBox.baseVal.width}px` });
   }
 
-  // Where the graph is wider than the page, its first box is what is seen of it; behind another tab it has no width yet.
+  // Scrolls a graph that is wider than the page to its first box. In a hidden tab it doesn't have a width yet.
   function startAtTheInput(frame, picture) {
     const watch = new ResizeObserver(() => {
       if (!frame.clientWidth) return;

@@ -1,4 +1,5 @@
-// Tables that fold on a phone; names and keys for what scrolls and folds; the index of the search, at the first key. Not here: their look (tables_and_code.css).
+// Folds tables on a phone, adds names and keyboard access to scrolling and folding parts, and loads the search index at the first key.
+// The styles are in tables_and_code.css.
 "use strict";
 
 (() => {
@@ -27,23 +28,23 @@
     for (const summary of document.querySelectorAll(".toctree-l1 summary, .toctree-l2 summary")) {
       summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
     }
-    for (const summary of document.querySelectorAll(".cell summary[aria-label]")) summary.removeAttribute("aria-label"); // its text is its name
-    for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer a.internal")) { // it lies over the card, and its own text is hidden
+    for (const summary of document.querySelectorAll(".cell summary[aria-label]")) summary.removeAttribute("aria-label"); // its text is its accessible name
+    for (const link of document.querySelectorAll(".sphx-glr-thumbcontainer a.internal")) { // it covers the card, and its text is hidden
       link.setAttribute("aria-label", link.textContent.trim());
     }
-    for (const button of document.querySelectorAll(".search-button-field")) { // its text is hidden on a phone, and in its name elsewhere
+    for (const button of document.querySelectorAll(".search-button-field")) { // its text is hidden on a phone
       button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
     }
   }
 
-  /** The page that searches needs the index; it is on its way while the rest of the words is typed. */
+  /** Prefetches the index that the search page needs, while the query is typed. */
   function fetchIndex() {
     const href = new URL("searchindex.js", new URL(document.documentElement.dataset.content_root, location.href));
     document.head.append(Object.assign(document.createElement("link"), { rel: "prefetch", as: "script", href }));
   }
 
   function searched() {
-    if (document.querySelector("script[src*='searchindex.js']")) return; // this is that page
+    if (document.querySelector("script[src*='searchindex.js']")) return; // this is the search page
     const once = { once: true };
     const typed = "form.bd-search input, form.asked input";
     document.querySelectorAll(typed).forEach((box) => box.addEventListener("input", fetchIndex, once));

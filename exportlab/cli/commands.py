@@ -32,7 +32,7 @@ from .exit_codes import BAD_INPUT, INTERRUPTED, NOT_RIGHT, Interrupted, NotRight
 from .names import file_of, split_names
 
 GRAMMAR = f"A function that returns {FORMS}; or a @case. A sample is {A_SAMPLE}."
-CASES = "Cases to export: a file with @case functions, some of its functions, cases or families of the test suite, atlas, or atlas:timm."
+CASES = "Your functions (FILE.py or FILE.py:NAMES), cases or families of the test suite, or library models (atlas, atlas:timm)."
 
 PROFILE_FILES = "Output file: a page (.html), a table of the nodes (.csv, .json) or a plot of a typical run (.png, .svg). Can be repeated."
 
@@ -120,7 +120,7 @@ def verify_file(
     ] = False,
     providers: Providers = "",
 ) -> None:
-    """Compare an ONNX model with the PyTorch model it was exported from, at all sizes that the @case names."""
+    """Compare an ONNX model with the PyTorch model it was exported from, on all samples or at all sizes of the @case."""
     check_is_file(file)
     target_of(target)
     from .exporting import verify_export

@@ -46,7 +46,7 @@ def doctor(
         tell: called with the name of each step when it starts.
 
     Raises:
-        ValueError: there is no sample, or an exporter doesn't exist here. TypeError: the model is not a module, a sample is not a call,
+        ValueError: the samples are empty, or an exporter is not available. TypeError: the model is not a module, a sample is not a call,
             or another argument has the wrong type.
     """
     must_be_names(exporters=exporters)

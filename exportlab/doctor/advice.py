@@ -53,7 +53,7 @@ def advise_on_line(message: str, place: SourceLine | None) -> str:
 
 
 def suggest_code_for_refusal(message: str, place: SourceLine | None, facts: Facts) -> str:
-    """Return code to paste that avoids an error; empty if there is none."""
+    """Return code to paste that avoids an error; empty if the error has no such fix."""
     if place is not None and VALUES.search(message):
         return _changed_test(place)
     if changed := CHANGED.search(message):

@@ -121,7 +121,7 @@ WARM = """with torch.no_grad():
 
 
 def _warm(patient: Subject, held: Sequence[HiddenState]) -> tuple[Subject, str]:
-    """If there is no state before the first call, return the model after it, and the lines that make that call."""
+    """If the state exists only after the first call, return the model after that call, and the lines that make it."""
     if not any(h.value is None for h in held) or any(h.outside for h in held):
         return patient, ""
     return replace(patient, module=_run_first_call(patient)), WARM

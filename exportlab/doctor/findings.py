@@ -98,8 +98,7 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
 
 def _make_end_finding(trial: Trial, failure: Failure, facts: Facts) -> Finding:
     place = find_line_of_failure(failure)
-    limit = failure.error.partition(": ")[2]
-    defect = f"it was executing this line when the time limit was reached ({limit})" if hangs(failure) and place else failure.error
+    defect = f"the time limit was reached at this line ({failure.error.partition(': ')[2]})" if hangs(failure) and place else failure.error
     return Finding(str(trial.outcome), (trial.label,), defect, place or _begin(facts))
 
 
@@ -278,10 +277,8 @@ def _graph(facts: Facts) -> str:
 
 
 def _advise_on_random(facts: Facts) -> str:
-    in_training = facts.eager is not None and facts.eager.training
-    if in_training:
-        return "call model.eval() before the export, if the cause is dropout"
-    return "draw the numbers outside the model and pass them as an input"
+    training = facts.eager is not None and facts.eager.training
+    return "call model.eval() first, if this is dropout" if training else "draw the numbers outside the model and pass them as an input"
 
 
 def _make_sizes_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:

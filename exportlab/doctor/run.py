@@ -86,7 +86,7 @@ class Examination:
             yield from self._save()
 
     def _step(self, name: str, call: Callable[[Tell], None], failed: Failed, last: bool = False) -> Iterator[Event]:
-        """Run a step in a child process and yield its events. If it fails or there is no time left, yield the result of `failed`.
+        """Run a step in a child process and yield its events. If it fails or the time is used up, yield the result of `failed`.
 
         The last search step gets all the remaining time, except the time reserved for saving.
         """
@@ -119,9 +119,9 @@ class Examination:
             yield from self._trial(Trial(exporter, exporter), partial(try_export, self.patient), self._lost)
 
     def _refusal(self) -> Iterator[Event]:
-        """Only where an export is frozen or forgets what is written, and `to_onnx` was asked, and did not refuse it itself."""
-        asked = next((trial for trial in self.facts.tried if trial.exporter == REFUSES), None)
-        if asked is not None and asked.failure is None and any(map(self.facts.is_unexplained, self.facts.tried)):
+        """Get an error message of `to_onnx` for problems that have none, unless `to_onnx` already raised one or was not tried."""
+        attempt = next((trial for trial in self.facts.tried if trial.exporter == REFUSES), None)
+        if attempt is not None and attempt.failure is None and any(map(self.facts.is_unexplained, self.facts.tried)):
             yield from self._step("refusal", partial(refusal, self.patient), lambda failure: None)
 
     def _trial(

@@ -53,7 +53,7 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
     """Inspect the module and its samples. Unless `train`, a module in training mode is copied and set to `eval()`.
 
     Raises:
-        TypeError: the module is not a module, or a sample is not a call. ValueError: there is no sample.
+        TypeError: the module is not a module, or a sample is not a call. ValueError: the samples are empty.
     """
     check_module(module)
     alone = len(samples) == 1 and isinstance(samples[0], list)

@@ -49,7 +49,7 @@ def _format_location(failure: Failure) -> str:
 def _sizes(facts: Facts) -> str:
     moving = facts.summary.moving if facts.summary else ()
     if not moving:
-        return "at the size of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at the one size of the samples"
+        return "at the size of the sample" if facts.summary and len(facts.summary.samples) == 1 else "at the size of the samples"
     return "for " + " and ".join(f"{size.name} {min(size.seen)} to {max(size.seen)}" for size in moving)
 
 

@@ -47,7 +47,7 @@ def get(name: str) -> Exporter:
 
     Raises:
         TypeError: the name is not a string.
-        ValueError: there is no such exporter, or a package that it needs isn't installed.
+        ValueError: the exporter doesn't exist, or a package that it needs isn't installed.
     """
     must_be(str, exporter=name)
     known = available()

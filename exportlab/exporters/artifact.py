@@ -53,7 +53,7 @@ class Stats:
 
 
 def devices_of(tensors: Iterable[Any]) -> tuple[str, ...]:
-    """Return the distinct devices of some tensors, or the CPU if there are no tensors."""
+    """Return the distinct devices of some tensors, or the CPU without any tensors."""
     return tuple(dict.fromkeys(str(tensor.device) for tensor in tensors)) or ("cpu",)
 
 

@@ -51,7 +51,7 @@ class ScanLine:
         change: the variation of the sample at a position.
         places: the initial positions.
         between: returns a position between two, or None if they are close enough.
-        beside: returns positions to verify near an edge. The first one of each group that is safe from rounding is used.
+        beside: returns groups of positions near an edge. In each group, the first one that is safe from rounding is verified.
     """
 
     search: Search

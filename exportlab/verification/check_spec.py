@@ -31,7 +31,7 @@ class CheckSpec:
         refusable: whether an error of the artifact is `narrow`, for inputs unlike the export's; otherwise it is `run`.
         variation: the change that made these inputs from the first sample.
         why: a prefix for the detail of a failed check.
-        asked: whether the samples include this size. If not, an error of the artifact is not a failure.
+        asked: True if the samples include this size. If not, an error of the artifact is not a failure.
     """
 
     name: str

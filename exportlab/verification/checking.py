@@ -55,16 +55,16 @@ def _flatten_dense_leaves(returned: Any) -> list[Any]:
     leaves = pytree.tree_leaves(returned)
     for leaf in (leaf for leaf in leaves if isinstance(leaf, torch.Tensor)):
         if leaf.is_meta:
-            raise ValueError("it returns a tensor on the device meta, which holds no numbers")
+            raise ValueError("it returns a tensor on the meta device, which has no data")
         if leaf.layout != torch.strided:
-            raise ValueError(f"it returns a {leaf.layout} tensor, which no file does")
+            raise ValueError(f"it returns a {leaf.layout} tensor: only dense tensors can be compared")
     return leaves
 
 
 def _judge_answers(probe: CheckSpec, subject: UnderTest, expected: Any, actual: Any) -> Check:
     compared = _where_finite(expected, actual) if probe.variation.not_finite else actual
     if probe.variation.not_finite and _nothing_finite(expected):
-        return probe.check(Outcome.SKIPPED, detail="eager answers nothing finite")
+        return probe.check(Outcome.SKIPPED, detail="eager returns only NaN and infinity")
     found = difference_of(expected, compared, subject.tolerances)
     if not found.problem:
         return probe.check(Outcome.OK, found.worst)

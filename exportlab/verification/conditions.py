@@ -122,7 +122,7 @@ def describe_site(site: Site, value: Any) -> str:
     """Describe in words the value that a site had in all runs."""
     if site.kind == "mask":
         where = site.shown()
-        return f"no sample reaches the mask at {where}" if not value else f"the mask at {where} holds everywhere in every sample"
+        return f"no sample reaches the mask at {where}" if not value else f"the mask at {where} is true everywhere in each sample"
     return f"{'the condition' if isinstance(value, bool) else 'the number read'} at {site.shown()} was {value} every time"
 
 

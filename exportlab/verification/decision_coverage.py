@@ -31,7 +31,7 @@ class Coverage:
     def checks(self) -> list[Check]:
         """Return the row of the report; none if the module makes no value-dependent decisions."""
         if self.problem:
-            return [Check("conditions", "", Outcome.SKIPPED, detail=f"eager cannot be watched: {self.problem}")]
+            return [Check("conditions", "", Outcome.SKIPPED, detail=f"eager cannot be observed: {self.problem}")]
         sites, left = len(self.conditions.seen), [describe_site(*same) for same in self.conditions.never_changed().items()]
         if not sites:
             return []

@@ -162,7 +162,7 @@ def _tensors(where: str, expected: torch.Tensor, actual: torch.Tensor, tolerance
 
 
 def compute_tolerance(expected: torch.Tensor, dtype: torch.dtype | None = None, tolerances: Tolerances | None = None) -> torch.Tensor:
-    """Return the allowed error of each element, with the tolerance of its own dtype or of another."""
+    """Return the allowed error of each element, with the tolerance of `dtype` or of the tensor's dtype."""
     rtol, atol = (TOLERANCES if tolerances is None else tolerances).get(dtype or expected.dtype, EXACT)
     size, scale = _widen(expected).abs(), scale_of(expected) if tolerances is None and atol else 1.0
     limit = atol * scale + rtol * torch.where(size.isfinite(), size, 0.0)

@@ -32,7 +32,7 @@ from .ties import apart_in_order, sorts
 
 UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
 OF_NAN = "ONNX does not define where NaN is sorted"
-OF_MOVEMENT = "eager itself moves as much for inputs a rounding away"
+OF_MOVEMENT = "eager itself changes as much if the inputs change by a rounding"
 FEW = 16.0
 SMALL = 10.0  # in tolerances; smaller differences may be rounding, or less exact kernels for extreme values
 
@@ -121,12 +121,12 @@ def _decides_nothing(pair: Pair) -> Check | None:
     try:
         same = collect_decisions(pair.subject.module, pair.probe.calls) == collect_decisions(pair.subject.module, pair.subject.first)
     except Exception as error:  # noqa: BLE001 - eager accepted these calls before, so the recording failed; report that
-        return _not_finite(pair, f"eager cannot be watched: {first_line(error)}")
-    return _not_finite(pair, "the model decides nothing by it") if same else None
+        return _not_finite(pair, f"eager cannot be observed: {first_line(error)}")
+    return _not_finite(pair, "the model's decisions don't depend on them") if same else None
 
 
 def _not_finite(pair: Pair, why: str) -> Check:
-    return pair.probe.check(Outcome.SKIPPED, detail=f"the file spreads what is not finite otherwise; {why}")
+    return pair.probe.check(Outcome.SKIPPED, detail=f"the model propagates NaN and infinity differently; {why}")
 
 
 def _is_of_the_device(pair: Pair) -> Check | None:
@@ -139,7 +139,7 @@ def _is_of_the_device(pair: Pair) -> Check | None:
     except Exception:  # noqa: BLE001 - the module may not run on the device; then only eager on the CPU counts
         return None
     if not difference_of(there, pair.actual, pair.subject.tolerances).problem:
-        return pair.right(f"eager on {device.name} answers as the file does, and otherwise on the CPU")
+        return pair.right(f"eager on {device.name} gives the same answer, but eager on the CPU does not")
     ruling = adjudicate(pair.subject.module, pair.probe.calls, there, pair.actual)
     measured = ruling.is_rounding and not ruling.unstable
     return pair.right(f"{ruling.words}; eager on {device.name}") if measured else None
@@ -176,7 +176,7 @@ def _is_of_a_small_result(pair: Pair) -> Check | None:
     found = pair.found
     if found.times >= SMALL or found.worst > _a_rounding(pair.probe.calls[-1]):
         return None
-    words = f"less exact for a small result, {found.times:.1f} times the tolerance, within a rounding of what is given"
+    words = f"less exact for a small result, {found.times:.1f} times the tolerance, within one rounding of the inputs"
     return pair.right(f"{words}: {found.problem}")
 
 
@@ -209,7 +209,7 @@ def _is_ill_conditioned(pair: Pair) -> Check | None:
     tensors = ((place, a, b) for place, (a, b) in leaves if isinstance(a, torch.Tensor) and a.numel())
     beyond = {place for place, a, b in tensors if is_beyond(a, distances(a, b), pair.half)}
     if beyond:
-        return probe.unjudged(pair.found.worst, beyond, OF_MOVEMENT.replace("eager itself moves", "eager moves"))
+        return probe.unjudged(pair.found.worst, beyond, OF_MOVEMENT.replace("eager itself changes", "eager changes"))
     return probe.check(Outcome.SKIPPED if probe.variation.name else Outcome.OK, pair.found.worst, OF_MOVEMENT)
 
 

@@ -14,7 +14,7 @@ from ..eager import fresh, run_calls
 from .difference import Tolerances, difference_of
 
 WITH_FAST_PATH = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
-WORDS = "eager answers as the file does without PyTorch's fast path for encoders (torch.backends.mha), and otherwise with it"
+WORDS = "eager gives the same answer only without PyTorch's fast path for encoders (torch.backends.mha)"
 
 
 @contextmanager

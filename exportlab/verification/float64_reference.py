@@ -31,7 +31,7 @@ IN_FLOAT32 = 3.0
 NOISIEST = 10.0  # in tolerances; noisy runs further off use another code path than eager, such as without torch's fast path
 BEYOND = 100.0  # in tolerances; eager is further off where, for example, rounding decides an order
 MANY = 4096  # number of elements from which the mean square is stable
-SCATTER = 6.0  # scatter of the root mean square of few elements, divided by the root of their number
+SCATTER = 6.0  # the root mean square of n elements scatters by up to this number / sqrt(n)
 OTHER_FORM = "in float64 the answer has another form"
 ROUNDINGS = 4.0  # the size of random changes when testing whether a decision is stable
 
@@ -110,7 +110,7 @@ def _rounding(module: nn.Module, calls: Sequence[Sample]) -> float:
 
 
 def half_in(module: nn.Module, calls: Sequence[Sample], returned: Any) -> torch.dtype | None:
-    """Return the coarsest half-precision dtype of inputs, parameters, buffers and results; None if there is none."""
+    """Return the coarsest half-precision dtype of inputs, parameters, buffers and results, or None."""
     held = [*module.parameters(), *module.buffers()]
     leaves = [leaf for call in calls for leaf in call.leaves()] + pytree.tree_leaves(returned)
     halves = {leaf.dtype for leaf in (*held, *leaves) if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF}

@@ -14,7 +14,7 @@ from ..eager import fresh, run_calls
 from .difference import Tolerances, difference_of
 
 aten = torch.ops.aten
-WORDS = "eager answers as the file does where equal elements stay in their order, which torch.sort and topk leave open"
+WORDS = "eager gives the same answer if equal elements stay in order, which torch.sort and topk don't guarantee"
 
 
 def _sort_stably(x: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:

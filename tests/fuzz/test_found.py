@@ -214,8 +214,8 @@ def test_an_error_of_the_model_comes_through() -> None:
 def test_what_holds_no_numbers_is_not_compared() -> None:
     found = verify(PROGRAM, Returns(META), (X,))
     assert found.outcome is Outcome.SKIPPED
-    assert "it returns a tensor on the device meta, which holds no numbers" in found.checks[0].detail
-    assert "it returns a torch.sparse_coo tensor, which no file does" in verify(PROGRAM, Returns(SPARSE), (X,)).checks[0].detail
+    assert "it returns a tensor on the meta device, which has no data" in found.checks[0].detail
+    assert "it returns a torch.sparse_coo tensor: only dense tensors" in verify(PROGRAM, Returns(SPARSE), (X,)).checks[0].detail
 
 
 def test_values_that_cannot_be_compared_are_not_equal() -> None:

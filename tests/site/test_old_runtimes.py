@@ -39,7 +39,7 @@ def test_the_headline_counted_a_second_time() -> None:
     wrong = runs.count("wrong")
     said = " ".join(PARTS["old-runtimes-asked.html"].split())
     assert f"{len(SOUND)} of {len(FILES)} files are right in {PINNED}" in said
-    assert f"Of their {len(runs)} runs, {runs.count('ok') + wrong} came to an answer, and {wrong} of these were not what eager has" in said
+    assert f"Of their {len(runs)} runs, {runs.count('ok') + wrong} returned a result, and {wrong} of these differ from eager mode" in said
     assert f"run in {len(HEAD['runtimes'])} releases" in said
 
 
@@ -107,10 +107,10 @@ def test_a_problem_is_what_is_old_enough_and_not_right() -> None:
         ("1.20", "November 2024", None, 21),
     ]
     assert page.problems(tried)[1] == [["a", "to_onnx", "21", "1.16", "wrong: 2 where eager has 3"]]
-    assert "Of their 6 runs, 6 came to an answer, and 1 of these were not" in page.render_summary(tried)
+    assert "Of their 6 runs, 6 returned a result, and 1 of these differ" in page.render_summary(tried)
     assert "either, or not written: by to_onnx, <code>b</code> (opset 22), <code>e</code> (opset 20)." in page.render_summary(tried)
-    assert "3 times a release refused a file for its IR version and knew its opset: 1.16. " in page.render_lowered(tried)
-    assert "With the version lowered, 2 of them" in page.render_lowered(tried)
+    assert "In 3 runs, the release supports the opset but rejects the file's IR version: 1.16. " in page.render_lowered(tried)
+    assert "With a lower IR version, 2 of them" in page.render_lowered(tried)
     assert [row[-2:] for row in page.opsets(tried)[1]] == [["1 of 5", "1.16"], ["2 of 5", "1.20"], ["0 of 5", "none here"]]
 
 

@@ -67,11 +67,11 @@ def test_a_probe_that_fails_with_the_option_and_without_is_an_error() -> None:
 def test_a_difference_is_told_in_a_few_words() -> None:
     assert difference(["a", "b"], ["a", "c"]) == "b → c"
     assert difference(["a"], ["a", *"bcdef"]) == "+ b, c, d and 2 more"
-    assert difference(["a", "b"], ["b", "a"]) == "in another order"
+    assert difference(["a", "b"], ["b", "a"]) == "in a different order"
 
 
 def test_an_opset_is_told_by_its_new_nodes() -> None:
-    assert describe_node_changes(["Erf", "Mul", "Mul", "Relu"], ["Gelu", "Relu"]) == "Gelu in the place of 3 nodes"
+    assert describe_node_changes(["Erf", "Mul", "Mul", "Relu"], ["Gelu", "Relu"]) == "Gelu instead of 3 nodes"
     left = {"nodes": ["Gelu"], "opsets": ["ai.onnx 18"], "says": ["x", "no version 26"], "error": [], "runs": ["refuses"]}
     assert describe_opset(26, ["Gelu"], left) == ("opset 18 is written", "the same nodes", "no version 26", "refuses")
 
@@ -146,4 +146,4 @@ def test_the_tables_say_what_was_found() -> None:
     table = options_table(rows)
     assert "<code>f=&lt;b&gt;</code><small>it</small>" in table
     assert '<td data-label="way"><b class="verdict ignored">ignored</b><small>nothing differs</small>' in table
-    assert '<td data-label="which it ignores"><code>f</code>' in totals(rows)
+    assert '<td data-label="ignored options"><code>f</code>' in totals(rows)

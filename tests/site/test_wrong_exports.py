@@ -51,5 +51,5 @@ def test_random_programs_are_counted_by_exporter(tmp_path: Path) -> None:
 
 def test_the_page_is_linked_from_the_zero_of_the_front_page_and_from_the_matrix() -> None:
     strip = (ROOT / "docs/_ext/front_page/templates/fingerprint.html").read_text(encoding="utf-8")
-    assert '<a href="docs/wrong.html">0 wrong without a word</a>' in strip
+    assert '<a href="docs/wrong.html">0 silently wrong</a>' in strip
     assert "{doc}`wrong`" in (ROOT / "docs/support.md").read_text(encoding="utf-8")

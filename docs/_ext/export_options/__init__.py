@@ -1,4 +1,4 @@
-"""The page of export options: runs what is tried where anything changed that it reads, and stores what the page includes."""
+"""Build the page of export options: test all options if a source has changed, and store the tables."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ STYLE = "options.css"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the parts before the page is read; the style is for this page alone."""
+    """Store the parts before the page is read, and add its style."""
     app.connect("builder-inited", lambda _: store_parts(), priority=BEFORE_THE_GALLERY)
     app.connect("html-page-context", add_style)
     return {"parallel_read_safe": True}
 
 
 def add_style(app: Sphinx, page: str, *_: Any) -> None:
-    """Give the page its style."""
+    """Add the style of the page."""
     if page == "docs/options":
         app.add_css_file(STYLE)
 
 
 def store_parts() -> None:
-    """Write the tables that docs/options.md includes, from runs that are made where there are no fresh ones."""
+    """Write the tables that docs/options.md includes. Repeat the runs if the stored ones are outdated."""
     sources = made_of(HERE / "run.py", *sorted(HERE.glob("*.py")))
     if not is_fresh(FOUND, sources):
         write(FOUND, tried_apart())
@@ -47,10 +47,10 @@ def store_parts() -> None:
 
 
 def tried_apart() -> str:
-    """Return what `run` prints, in a new process: what it registers with torch ends with it.
+    """Return the output of `run` in a new process, so that registrations with torch end with it.
 
     Raises:
-        subprocess.CalledProcessError: a probe shows nothing any more; why stands in what it wrote.
+        subprocess.CalledProcessError: a probe doesn't work any more. Its output contains the reason.
     """
     path = os.pathsep.join(map(str, (HERE.parent, ROOT / "tools", ROOT)))
     command = [sys.executable, "-m", f"{__name__}.run"]
@@ -58,7 +58,7 @@ def tried_apart() -> str:
 
 
 def parts(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, str]:
-    """Return the parts by their names: how often each verdict was found, the options of torch and our own, the opsets."""
+    """Return the parts by name: counts of each verdict, the options of torch.onnx.export and of to_onnx, and the opsets."""
     ours = [row for row in found["options"] if row["found"]["torch.onnx.export"][0] == Verdict.NO_PARAMETER]
     shared = [row for row in found["options"] if row not in ours]
     return {

@@ -1,4 +1,4 @@
-"""What an export leaves, by kind: the parts of its file, the files beside it, what it prints and says. Not here: what that proves."""
+"""Collect the observable results of an export: the parts of its file, other files, printed lines and messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import onnx
 from exportlab.messages import first_line, heard
 
 Left = Mapping[str, list[str]]
-"""What there is of each kind."""
+"""The observations by kind."""
 
 
 def left(
@@ -27,10 +27,10 @@ def left(
     look: Callable[[str], Left] | None = None,
     **options: Any,
 ) -> Left:
-    """Export a copy of a model in an empty folder, and return what is left of it; under `error`, what it ended in.
+    """Export a copy of a model in an empty folder, and return the observations, with the error under `error`.
 
     Args:
-        look: what is asked of the file, where it is not `file_parts`.
+        look: a function that reads the file, instead of `file_parts`.
     """
     lines: list[str] = []
     program, error = None, []
@@ -38,7 +38,7 @@ def left(
         with heard() as said, _count_printed_lines(lines):
             try:
                 program = export(copy.deepcopy(model), args, f, **options)
-            except Exception as raised:  # noqa: BLE001 - whatever an exporter raises is what is noted
+            except Exception as raised:  # noqa: BLE001 - record any exception of an exporter
                 error = [first_line(raised)]
         files = [str(path) for path in sorted(Path().rglob("*"))]
         parts = (look or file_parts)(f) if f in files and not error else {}
@@ -48,7 +48,7 @@ def left(
 
 
 def file_parts(path: str) -> Left:
-    """Return what an ONNX file has of everything, by name."""
+    """Return the parts of an ONNX file by name."""
     model = onnx.load(path, load_external_data=False)
     return {
         "inputs": [f"{given.name}[{_sizes(given)}]" for given in model.graph.input],
@@ -65,13 +65,13 @@ def _sizes(value: onnx.ValueInfoProto) -> str:
 
 
 def _timeless(name: str) -> str:
-    """The name of a file without the time that is in it."""
+    """Return the name of a file without a timestamp."""
     return re.sub(r"_\d{4}-[\d_-]+", "_TIME", name).replace("TIMEsuccess", "TIME_success")
 
 
 @contextlib.contextmanager
 def _count_printed_lines(lines: list[str]) -> Iterator[None]:
-    """Note how many lines a block prints, Python and what is below it."""
+    """Count the lines that a block prints, from Python and from native code."""
     with tempfile.TemporaryFile("w+") as file, contextlib.redirect_stdout(file):
         before = os.dup(1)
         os.dup2(file.fileno(), 1)

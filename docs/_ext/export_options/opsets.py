@@ -1,4 +1,4 @@
-"""What each opset changes: one model, exported for each opset in turn; which nodes come and go, and whether ONNX Runtime runs the file."""
+"""Compare opsets: export one model for each opset, compare the nodes, and test whether ONNX Runtime runs the file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from exportlab.messages import first_line
 from .observed import Left, file_parts, left
 from .verdicts import WAYS
 
-OLDEST = 17  # one below the oldest that torchlib is written in
+OLDEST = 17  # one below torchlib's opset
 OPSETS = range(OLDEST, onnx.defs.onnx_opset_version() + 1)
 CLOSE = 1e-4
 
 
 class Recent(nn.Module):
-    """Calls four things that newer opsets have an operator for, and for dynamo=False, which cannot translate the last, three."""
+    """A model that calls four functions for which newer opsets have an operator. The legacy exporter can't translate the last one."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = functional.gelu(x) + functional.silu(x)
@@ -33,7 +33,7 @@ class Recent(nn.Module):
 
 
 class Written(NamedTuple):
-    """What came of one opset: the error, or how the nodes differ from the last opset that was written; what was said; how the file runs."""
+    """The result of one opset: the error, or the change in nodes since the last written opset, the messages, and the run of the file."""
 
     error: str
     nodes: str
@@ -46,7 +46,7 @@ X = torch.rand(2, 4, 5, 8)
 
 
 def all_written() -> Iterator[dict[str, Any]]:
-    """Yield for each opset what came of it, by way."""
+    """Yield the results of each opset, by way of exporting."""
     before: dict[str, list[str]] = {}
     for opset in OPSETS:
         row: dict[str, Written] = {}
@@ -58,7 +58,7 @@ def all_written() -> Iterator[dict[str, Any]]:
 
 
 def written_for(way: str, opset: int) -> Left:
-    """What an export of the model for this opset leaves, and under `runs` what ONNX Runtime makes of the file."""
+    """Return the observations of an export for this opset, with the result of ONNX Runtime under `runs`."""
     export, base = WAYS[way]
     return left(export, Recent().eval(), (X,), look=_parts_and_answer, **base, opset_version=opset)
 
@@ -68,18 +68,18 @@ def _parts_and_answer(path: str) -> Left:
 
 
 def _answer(path: str) -> str:
-    """What ONNX Runtime makes of a file; the numbers are those of the whole model or, from dynamo=False, of its first part."""
+    """Return the result of ONNX Runtime. It is compared with the whole model or, for dynamo=False, with the model's first part."""
     try:
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         (answer,) = session.run(None, {session.get_inputs()[0].name: X.numpy()})
-    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime raises is what is noted
+    except Exception as error:  # noqa: BLE001 - record any exception of ONNX Runtime
         return first_line(error)
     whole, part = Recent()(X), torch.jit.trace(Recent(), (X,), check_trace=False)(X)
     return "right" if any(torch.allclose(torch.from_numpy(answer), eager, atol=CLOSE) for eager in (whole, part)) else "wrong"
 
 
 def describe_opset(opset: int, before: Sequence[str] | None, found: Left) -> Written:
-    """Return what came of an opset, after the nodes of the last one that was written."""
+    """Return the result of an opset, compared with the nodes of the last written opset."""
     said = "; ".join(line for line in found["says"] if line not in found["error"] and "version" in line)
     if found["error"]:
         return Written(found["error"][0], "", said, "")
@@ -89,9 +89,9 @@ def describe_opset(opset: int, before: Sequence[str] | None, found: Left) -> Wri
 
 
 def describe_node_changes(before: Sequence[str], after: Sequence[str]) -> str:
-    """Say which kinds of nodes are new, and how many nodes they took the place of."""
+    """Describe which kinds of nodes are new, and how many nodes they replace."""
     old, new = Counter(before), Counter(after)
     came = ", ".join(new - old)
     if not (gone := (old - new).total()):
         return f"{came} more" if came else "the same nodes"
-    return f"{came or 'nothing'} in the place of {gone} node{'s' if gone > 1 else ''}"
+    return f"{came or 'nothing'} instead of {gone} node{'s' if gone > 1 else ''}"

@@ -1,4 +1,4 @@
-"""What was found, as tables of HTML. On a phone each row becomes a block."""
+"""Render the results as HTML tables. On a phone, each row becomes a block."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 from .verdicts import Verdict
 
-LONGEST = 130  # characters of what differs
+LONGEST = 130  # maximum characters of a difference
 Row = Mapping[str, Any]
 
 
 def options_table(rows: Sequence[Row]) -> str:
-    """Return a row for each option that was tried, with its verdict by way and what differs."""
+    """Return a row for each tested option, with its verdict by way of exporting and the difference."""
     return _table(["you pass", *rows[0]["found"]], (_row(_option(row), row["found"], _verdict) for row in rows))
 
 
 def opsets_table(rows: Sequence[Row]) -> str:
-    """Return a row for each opset that was asked for."""
+    """Return a row for each requested opset."""
     return _table(["opset", *rows[0]["found"]], (_row(str(row["opset"]), row["found"], _render_opset_cell) for row in rows), "opsets")
 
 
 def totals(rows: Sequence[Row]) -> str:
-    """Return how often each verdict was found, by way, and what was ignored."""
+    """Return the counts of each verdict by way of exporting, and the ignored options."""
     ways = list(rows[0]["found"])
     counted = {way: Counter(row["found"][way][0] for row in rows) for way in ways}
     shown = [verdict for verdict in Verdict if any(counted[way][verdict] for way in ways)]
@@ -33,10 +33,10 @@ def totals(rows: Sequence[Row]) -> str:
     body = (
         f'<tr><th scope="row">{escape(way)}</th>'
         + "".join(f'<td data-label="{verdict}">{counted[way][verdict]}</td>' for verdict in shown)
-        + f'<td data-label="which it ignores">{", ".join(f"<code>{name}</code>" for name in ignored[way])}</td></tr>'
+        + f'<td data-label="ignored options">{", ".join(f"<code>{name}</code>" for name in ignored[way])}</td></tr>'
         for way in ways
     )
-    return _table(["", *shown, "which it ignores"], body, "totals")
+    return _table(["", *shown, "ignored options"], body, "totals")
 
 
 def _table(heads: Iterable[str], rows: Iterable[str], kind: str = "") -> str:

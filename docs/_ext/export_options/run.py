@@ -1,4 +1,4 @@
-"""Tries all options and all opsets, in a process of its own, and prints what was found as JSON."""
+"""Test all options and opsets in a separate process, and print the results as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .verdicts import WAYS, found
 
 
 def all_found() -> dict[str, Any]:
-    """Return what was found of each option and of each opset, by way."""
+    """Return the results of all options and opsets, by way of exporting."""
     with patches.operators_read_once():
         opsets = list(all_written())  # before other symbolic functions are registered
         register_symbolics()

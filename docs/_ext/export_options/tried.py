@@ -1,4 +1,4 @@
-"""Each option of `torch.onnx.export` and of `to_onnx`: a value to try, and the kind of thing that it is about."""
+"""List the options of `torch.onnx.export` and of `to_onnx`, with a value to test and the kind of effect to expect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATEN = torch.ops.aten
 
 
 class Tiny(nn.Module):
-    """Has a batch norm to fold, a weight to transpose, and an argument to give by name."""
+    """A model with a batch norm to fold, a weight to transpose, and a keyword argument."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Square(torch.autograd.Function):
 
 
 class Calls(nn.Module):
-    """Calls a function, and may count its calls in a buffer."""
+    """A model that calls a function, and may count its calls in a buffer."""
 
     def __init__(self, function: Any, count: torch.Tensor | None = None) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def branch(x: torch.Tensor) -> torch.Tensor:
 
 
 def call_custom_hardswish(x: torch.Tensor) -> torch.Tensor:
-    """A node of the domain "mine"; dynamo=False makes one of hardswish, by the symbolic function that is registered for it."""
+    """Call hardswish, which dynamo=False translates to a node of the domain "mine" through a registered symbolic function."""
     if torch.jit.is_tracing():
         return functional.hardswish(x)
     return torch.onnx.ops.symbolic("mine::Hardswish", (x,), dtype=x.dtype, shape=x.shape, version=1)
@@ -62,7 +62,7 @@ def negate(x: Any) -> Any:
 
 
 def register_symbolics() -> None:
-    """Have dynamo=False translate hardswish to a node of the domain "mine", and tanh to a wrong one."""
+    """Register symbolic functions for dynamo=False: hardswish becomes a node of the domain "mine", and tanh gets a wrong translation."""
     torch.onnx.register_custom_op_symbolic("aten::hardswish", lambda g, x: g.op("mine::Hardswish", x), 20)
     torch.onnx.register_custom_op_symbolic("aten::tanh", lambda g, x: g.op("Neg", x), 20)
 
@@ -72,10 +72,10 @@ class Try:
     """One value of one option.
 
     Attributes:
-        about: the kind of thing that differs where the option is honoured: a key of what `observed.left` returns.
-        written: the value as one writes it, where that is not its `repr`.
-        of: what is exported, in words, where it is not `Tiny`.
-        given: the other arguments of both exports.
+        about: the kind of observation that changes if the option is honoured, a key of the result of `observed.left`.
+        written: the value as source code, if that isn't its `repr`.
+        of: description of the exported model, if it isn't `Tiny`.
+        given: other arguments of both exports.
     """
 
     name: str
@@ -134,7 +134,7 @@ TRIED = (
     Try("strict", True, "captured by"),
     Try("functions", True, "functions", of="a module in a module", given=NESTED),
     Try("mutations", "outputs", "outputs", of="a buffer that counts", given={"model": Calls(torch.relu, torch.zeros(1)).eval()}),
-    Try("fallback", False, "says", of="torch.renorm, which has no translation of ours", given={"model": RENORM}),
+    Try("fallback", False, "says", of="torch.renorm, which to_onnx does not translate", given={"model": RENORM}),
     Try("accept_ranges", ("batch",), "inputs", of="a branch on the batch, captured by torch.export", given=BRANCHING),
     Try("capture", "torch.export", "captured by"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether a way of exporting honours an option: the same export with it and without."""
+"""Determine whether an exporter honours an option by exporting with it and without it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WAYS: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "to_onnx": (to_onnx, {}),
 }
 REFUSALS = ("UnsupportedArgument", "TypeError")
-"""What an argument is refused with, where the option is about what is said."""
-NAMED = 3  # of the things that are gone, and of those that are new
+"""The message that rejects an argument, for options that affect messages."""
+NAMED = 3  # maximum number of removed and of added items to name
 
 
 class Verdict(StrEnum):
-    """What becomes of an option."""
+    """The effect of an option."""
 
     HONOURED = "honoured"
     IGNORED = "ignored"
@@ -36,17 +36,17 @@ class Verdict(StrEnum):
 
 
 class Found(NamedTuple):
-    """A verdict, and what differs with the option."""
+    """A verdict, and the difference that the option makes."""
 
     verdict: Verdict
     differs: str
 
 
 def found(way: str, tried: Try) -> Found:
-    """Export with the option and without.
+    """Export with the option and without it.
 
     Raises:
-        AssertionError: both exports end in the same error, which says nothing of the option.
+        AssertionError: both exports fail with the same error, so the option can't be judged.
     """
     export, base = WAYS[way]
     if tried.name not in inspect.signature(export).parameters:
@@ -59,18 +59,18 @@ def found(way: str, tried: Try) -> Found:
 
 @cache
 def plain(way: str) -> Left:
-    """What an export leaves that is given nothing."""
+    """Return the observations of an export without options."""
     return run_export(way, WAYS[way][1])
 
 
 def run_export(way: str, options: Mapping[str, Any]) -> Left:
-    """What an export with these options leaves; of `Tiny`, where they name no model."""
+    """Return the observations of an export with these options. The model is `Tiny` unless the options name another."""
     torch.manual_seed(0)
     return left(WAYS[way][0], **{"model": Tiny().eval(), "args": (X,), **options})
 
 
 def judge_option(about: str, before: Left, after: Left) -> Found:
-    """Return the verdict: refused where there is an error that the option is not about, honoured where what it is about differs."""
+    """Return the verdict: refused if there is an unexpected error, honoured if the expected observation differs."""
     differs = {kind: difference(before.get(kind, []), there) for kind, there in after.items() if before.get(kind, []) != there}
     error = "".join(after["error"])
     if error and (about != "says" or error.startswith(REFUSALS)):
@@ -81,12 +81,12 @@ def judge_option(about: str, before: Left, after: Left) -> Found:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> str:
-    """Say in a few words what is gone and what is new."""
+    """Describe in a few words what was removed and added."""
     old, new = Counter(before), Counter(after)
     gone, came = list((old - new).elements()), list((new - old).elements())
     if len(gone) == len(came) == 1:
         return f"{gone[0]} → {came[0]}"
-    return " ".join(f"{sign} {_few(names)}" for sign, names in (("−", gone), ("+", came)) if names) or "in another order"
+    return " ".join(f"{sign} {_few(names)}" for sign, names in (("−", gone), ("+", came)) if names) or "in a different order"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Demos inside a recipe and a lesson: a model runs in the page, beside eager's answers, which are stored when the site is built."""
+"""Embed demos in a recipe and a lesson: a model runs in the page, next to results of eager mode from the build of the site."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from exportlab.show.templates import environment
 
 HERE = Path(__file__).parent
 STORED = GENERATED / "demos"
-SENTENCE = STATIC / "demos/sentence.onnx"  # a browser fetches it at the first touch
+SENTENCE = STATIC / "demos/sentence.onnx"  # downloaded at the first interaction
 DEMOS = {"cond": "branches", "302_language_model_with_cache": "sentence"}  # by the last part of a page's name
-START = -1.0  # of the slider
+START = -1.0  # initial value of the slider
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make models and answers before the pages are read, and put each demo into its page."""
+    """Build models and results before the pages are read, and insert each demo into its page."""
     app.connect("builder-inited", lambda _: store_demos())
     app.connect("html-page-context", add_files)
     app.add_transform(DemoBeforeCode)
@@ -33,7 +33,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_demos() -> None:
-    """Write what each demo shows, where something that it depends on changed."""
+    """Write the data of each demo, if a source has changed."""
     from . import branches, sentence
 
     if not is_fresh(made := STORED / "branches.json", sources := made_of(branches.RECIPE, Path(__file__), Path(branches.__file__))):
@@ -49,14 +49,14 @@ def store_demos() -> None:
 
 
 def render_demo(name: str) -> str:
-    """Return a demo as a part of a page: all that it needs stands in it, but for the runtime and a large model."""
+    """Render a demo as HTML. It is self-contained except for the runtime and a large model."""
     data = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
-    text = json.dumps(data).replace("<", "\\u003c")  # nothing ends the element early
+    text = json.dumps(data).replace("<", "\\u003c")  # so that the data can't close the script element
     return environment(HERE / "templates").get_template(f"{name}.html").render(**data, data=text, start=START)
 
 
 def add_files(app: Sphinx, page: str, *_: Any) -> None:
-    """Give a page with a demo its style and its scripts."""
+    """Add the style and scripts to a page with a demo."""
     if name := DEMOS.get(page.rpartition("/")[2]):
         app.add_css_file("page_demos.css")
         add_runtime(app)
@@ -64,12 +64,12 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
 
 
 class DemoBeforeCode(SphinxTransform):
-    """Put a page's demo before its first code."""
+    """Insert a page's demo before its first code."""
 
     default_priority = 100
 
     def apply(self, **options: Any) -> None:
-        """Do it, on a page that has one."""
+        """Insert the demo, if the page has one."""
         if name := DEMOS.get(self.env.docname.rpartition("/")[2]):
             self.env.note_dependency(str(STORED / f"{name}.json"))
             self.env.note_dependency(str(HERE / f"templates/{name}.html"))
@@ -78,5 +78,5 @@ class DemoBeforeCode(SphinxTransform):
 
 
 def node_classes(node: nodes.Node) -> list[str]:
-    """Return the classes of an element; a text has none."""
+    """Return the classes of an element. Texts don't have any."""
     return list(node["classes"]) if isinstance(node, nodes.Element) else []

@@ -1,4 +1,4 @@
-"""The recipe's model with two branches and two files of it: what each answers, and which branch ran, at every place of the slider."""
+"""Build the demo of the recipe with two branches: the results of two exported models, and the branch they ran, for each slider position."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import torch
 from site_files import ROOT
 
 RECIPE = ROOT / "gallery/torch_onnx/cond.py"
-REST = (1.0, -2.0, 1.0)  # of the row: they sum to zero, so the value of the slider decides
+REST = (1.0, -2.0, 1.0)  # the rest of the row sums to zero, so the slider's value decides
 VALUES = [step / 4 for step in range(-8, 9)]
 NAMES = {"to_onnx": "to_onnx", "torchscript": "torch.onnx.export(dynamo=False)"}
 
 
 def models() -> tuple[torch.nn.Module, dict[str, ir.Model]]:
-    """Return the model and its files, as the cells of the recipe make them, to its export by `to_onnx`."""
+    """Run the recipe's cells up to its export by `to_onnx`, and return the model and the exported models."""
     before, export, rest = RECIPE.read_text(encoding="utf-8").partition("\nprogram = to_onnx(")
     code = before + export + rest.partition("\n# %%")[0]
     seen: dict[str, Any] = {"__name__": "recipe"}
@@ -27,12 +27,12 @@ def models() -> tuple[torch.nn.Module, dict[str, ir.Model]]:
 
 
 def row(value: float) -> torch.Tensor:
-    """Return the input at a place of the slider."""
+    """Return the input at a slider position."""
     return torch.tensor([[value, *REST]])
 
 
 def expose_condition(model: ir.Model) -> tuple[bytes, list[list[str]]]:
-    """Return a file that also returns the value its `If` asks for, where it has one, and the operators of each branch."""
+    """Return the model with the condition of its `If`, if there is one, as an extra output, and the operators of each branch."""
     branches: list[list[str]] = []
     for node in model.graph:
         if node.op_type == "If":
@@ -42,7 +42,7 @@ def expose_condition(model: ir.Model) -> tuple[bytes, list[list[str]]]:
 
 
 def run_at_values(file: bytes) -> list[dict[str, Any]]:
-    """Return what ONNX Runtime answers at each value, and which branch it took: 0 the first, 1 the second."""
+    """Return the output of ONNX Runtime for each value, and the branch it ran: 0 for then, 1 for else."""
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     name, found = session.get_inputs()[0].name, []
     for value in VALUES:
@@ -52,15 +52,15 @@ def run_at_values(file: bytes) -> list[dict[str, Any]]:
 
 
 def round_row(numbers: numpy.ndarray) -> list[float]:
-    """Return one row as the page shows it."""
+    """Format one row for the page."""
     return [round(float(number), 4) for number in numbers.flatten()]
 
 
 def build_demo() -> dict[str, Any]:
-    """Return what the page reads: files, their answers and eager's.
+    """Return the data of the page: exported models, their results, and those of eager mode.
 
     Raises:
-        ValueError: the files are not what the page says of them: one right everywhere, one wrong below zero.
+        ValueError: the results contradict the page: one model must be right for all values, the other wrong below zero.
     """
     model, files = models()
     with torch.inference_mode():
@@ -69,11 +69,11 @@ def build_demo() -> dict[str, Any]:
     for one, wanted in zip(seen, ([True] * len(VALUES), [value > 0 for value in VALUES]), strict=True):
         right = [numpy.allclose(a["numbers"], e, atol=2e-4) for a, e in zip(one["answers"], eager, strict=True)]
         if right != wanted:
-            raise ValueError(f"the demo of two branches says otherwise of {one['name']}: it is right at {right}")
+            raise ValueError(f"the demo of two branches is wrong about {one['name']}: it is right at {right}")
     return {"values": VALUES, "rest": REST, "eager": eager, "files": seen}
 
 
 def describe_file(name: str, model: ir.Model) -> dict[str, Any]:
-    """Return one file's part of it."""
+    """Return the data of one exported model."""
     file, branches = expose_condition(model)
     return {"name": NAMES[name], "file": base64.b64encode(file).decode(), "branches": branches, "answers": run_at_values(file)}

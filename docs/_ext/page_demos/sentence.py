@@ -1,4 +1,4 @@
-"""A language model of characters that has read the Zen of Python: trained, exported with its cache, and its completions by eager."""
+"""Build the demo of a character-level language model: train it on the Zen of Python, export it with its cache, and store completions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from exportlab import to_onnx, verify
 
 LAYERS, HEADS, HEAD = 2, 4, 12
 WIDTH = HEADS * HEAD
-WINDOW, BATCH, STEPS = 64, 8, 400  # of the training
-LENGTH = 48  # characters of a completion
-LEAD = 0.05  # by which each chosen character is ahead of the next one, at the least: rounding does not decide
+WINDOW, BATCH, STEPS = 64, 8, 400  # settings of the training
+LENGTH = 48  # length of a completion in characters
+LEAD = 0.05  # minimum lead of each chosen character's score over the next one, so that rounding doesn't matter
 STARTS = ("Explicit is ", "Errors should ", "Namespaces ", "Now is better ")
 
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
 class Attention(nn.Module):
-    """Attention whose keys and values of before come in, and go out longer."""
+    """Attention with a cache of keys and values as input, and the longer cache as output."""
 
     def __init__(self) -> None:
         super().__init__()
         self.into, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor, past: Pair) -> tuple[torch.Tensor, Pair]:
-        """Return what each new place takes from all before it, and the longer cache."""
+        """Return the output of each new position, and the longer cache."""
         query, key, value = self.into(x).unflatten(2, (3, HEADS, HEAD)).permute(2, 0, 3, 1, 4)
         key, value = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
         weights = (query @ key.transpose(2, 3) / math.sqrt(HEAD) + bias).softmax(-1)
@@ -49,14 +49,14 @@ class Block(nn.Module):
         self.mixed = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor, past: Pair) -> tuple[torch.Tensor, Pair]:
-        """Return the new places, and the longer cache."""
+        """Return the output of the new positions, and the longer cache."""
         taken, present = self.attention(self.before(x), bias, past)
         x = x + taken
         return x + self.mixed(self.behind(x)), present
 
 
 class Writer(nn.Module):
-    """Characters and a cache in, scores of the next character and the longer cache out."""
+    """The model. Its inputs are characters and a cache; its outputs are scores of the next character and the longer cache."""
 
     def __init__(self, letters: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Writer(nn.Module):
         self.register_buffer("slope", 2.0 ** -torch.arange(1, 2 * HEADS, 2)[:, None, None])
 
     def forward(self, ids: torch.Tensor, past: list[Pair]) -> tuple[torch.Tensor, list[Pair]]:
-        """Return scores of shape (batch, new, letters), and a pair of keys and values a layer."""
+        """Return scores of shape (batch, new, letters), and a pair of keys and values for each layer."""
         read, new = past[0][0].shape[2], ids.shape[1]
         distance = torch.arange(read, read + new)[:, None] - torch.arange(read + new)[None]
         bias = torch.where(distance < 0, -1e9, -self.slope * distance)
@@ -77,19 +77,19 @@ class Writer(nn.Module):
 
 
 def read_zen() -> str:
-    """Return the text that Python prints at `import this`."""
+    """Return the text that `import this` prints."""
     with contextlib.redirect_stdout(io.StringIO()):
         import this
     return codecs.decode(this.s, "rot13")
 
 
 def empty(batch: int) -> list[Pair]:
-    """Return the cache of a text of which nothing is read yet."""
+    """Return an empty cache."""
     return [(torch.zeros(batch, HEADS, 0, HEAD), torch.zeros(batch, HEADS, 0, HEAD)) for _ in range(LAYERS)]
 
 
 def train_writer(text: str, letters: str) -> Writer:
-    """Return a model that knows the text by heart, or nearly."""
+    """Train a model that reproduces the text almost exactly."""
     torch.manual_seed(0)
     model, ids = Writer(len(letters)), torch.tensor([letters.index(letter) for letter in text])
     optimiser = torch.optim.AdamW(model.parameters(), lr=4e-3)
@@ -107,23 +107,23 @@ def train_writer(text: str, letters: str) -> Writer:
 
 @torch.inference_mode()
 def complete_text(model: Writer, letters: str, start: str) -> str:
-    """Return the characters that eager writes after a start, without a cache: it reads the whole text again for each.
+    """Return the completion of a text in eager mode. Without a cache, each step processes the whole text again.
 
     Raises:
-        ValueError: two characters scored almost the same, so that rounding would decide.
+        ValueError: the scores of two characters are so close that rounding could decide.
     """
     text = start
     for _ in range(LENGTH):
         scores = model(torch.tensor([[letters.index(letter) for letter in text]]), empty(1))[0][0, -1]
         (first, second), (best, _) = scores.topk(2)
         if first - second < LEAD:
-            raise ValueError(f"the model of the demo wavers after {text!r}: {first - second:.3f}; train it longer")
+            raise ValueError(f"the demo's model has no clear next character after {text!r}: {first - second:.3f}; train it longer")
         text += letters[best]
     return text.removeprefix(start)
 
 
 def export_writer(model: Writer, letters: str) -> bytes:
-    """Return the file: its cache comes in and goes out, and the lengths of both move."""
+    """Export the model with its cache as input and output. The lengths of text and cache are dynamic."""
 
     def call(past: int, new: int) -> tuple[torch.Tensor, list[Pair]]:
         pairs = [(torch.randn(1, HEADS, past, HEAD), torch.randn(1, HEADS, past, HEAD)) for _ in range(LAYERS)]
@@ -138,7 +138,7 @@ def export_writer(model: Writer, letters: str) -> bytes:
 
 
 def build_demo() -> tuple[bytes, dict[str, Any]]:
-    """Return the file, and what the page reads beside it."""
+    """Return the exported model and the data of the page."""
     text = read_zen()
     letters = "".join(sorted(set(text)))
     model = train_writer(text, letters)

@@ -1,4 +1,4 @@
-"""The page of the support matrix: a stored sweep, shown by the package's own page of a sweep, and what only the site has to say of it."""
+"""Build the page of the support matrix from a stored sweep: the package's page of a sweep, with additions for the site."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ WHOSE = "this site"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Store the page's parts before it is read; style and script are for this page alone."""
+    """Store the page's parts before it is read, and add its style and script."""
     app.connect("builder-inited", store_parts)
     app.connect("html-page-context", add_files)
     return {"parallel_read_safe": True}
 
 
 def store_parts(app: Sphinx) -> None:
-    """Write what docs/support.md includes, and what it loads, from the stored sweeps and the zoo."""
+    """Write the files that docs/support.md includes and loads, from the stored sweeps and the test suite."""
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     write(STATIC / SCRIPT, swept.script())
@@ -41,14 +41,14 @@ def store_parts(app: Sphinx) -> None:
 
 
 def add_files(app: Sphinx, page: str, *_: Any) -> None:
-    """Give the page of the matrix its style and its script, which no other page needs."""
+    """Add the style and the script of the matrix."""
     if page == "docs/support":
         app.add_css_file(STYLE)
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
 def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
-    """Return the generated files, by their names in generated/."""
+    """Return the generated files by their names in generated/."""
     loaded = texts(sweep.runs, cases, link_from_matrix, links.links_of)
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
@@ -63,10 +63,10 @@ def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
 
 
 def link_from_matrix(page: str) -> str:
-    """Return the way from the page of the matrix to another."""
+    """Return the relative address of a page, from the page of the matrix."""
     return f"../{page}"
 
 
 def render_template(template: str, **values: Any) -> str:
-    """Return a template of this folder with its values, which it escapes."""
+    """Render a template of this folder. Values are escaped."""
     return swept.environment_of(Path(__file__).parent / "templates").get_template(template).render(values)

@@ -1,4 +1,4 @@
-"""The pages that a cell of the support matrix links to: those about its case, and those about the topics of the case."""
+"""Find the pages that a cell of the support matrix links to: pages about its case, and about the topics of the case."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ TOPIC_PAGES = {
 
 
 def pages_of(case: Case) -> list[str]:
-    """Return the pages about a case: its own first, then those of its topics."""
+    """Return the pages about a case: its own pages first, then those of its topics."""
     own = [CASE_PAGES[case.name]] if case.name in CASE_PAGES else []
     return list(dict.fromkeys([*own, *(TOPIC_PAGES[topic] for topic in case.topics if topic in TOPIC_PAGES)]))
 
 
 def links_of(case: Case) -> list[tuple[str, str]]:
-    """Return titles of the pages about a case, and the way to each from the page of the matrix."""
+    """Return titles and relative addresses of the pages about a case."""
     return [(title(page), f"../{page}.html") for page in pages_of(case)]
 
 
 def source_of(page: str) -> Path:
-    """Return the file that a page is written in.
+    """Return the source file of a page.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: the file doesn't exist.
     """
     for end in (".py", ".md"):
         path = ROOT / (page.removeprefix("generated/") + end)
         if path.exists():
             return path
-    raise FileNotFoundError(f"the support matrix links to {page}, which nothing is the source of")
+    raise FileNotFoundError(f"the support matrix links to {page}, which does not have a source file")
 
 
 def title(page: str) -> str:
-    """Return the title of a page, from its source."""
+    """Return the title of a page from its source."""
     lines = source_of(page).read_text(encoding="utf-8").splitlines()
     found = next((line for line in lines if line.startswith("# ") and not line.startswith("# %%")), lines[0])
     return (lines[1] if source_of(page).suffix == ".py" else found.removeprefix("# ")).replace("`", "")

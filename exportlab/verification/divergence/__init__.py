@@ -36,7 +36,7 @@ def first_difference(
     The model runs twice: once with each value as an additional output, and once unchanged. The judged outputs are those of the second run,
     in which ONNX Runtime may fuse nodes. Then each captured node runs on the model's own values of its inputs, in eager's dtypes and in
     float64, so that it inherits no error. A node is reported in two cases: the model's value differs from both by more than the
-    tolerance, or the node's rounding moves an output by more than the tolerance. The second case includes overflow and cancellation in
+    tolerance, or the node's rounding changes an output by more than the tolerance. The second case includes overflow and cancellation in
     float16, in eager or in the model. The tolerance is that of the narrowest float dtype up to the node, by the scale of the tensor.
 
     `args` and `kwargs` are the module's arguments, at any size. Values inside an `If` branch, a `Loop` body or a function are not

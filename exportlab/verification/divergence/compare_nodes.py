@@ -89,7 +89,7 @@ class Looked:
         for name, answer in self.call.alignment.outputs:
             value, before = self.alone[name], self.call.found[str(answer.name)]
             ratios = measure_in_tolerances(value, before, self._dtype(self.call.alignment.nodes[name]), self.tolerances)
-            seen = difference(value, before, ratios, "it has, with all values asked for,")
+            seen = difference(value, before, ratios, "it has, if all values are outputs,")
             worst = max(worst, seen, key=lambda d: (bool(d.problem), d.worst))
         return worst
 

@@ -40,7 +40,7 @@ class Row(show.Tabular):
         dtype: the narrowest float dtype up to here, which determines the tolerance.
         added: the same distance in tolerances, by the scale of the tensor. Above 1, the model computes something else.
         off: the distances of eager's operator (`eager`) and the model's node (`file`) from float64 for the same inputs, in tolerances.
-        at_outputs: how much this node's error moves an output, in tolerances, computed in float64; 0 unless more than 1.
+        at_outputs: how much this node's error changes an output, in tolerances, computed in float64; 0 unless more than 1.
         repaired: the distance of the outputs from float64, in tolerances, if only this node were exact, for instance in float32.
         rounding: the element with the largest rounding error, if `at_outputs` is not 0.
         apart: the largest distance from eager at this node, including inherited errors.
@@ -112,12 +112,12 @@ class Row(show.Tabular):
             return f"{_problem(self.difference)}{times}{self._place()}{left}"
         if self.named:
             left = "" if self.repaired is None else f"; {describe_float32_region([self])}, that would be {format_multiple(self.repaired)}"
-            return f": {self.rounding}{self._place()}; this moves an output by {_tolerances(self.at_outputs)}{left}"
+            return f": {self.rounding}{self._place()}; this changes an output by {_tolerances(self.at_outputs)}{left}"
         return ""
 
     def _place(self) -> str:
         if self.through:
-            return f", or before it in {_join_names(self.through)}: known is only the call, {self.line}"
+            return f", or before it in {_join_names(self.through)}: only the call is known, {self.line}"
         return f", by {self.line}"
 
 
@@ -186,11 +186,11 @@ class Divergence(show.Tabular):
 
     def _found(self) -> str:
         if self.first:
-            return f"parts at {self.node}{self.first.said()}{self._by_all_named()}{self._nearer()}{self._as_it_is()}{self._counted()}"
+            return f"diverges at {self.node}{self.first.said()}{self._by_all_named()}{self._nearer()}{self._as_it_is()}{self._counted()}"
         if self.alone.problem:
             return f"no value differs, but the outputs do when ONNX Runtime may fuse nodes{_problem(self.alone)}"
         if self.outputs.file > 1:
-            return f"no node adds more than its tolerance, all together leave an output {_tolerances(self.outputs.file)} from float64"
+            return f"no node's error exceeds its tolerance, but together they put an output {_tolerances(self.outputs.file)} from float64"
         return "no difference"
 
     def _by_all_named(self) -> str:
@@ -213,7 +213,7 @@ class Divergence(show.Tabular):
 
     def _as_it_is(self) -> str:
         """Describe how the outputs change without the additional outputs, because the rows describe a model that may not be fused."""
-        return f"; the file gives other outputs when ONNX Runtime may fuse nodes{_problem(self.alone)}" if self.alone.problem else ""
+        return f"; the outputs change when ONNX Runtime may fuse nodes{_problem(self.alone)}" if self.alone.problem else ""
 
     def _counted(self) -> str:
         dtype = self.first.dtype if self.first else torch.float32

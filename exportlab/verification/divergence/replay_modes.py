@@ -70,7 +70,7 @@ class Lane(torch.fx.Interpreter):
         return node.target(*args, **kwargs)  # type: ignore[operator]
 
     def in_file(self, node: Node, value: Any) -> torch.Tensor | None:
-        """Return the exported model's value of a node in eager's form; None if there is no matching value."""
+        """Return the exported model's value of a node in eager's form; None if no value matches."""
         answer = self.call.alignment.values.get(node.name)
         if answer is None or not isinstance(value, torch.Tensor):
             return None
@@ -115,7 +115,7 @@ class Fed(Lane):
 
 
 class Exact(Lane):
-    """The same in float64. Numbers too large for the model's dtype are kept, because ONNX Runtime may keep them in float32."""
+    """Do the same as `Fed` in float64. Numbers too large for the model's dtype are kept, because ONNX Runtime may keep them in float32."""
 
     exact = True
 
@@ -139,7 +139,7 @@ class Exact(Lane):
 
 
 class Noisy(Exact):
-    """The same with random rounding of all values. The exported model isn't responsible for differences of this size."""
+    """Do the same as `Exact`, with random rounding of all values. Differences of this size are not errors of the exported model."""
 
     def __init__(self, call: Call, seed: int) -> None:
         super().__init__(call)

@@ -38,7 +38,7 @@ def test_what_no_sample_changes_is_told_with_its_line() -> None:
     assert "the condition at test_conditions.py:" in found[0]
     assert "`if x.sum() > 0:  # a condition` was True every time" in found[0]
     assert found[1].startswith("no sample reaches the mask at test_conditions.py:")
-    assert found[2].endswith("holds everywhere in every sample")
+    assert found[2].endswith("is true everywhere in each sample")
 
 
 def test_what_changes_is_not() -> None:
@@ -150,5 +150,5 @@ def test_where_eager_cannot_be_watched_a_nan_that_spreads_otherwise_is_told(monk
     module, sample = nn.Tanh(), (torch.randn(4),)
     report = verify(export("torch.export", Spread(module), sample), module, [sample])
     told = [check.detail for check in report.checks if check.values == "one NaN"]
-    assert told == ["the file spreads what is not finite otherwise; eager cannot be watched: ValueError: too many values to unpack"]
+    assert told == ["the model propagates NaN and infinity differently; eager cannot be observed: ValueError: too many values to unpack"]
     report.check()

@@ -117,7 +117,7 @@ def test_what_eager_answers_on_the_device_of_the_file_is_right(cuda: type[FakeSe
     monkeypatch.setattr("exportlab.verification.excuses.returned_on", on_device)
     report = verify(artifact, MODEL, SAMPLE, providers=[CUDA])
     assert report.outcome is Outcome.OK
-    assert "eager on cuda answers as the file does" in str(report)
+    assert "eager on cuda gives the same answer" in str(report)
     cuda.off = 5e-3
     assert verify(artifact, MODEL, SAMPLE, providers=[CUDA]).outcome is Outcome.WRONG
 
