@@ -1,4 +1,4 @@
-"""What is exported: every scenario, one file per family."""
+"""Define the test cases for exporters, one file per family."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ __all__ = ["FAMILIES", "cases", "get"]
 
 
 def cases(family: str | None = None, topic: str | None = None) -> list[Case]:
-    """The cases of one family or all, about one topic or all, in the order of the files.
+    """Return the cases of one family or all, with one topic or any, in the order of the files.
 
     Raises:
-        ValueError: there is no such family.
+        ValueError: the family doesn't exist.
     """
     if family is not None and family not in FAMILIES:
         raise ValueError(f"no family {family!r}: there are {', '.join(FAMILIES)}")
@@ -58,10 +58,10 @@ def cases(family: str | None = None, topic: str | None = None) -> list[Case]:
 
 
 def get(name: str) -> Case:
-    """The case of this name.
+    """Return the case with this name.
 
     Raises:
-        KeyError: there is none. TypeError: it is no name.
+        KeyError: the case doesn't exist. TypeError: the name is not a string.
     """
     must_be(str, name=name)
     for found in cases():

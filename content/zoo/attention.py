@@ -1,4 +1,4 @@
-"""Attention: masks, heads, positions, caches, torch's own layers. Not here: whole language models, which are in decoders."""
+"""Attention: masks, heads, positions, caches, torch's own layers. Complete language models are in decoders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ LENGTHS = {"batch": (2, 3, 1, 4), "seq": (5, 7, 1, 3)}
 
 
 def heads(count: int, length: str) -> TensorSpec:
-    """Queries, keys or values of `count` heads of eight features."""
+    """Queries, keys or values of `count` heads with eight features."""
     return tensor("batch", count, length, 8)
 
 
 @case(dims=LENGTHS, topics=("attention", "dynamic shapes"))
 def causal_attention() -> Declaration:
-    """`is_causal=True`: is the triangle as large as the sequence, at every length?"""
+    """`is_causal=True`: does the causal mask have the right size at every length?"""
 
     class Causal(nn.Module):
         def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ def causal_attention() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4), "queries": (3, 2, 1, 5), "keys": (5, 7, 1, 4)}, topics=("attention", "silence"))
 def causal_rectangle() -> Declaration:
-    """More keys than queries, or fewer, and causal: from which corner does the triangle start?"""
+    """Causal attention with more or fewer keys than queries: at which corner does the mask start?"""
 
     class Rectangle(nn.Module):
         def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ def causal_rectangle() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "masks", "silence"))
 def attention_with_flags() -> Declaration:
-    """A boolean mask says who is seen, not who is hidden: is it read so?"""
+    """In a boolean mask, True means visible, not hidden. Is it exported that way?"""
 
     class WithFlags(nn.Module):
         def forward(self, x: Tensor, seen: Tensor) -> Tensor:
@@ -55,7 +55,7 @@ def attention_with_flags() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "masks"))
 def attention_with_bias() -> Declaration:
-    """A mask of floats is added to the scores, one for each head: is it broadcast right?"""
+    """A float mask with values per head is added to the scores: is it broadcast correctly?"""
 
     class WithBias(nn.Module):
         def forward(self, x: Tensor, bias: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def attention_with_bias() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "masks", "nan", "silence"))
 def row_that_sees_nothing() -> Declaration:
-    """Every key is hidden from a row: zeros in eager, and in the file?"""
+    """All keys are hidden from one row, and eager returns zeros: does the exported model too?"""
 
     class SeesNothing(nn.Module):
         def forward(self, x: Tensor, seen: Tensor) -> Tensor:
@@ -78,7 +78,7 @@ def row_that_sees_nothing() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "masks", "nan", "silence"))
 def softmax_that_sees_nothing() -> Declaration:
-    """The same by hand, with `masked_fill(-inf)`, is NaN, and is then replaced: does the NaN arise in the file?"""
+    """A manual `masked_fill(-inf)` and softmax gives NaN, which is then replaced: does the exported model do the same?"""
 
     class ByHand(nn.Module):
         def forward(self, x: Tensor, seen: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def softmax_that_sees_nothing() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention",))
 def grouped_heads() -> Declaration:
-    """Six heads of queries share two of keys and values: are they repeated in the right order?"""
+    """Six query heads share two key and value heads: are keys and values repeated in the right order?"""
 
     class Grouped(nn.Module):
         def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def grouped_heads() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4), "seq": (3, 2, 1, 5), "past": (4, 6, 1, 0)}, topics=("attention", "cache"))
 def cache_in_and_out() -> Declaration:
-    """Keys and values of the past come in, longer ones go out: do both lengths move without each other?"""
+    """A cache is an input and, longer, an output: are both lengths dynamic and independent?"""
 
     class Cached(nn.Module):
         def __init__(self) -> None:
@@ -120,7 +120,7 @@ def cache_in_and_out() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "seq": (3, 2, 1, 5)}, topics=("attention", "cache", "mutation", "state"))
 def cache_of_fixed_length() -> Declaration:
-    """New keys are written into a long cache at positions that are an input: is the cache of the caller spared?"""
+    """New keys are written into a fixed-size cache at given positions: does the caller's cache stay unchanged?"""
 
     class Written(nn.Module):
         def forward(self, x: Tensor, cache: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,7 +133,7 @@ def cache_of_fixed_length() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "layers", "masks"))
 def multihead_attention() -> Declaration:
-    """`nn.MultiheadAttention` with padding and its weights returned: are they the averages over the heads?"""
+    """`nn.MultiheadAttention` with padding also returns its weights: are they averaged over the heads?"""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -149,7 +149,7 @@ def multihead_attention() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4), "queries": (3, 2, 1, 5), "keys": (5, 7, 1, 4)}, topics=("attention", "layers"))
 def cross_attention() -> Declaration:
-    """Keys and values of other widths than the queries, time in front, one weight for each head: does it convert?"""
+    """Cross attention with other key and value widths, time first, and weights per head: is it exported?"""
 
     class Cross(nn.Module):
         def __init__(self) -> None:
@@ -164,13 +164,13 @@ def cross_attention() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "layers"))
 def encoder_layer() -> Declaration:
-    """Eager takes a fast path of one fused kernel: is the export of the slow one the same?"""
+    """Eager mode uses a fused fast path: does the exported slow path give the same result?"""
     return nn.TransformerEncoderLayer(16, 4, 32, activation="gelu", batch_first=True), (tensor("batch", "seq", 16),)
 
 
 @case(dims=LENGTHS, topics=("attention", "masks", "data-dependent", "silence"))
 def encoder_with_padding() -> Declaration:
-    """With padding, eager makes a nested tensor and returns zeros, or fewer steps: what does the file return?"""
+    """With padding, eager uses a nested tensor and returns zeros or fewer positions: what does the exported model return?"""
 
     class Padded(nn.Module):
         def __init__(self) -> None:
@@ -185,7 +185,7 @@ def encoder_with_padding() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4), "queries": (3, 2, 1, 5), "keys": (5, 7, 1, 4)}, topics=("attention", "layers", "masks"))
 def decoder_layer() -> Declaration:
-    """A decoder layer with its causal mask made in `forward`: is `tgt_is_causal` found out by looking at values?"""
+    """A decoder layer whose `forward` builds the causal mask: does the capture read values to detect `tgt_is_causal`?"""
 
     class Decoder(nn.Module):
         def __init__(self) -> None:
@@ -201,7 +201,7 @@ def decoder_layer() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "positions"))
 def rotary_real() -> Declaration:
-    """Positions turn pairs of features, by sines and cosines made for the length: are they made anew?"""
+    """Rotary embedding with sines and cosines for the current length: are they computed at run time?"""
 
     class Rotary(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -215,7 +215,7 @@ def rotary_real() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "positions", "complex"))
 def rotary_complex() -> Declaration:
-    """The same by complex numbers, `polar` and `view_as_complex`: what becomes of them?"""
+    """Rotary embedding with complex numbers, `polar` and `view_as_complex`: is it exported?"""
 
     class Rotary(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ def rotary_complex() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "positions"))
 def attention_with_linear_biases() -> Declaration:
-    """ALiBi: scores fall with the distance, for each head at another rate: do the distances follow the length?"""
+    """ALiBi: scores decrease with distance, at a different rate per head. Do the distances follow the length?"""
 
     class Alibi(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -243,7 +243,7 @@ def attention_with_linear_biases() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "positions", "casts"))
 def relative_buckets() -> Declaration:
-    """T5's distances in buckets: integers through a logarithm and back, rounded towards zero. Always the same bucket?"""
+    """T5's buckets of distances: integers via a logarithm, rounded towards zero. Are the buckets the same?"""
 
     class Buckets(nn.Module):
         def __init__(self) -> None:
@@ -262,7 +262,7 @@ def relative_buckets() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "masks", "dynamic shapes"))
 def sliding_window() -> Declaration:
-    """Each position sees two before itself: is the band of the mask made for the length of the call?"""
+    """Each position sees itself and the two before it: is the band mask built for the current length?"""
 
     class Window(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ def sliding_window() -> Declaration:
 
 @case(dims=LENGTHS, topics=("attention", "einsum"))
 def linear_attention() -> Declaration:
-    """Attention without a softmax, by three `einsum`s and a running sum: do all axes keep their names?"""
+    """Attention without softmax, with three `einsum`s and a running sum: are all dynamic axes kept?"""
 
     class LinearAttention(nn.Module):
         def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Models of sound, of the transformers library. Not here: those that answer in text, which are in seq2seq."""
+"""Audio models of the transformers library. Models that return text are in seq2seq."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WHISPER = {
 
 @case(dims={"batch": (2, 3, 1)}, topics=("transformers", "audio"))
 def whisper_enc() -> Declaration:
-    """Two convolutions, then an encoder that insists on one length: is that check gone without a trace?"""
+    """Two convolutions and an encoder that checks for one length: does the check disappear silently?"""
     return model("WhisperModel", **WHISPER).encoder, (), {"input_features": tensor("batch", 8, 24)}
 
 
 @case(dims=FRAMES, topics=("transformers", "audio"))
 def wav2vec2() -> Declaration:
-    """Convolutions shorten a wave, another one with normed weights makes its positions: is the norm computed once?"""
+    """Convolutions shorten a waveform, and one with weight norm computes positions: is the norm computed only once?"""
     convolutions = {"conv_dim": (16, 16), "conv_kernel": (5, 3), "conv_stride": (3, 2), "num_conv_pos_embeddings": 8}
     return (
         model("Wav2Vec2Model", **BLOCKS, **convolutions, num_conv_pos_embedding_groups=2),
@@ -42,6 +42,6 @@ def wav2vec2() -> Declaration:
 
 @case(dims=FRAMES, topics=("transformers", "audio", "loops"))
 def encodec() -> Declaration:
-    """Sound to codes: padding by what is missing to a whole frame, an LSTM over time, nearest codes. Does time move?"""
+    """Audio to codes: padding to whole frames, an LSTM over time, nearest codes. Is time dynamic?"""
     sizes = {"num_filters": 4, "hidden_size": 8, "upsampling_ratios": [4, 2], "num_lstm_layers": 1, "codebook_size": 16, "codebook_dim": 8}
     return model("EncodecModel", **sizes), (), {"input_values": tensor("batch", 1, "frames")}

@@ -1,4 +1,4 @@
-"""The models everybody starts with, one idea each. Not here: sizes in the computation, branches, loops."""
+"""Basic models with one idea each. Computed sizes, branches and loops have their own families."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from exportlab.specs import tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("layers",))
 def mlp() -> Declaration:
-    """Does a stack of linear layers keep a moving batch?"""
+    """Does a stack of linear layers keep a dynamic batch?"""
     return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 4)), (tensor("batch", 16),)
 
 
 @case(dims={"batch": (2, 5, 1, 0)}, topics=("layers",))
 def conv_relu() -> Declaration:
-    """Does a convolution with its activation keep a moving batch?"""
+    """Does a convolution with an activation keep a dynamic batch?"""
     return nn.Sequential(nn.Conv2d(1, 16, 5), nn.ReLU()), (tensor("batch", 1, 12, 12),)
 
 
@@ -29,7 +29,7 @@ def linear_regression() -> Declaration:
 
 @case(dims={"batch": (4, 9, 1, 0)}, topics=("layers", "normalization"))
 def batch_norm() -> Declaration:
-    """Are the statistics that training left behind in the file?"""
+    """Are the running statistics from training in the exported model?"""
     norm = nn.BatchNorm1d(8)
     norm.running_mean.normal_()
     norm.running_var.uniform_(0.5, 2.0)
@@ -38,13 +38,13 @@ def batch_norm() -> Declaration:
 
 @case(dims={"batch": (4, 9, 1, 0)}, topics=("layers", "normalization", "silence"), training=True)
 def batch_norm_in_training() -> Declaration:
-    """In training mode a batch is normalised by its own statistics: is it still so in the file?"""
+    """In training mode, batch norm uses the statistics of the batch: does the exported model too?"""
     return nn.BatchNorm1d(8), (tensor("batch", 8, 5),)
 
 
 @case(dims={"batch": (3, 5, 1, 2, 0), "seq": (6, 8, 1, 0, 4)}, topics=("layers", "normalization"))
 def layer_norm_softmax() -> Declaration:
-    """Do reductions over a fixed axis survive when both other axes move?"""
+    """Do reductions over a fixed axis work when both other axes are dynamic?"""
 
     class NormalizedScores(nn.Module):
         def __init__(self) -> None:

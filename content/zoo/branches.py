@@ -1,4 +1,4 @@
-"""Where the data or its shape decides what is computed. Not here: loops, nor what `torch.cond` takes (conds)."""
+"""Branches on data or shapes. Loops are in loops, and what `torch.cond` accepts is in conds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlab.specs import flags, integers, tensor
 
 @case(dims={"batch": (6, 9, 3, 1, 0)}, topics=("branches", "silence"))
 def branch_on_batch() -> Declaration:
-    """Another formula above four rows: does the export keep the branch of its example?"""
+    """A different formula above four rows: does the export keep only the branch of its example?"""
 
     class BranchOnBatch(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -23,7 +23,7 @@ def branch_on_batch() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches",))
 def branch_on_value() -> Declaration:
-    """A Python `if` on a value that only exists at run time: who refuses, and who forgets the other branch?"""
+    """A Python `if` on a run-time value: which exporters refuse it, and which lose the other branch?"""
 
     class BranchOnValue(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def branch_on_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "control flow"))
 def cond_on_value() -> Declaration:
-    """The same branch as `torch.cond`: are both sides in the file?"""
+    """The same branch with `torch.cond`: are both branches in the exported model?"""
 
     class CondOnValue(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def cond_on_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "silence"))
 def padded_to_even() -> Declaration:
-    """An odd row is doubled before rows are paired: is the test for evenness still there afterwards?"""
+    """An odd last row is doubled before rows are paired: does the exported model still test for an odd size?"""
 
     class Pairs(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ def padded_to_even() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 3), "others": (5, 7, 1, 0)}, topics=("branches", "silence"))
 def branch_on_equal_sizes() -> Declaration:
-    """Added when of one length, else put end to end: what if the example has two lengths and the next call one?"""
+    """Equal lengths are added, others concatenated: what if the example has two lengths and the next call one?"""
 
     class AddedOrJoined(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def branch_on_equal_sizes() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "silence"))
 def single_row_as_it_is() -> Declaration:
-    """A single row is not centred: is a batch of 1, which exporters treat as special, treated as the model says?"""
+    """A single row is not centred: is a batch of 1, which exporters specialise, handled as in the model?"""
 
     class Centred(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def single_row_as_it_is() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 3), "others": (5, 2, 1, 6)}, topics=("branches", "silence"))
 def longer_of_two() -> Declaration:
-    """Python's `max` of two sizes is a branch too: is the longer one still the longer one?"""
+    """Python's `max` of two sizes is a branch too: is the result right when the other one is longer?"""
 
     class PaddedSum(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def longer_of_two() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "silence"))
 def at_most_five_rows() -> Declaration:
-    """`min(5, size)` decides how many rows are divided by their number: does the cut begin above five?"""
+    """`min(5, size)` limits how many rows are divided by their count: is the limit applied above five?"""
 
     class FirstFive(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ def at_most_five_rows() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches",))
 def branch_on_item() -> Declaration:
-    """`item()` makes a Python number of an input: is the test of it kept, refused or forgotten?"""
+    """A branch on `item()` of an input: is it kept, refused or lost?"""
 
     class Clipped(nn.Module):
         def forward(self, x: Tensor, limit: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def branch_on_item() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches",))
 def branch_on_any() -> Declaration:
-    """Shifted only if any value is far below zero: is `any()` in an `if` noticed?"""
+    """Values are shifted only if any is far below zero: is `any()` in an `if` exported or refused?"""
 
     class Shifted(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def branch_on_any() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "masks"))
 def mask_dropped_if_all_true() -> Declaration:
-    """The shortcut for a mask that masks nothing: may an export take it, or must it forgo it?"""
+    """A shortcut skips a mask that hides nothing: may an exporter use it, or must it leave it out?"""
 
     class Softmax(nn.Module):
         def forward(self, scores: Tensor, mask: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def mask_dropped_if_all_true() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches",))
 def fallback_on_nan() -> Declaration:
-    """The root of a negative sum is not a number, and then the input is left alone: does the export look?"""
+    """If the root of a negative sum is NaN, the input is returned unchanged: is this test in the exported model?"""
 
     class Scaled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ def fallback_on_nan() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "signature"))
 def switch_as_input() -> Declaration:
-    """A boolean tensor among the inputs switches: does the file have a switch?"""
+    """A boolean input switches the formula: does the exported model contain the switch?"""
 
     class Switched(nn.Module):
         def forward(self, x: Tensor, double: Tensor) -> Tensor:
@@ -166,7 +166,7 @@ def switch_as_input() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches",))
 def layer_by_number() -> Declaration:
-    """An input says which layer of a list is called: can a list be indexed with what is only known later?"""
+    """An input selects a layer from a list: can a list be indexed with a run-time value?"""
 
     class Chosen(nn.Module):
         def __init__(self) -> None:
@@ -181,7 +181,7 @@ def layer_by_number() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "silence"))
 def try_to_test_a_value() -> Declaration:
-    """The test of a value stands in a `try`: does the error of the tracing choose the branch in `except`?"""
+    """A test of a value is inside `try`: does a tracing error select the `except` branch?"""
 
     class Cautious(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -196,7 +196,7 @@ def try_to_test_a_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "early exit"))
 def early_exit() -> Declaration:
-    """A model returns after the first layer that is sure enough: what is exported of the others?"""
+    """A model returns after the first layer that is confident enough: are the other layers exported?"""
 
     class EarlyExit(nn.Module):
         def __init__(self) -> None:
@@ -215,7 +215,7 @@ def early_exit() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "rewritten"))
 def where_on_value() -> Declaration:
-    """The branch rewritten as `torch.where`, which computes both sides: does every exporter take it?"""
+    """The branch rewritten with `torch.where`, which computes both sides: does every exporter accept it?"""
 
     class WhereOnValue(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -226,7 +226,7 @@ def where_on_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "checks"))
 def assert_on_value() -> Declaration:
-    """An `assert` about values: is it kept, is it left out, or does it stop the export?"""
+    """An `assert` on values: is it kept, removed, or does it stop the export?"""
 
     class Asserted(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -238,7 +238,7 @@ def assert_on_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("branches", "checks", "rewritten"))
 def check_skipped_in_export() -> Declaration:
-    """The same check behind `torch.compiler.is_exporting()`: does the export pass without it?"""
+    """The same check behind `torch.compiler.is_exporting()`: does the export succeed without it?"""
 
     class Checked(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ def check_skipped_in_export() -> Declaration:
 
 @case(dims={"width": (8, 11, 5, 1)}, topics=("branches", "checks", "data-dependent shapes"))
 def first_n_after_check() -> Declaration:
-    """`torch._check` promises that a length read from the input fits: is that enough to slice by it?"""
+    """`torch._check` guarantees that a length from an input fits: is that enough for a slice?"""
 
     class FirstN(nn.Module):
         def forward(self, x: Tensor, n: Tensor) -> Tensor:
@@ -265,7 +265,7 @@ def first_n_after_check() -> Declaration:
 
 @case(dims={"width": (5, 8, 1, 0)}, topics=("branches", "data-dependent shapes"))
 def padded_if_needed() -> Declaration:
-    """Padding only if an input asks for any: is a test that saves nothing worth a refusal?"""
+    """Pad only if an input requires it: is a refusal justified for a test that changes nothing?"""
 
     class PaddedIfNeeded(nn.Module):
         def forward(self, x: Tensor, missing: Tensor) -> Tensor:
@@ -279,7 +279,7 @@ def padded_if_needed() -> Declaration:
 
 @case(dims={"width": (5, 8, 1, 0)}, topics=("branches", "data-dependent shapes", "rewritten"))
 def padded_always() -> Declaration:
-    """The same without the test, since padding by zero changes nothing: does it export now, and pad by zero?"""
+    """The same without the test, because padding by zero changes nothing: is it exported correctly?"""
 
     class PaddedAlways(nn.Module):
         def forward(self, x: Tensor, missing: Tensor) -> Tensor:
@@ -292,7 +292,7 @@ def padded_always() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 12), "others": (5, 8, 1, 5)}, topics=("branches", "silence"))
 def one_longer_by_seven() -> Declaration:
-    """Few pairs of sizes meet a test, 12 rows and 5 others among them: is what it decides in the file at all?"""
+    """A test is true only for few pairs of sizes, such as 12 and 5 rows: is its branch in the exported model?"""
 
     class LongerBySeven(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Models of the transformers library that take what they have seen and return it longer."""
+"""Models of the transformers library with a cache as input and output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .tiny import GROUPED, HEAD, HEADS, HIDDEN, LAYERS, SIZES, VOCABULARY, cache
 
 SOME = {"batch": (2, 3, 1), "seq": (3, 4, 1), "past": (5, 2, 7, 1, 0)}
 STEP = {"batch": (2, 3, 1), "past": (5, 8, 1, 0)}
-LONGEST_KEPT = 12  # places of a static cache
+LONGEST_KEPT = 12  # positions of a static cache
 Pairs = list[tuple[Tensor, Tensor]]
 
 
 @case(dims=SOME, topics=("transformers", "text", "attention", "cache"))
 def llama_with_cache() -> Declaration:
-    """A decoder takes what it has seen in a `DynamicCache` and returns it longer: do batch, tokens and past move?"""
+    """A decoder with a `DynamicCache` as input and output: are batch, tokens and past dynamic?"""
 
     class Decoder(nn.Module):
         def __init__(self) -> None:
@@ -40,7 +40,7 @@ def llama_with_cache() -> Declaration:
 
 @case(dims=SOME, topics=("transformers", "text", "attention", "cache"))
 def llama_with_pairs() -> Declaration:
-    """The same decoder, its past as pairs of keys and values: does it matter where the cache is built?"""
+    """The same decoder with key and value pairs: does it matter where the cache is built?"""
     from transformers import DynamicCache
 
     class Decoder(nn.Module):
@@ -56,7 +56,7 @@ def llama_with_pairs() -> Declaration:
 
 
 def tiny_llama() -> nn.Module:
-    """A decoder that shares keys and values between two heads each."""
+    """A decoder with two query heads per key and value head."""
     return model("LlamaForCausalLM", "LlamaConfig", **{**GROUPED, "use_cache": True})
 
 
@@ -66,54 +66,54 @@ def pairs_of(cache: Any) -> Pairs:
 
 
 def next_token() -> dict[str, TensorSpec]:
-    """One further token of each text, and which tokens count, the past ones included."""
+    """One more token of each text, and the attention mask, which includes the past."""
     return {"input_ids": integers("batch", 1, high=VOCABULARY), "attention_mask": TensorSpec(("batch", "past+1"), padded_at_start)}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
 def gpt2_with_cache() -> Declaration:
-    """Learned positions go on where the past ended: is the length of the past read at run time?"""
+    """Learned positions continue after the past: is its length read at run time?"""
     return model("GPT2Model", **GPT2), (), {**next_token(), "past_key_values": cached(past(HEADS)), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
 def gpt_neox_with_cache() -> Declaration:
-    """Only a quarter of each head was turned before it was kept: is the new quarter turned by its own place?"""
+    """Only a quarter of each cached head is rotated: does the new quarter use its own position?"""
     return model("GPTNeoXModel", **SIZES), (), {**next_token(), "past_key_values": cached(past(HEADS)), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
 def phi_with_cache() -> Declaration:
-    """Attention and feed-forward share one norm, and the past belongs to the one only: are the two still apart?"""
+    """Attention and feed-forward share a norm, but only attention uses the past: are they kept apart?"""
     return model("PhiModel", **GROUPED), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
 def qwen2_with_cache() -> Declaration:
-    """One token against a past of any length, even none, texts padded at the start: is the row of the mask right?"""
+    """One token with a past of any length, even zero, and left padding: is the mask row right?"""
     return model("Qwen2Model", **GROUPED), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
 def gemma_with_cache() -> Declaration:
-    """A flag among the inputs says to keep the past: is it burnt in, and the cache returned?"""
+    """An input flag requests the cache: is it specialised, and is the cache returned?"""
     return model("GemmaModel", **GROUPED, head_dim=HEAD), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache", "sliding window"))
 def mistral_with_cache() -> Declaration:
-    """A window of four over a past of five, then eight, then none: does the mask hide what the window leaves behind?"""
+    """A window of four with pasts of five, eight and zero: does the mask hide tokens outside the window?"""
     return model("MistralModel", **GROUPED, **SHORT_WINDOW), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache", "experts"))
 def mixtral_with_cache() -> Declaration:
-    """One token, so most experts get none: are those of the example the only ones in the file?"""
+    """With one token, most experts are unused: does the exported model only contain the experts of the example?"""
     return model("MixtralModel", **GROUPED, **EXPERTS), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
 
 
 class WithPairs(nn.Module):
-    """A decoder that takes and returns its past as pairs of keys and values, one for each layer."""
+    """A decoder with its past as key and value pairs per layer, as input and output."""
 
     def __init__(self, decoder: nn.Module) -> None:
         super().__init__()
@@ -128,25 +128,25 @@ class WithPairs(nn.Module):
 
 @case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
 def gpt2_with_pairs() -> Declaration:
-    """The past in pairs, all heads with keys of their own: do the four tensors keep their order?"""
+    """The past as pairs, with separate keys per head: do the four tensors keep their order?"""
     return WithPairs(model("GPT2Model", **GPT2)), (), {**next_token(), "past": past(HEADS)}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
 def qwen2_with_pairs() -> Declaration:
-    """The past in pairs and none of it at the last size: are tensors without a token concatenated right?"""
+    """The past as pairs, empty at the last size: are empty tensors concatenated correctly?"""
     return WithPairs(model("Qwen2Model", **GROUPED)), (), {**next_token(), "past": past()}
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache", "containers"))
 def gemma_with_pairs() -> Declaration:
-    """The past in pairs of fewer heads than queries have: are keys repeated after they are kept, not before?"""
+    """The past as pairs with fewer heads than the queries: are keys repeated after they are cached?"""
     return WithPairs(model("GemmaModel", **GROUPED, head_dim=HEAD)), (), {**next_token(), "past": past()}
 
 
 @case(dims={"batch": (2, 3, 1), "past": (5, 8, 1)}, topics=("transformers", "text", "cache", "sliding window"))
 def gemma3_with_window() -> Declaration:
-    """Layers with a window keep the last three only, others all: do two lengths of past move, each by its own rule?"""
+    """Some layers cache only the last three tokens, others all: are both past lengths dynamic?"""
     from transformers import DynamicCache
 
     kinds = ["sliding_attention", "full_attention"]
@@ -167,7 +167,7 @@ def gemma3_with_window() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1), "seq": (3, 4, 1)}, topics=("transformers", "text", "cache", "inplace"))
 def llama_static_cache() -> Declaration:
-    """A `StaticCache` of twelve places, made of tensors that come: written in place at a position. Is the result new?"""
+    """A `StaticCache` of twelve positions from input tensors, written in place: is the updated cache an output?"""
     from transformers import StaticCache
 
     class Static(nn.Module):
@@ -188,7 +188,7 @@ def llama_static_cache() -> Declaration:
 
 @case(topics=("transformers", "text", "cache", "state"))
 def llama_static_buffers() -> Declaration:
-    """The library's own recipe: a static cache in buffers of the module. Where do they go in a file without state?"""
+    """The library's own method, a static cache in buffers: what happens to it in a stateless exported model?"""
     from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
     decoder = tiny_llama()
@@ -201,7 +201,7 @@ ANSWER = {"batch": (2, 3, 1), "seq": (7, 10, 1), "past": (5, 8, 1)}
 
 
 class AnswerStep(nn.Module):
-    """One further token of a decoder that reads an encoder's result: takes both pasts in pairs, returns its own longer."""
+    """One more token of a decoder with an encoder's output: both pasts are inputs, the longer own one is an output."""
 
     def __init__(self, whole: nn.Module) -> None:
         super().__init__()
@@ -222,26 +222,26 @@ class AnswerStep(nn.Module):
 
 
 def answering() -> tuple[Any, ...]:
-    """The encoder's result, its mask, one token, and the keys and values of either kind."""
+    """The encoder's output, its mask, one token, and both kinds of keys and values."""
     encoded = tensor("batch", "seq", HIDDEN), TensorSpec(("batch", "seq"), padded)
     return *encoded, integers("batch", 1, high=VOCABULARY), past(HEADS), past(HEADS, "seq")
 
 
 @case(dims=ANSWER, topics=("transformers", "text", "cache", "relative positions"))
 def t5_with_pairs() -> Declaration:
-    """Two pasts, one that grows and one that stays; biases for one row at the end of the past: is it the last row?"""
+    """A growing and a constant past, with biases for the last row: is it the last row?"""
     return AnswerStep(model("T5Model", **T5)), answering()
 
 
 @case(dims=ANSWER, topics=("transformers", "text", "cache"))
 def bart_with_pairs() -> Declaration:
-    """What was computed from the encoder is kept: are keys of the encoder's text left alone, and its result unread?"""
+    """The cross-attention cache is constant: is it left unchanged, and the encoder's output unused?"""
     return AnswerStep(model("BartModel", **BART)), answering()
 
 
 @case(dims=ANSWER, topics=("transformers", "text", "cache", "containers"))
 def bart_with_cache() -> Declaration:
-    """Both pasts in an `EncoderDecoderCache`, a container of containers: is it rebuilt on the way out?"""
+    """Both pasts in an `EncoderDecoderCache`, a nested container: is it rebuilt as output?"""
     from transformers import EncoderDecoderCache
     from transformers.exporters.exporter_dynamo import register_pytree_node
 
@@ -254,7 +254,7 @@ def bart_with_cache() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1)}, topics=("transformers", "text", "cache", "state space"))
 def mamba_with_state() -> Declaration:
-    """One token on a state of one size whatever came before: are both states, copied in place, results of the file?"""
+    """One token with a state of constant size: are both in-place updated states outputs of the exported model?"""
     from transformers import DynamicCache
 
     class Recurrent(nn.Module):
@@ -272,7 +272,7 @@ def mamba_with_state() -> Declaration:
 
 
 def with_states(cache: Any, states: Iterable[tuple[Tensor, Tensor]]) -> Any:
-    """The cache of a state space, filled with these states of its convolutions and recurrences."""
+    """The cache of a state space model, filled with the states of its convolutions and recurrences."""
     for layer, (convolved, recurrent) in zip(cache.layers, states, strict=True):
         layer.update_conv_state(convolved)
         layer.update_recurrent_state(recurrent)

@@ -1,4 +1,4 @@
-"""What users put into the branches of `torch.cond`. Not here: branches in Python, nor loops with a `cond` in them."""
+"""Common contents of `torch.cond` branches. Python branches are in branches, and loops with a `cond` in loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exportlab.specs import tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "early exit", "control flow"))
 def early_exit_by_cond() -> Declaration:
-    """The same exit as a `torch.cond` after each layer: are the later layers skipped, and the results the same?"""
+    """An early exit with `torch.cond` after each layer: are later layers skipped, and are the results equal?"""
 
     class EarlyExit(nn.Module):
         def __init__(self) -> None:
@@ -31,7 +31,7 @@ def early_exit_by_cond() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow"))
 def cond_closing_over_things() -> Declaration:
-    """The branches read an input and a parameter that they are not handed: are these found?"""
+    """The branches use an input and a parameter that are not operands: are they found?"""
 
     class Closing(nn.Module):
         def __init__(self) -> None:
@@ -46,7 +46,7 @@ def cond_closing_over_things() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow"))
 def cond_with_a_layer() -> Declaration:
-    """Only one branch has a layer, and with it weights: where do they stand in the file?"""
+    """Only one branch has a layer: where are its weights in the exported model?"""
 
     class MaybeLinear(nn.Module):
         def __init__(self) -> None:
@@ -61,7 +61,7 @@ def cond_with_a_layer() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow"))
 def cond_in_cond() -> Declaration:
-    """A branch that branches: are all three ways there?"""
+    """A branch contains another branch: are all three paths in the exported model?"""
 
     class ThreeWays(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def cond_in_cond() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow", "aliasing"))
 def cond_with_an_identity() -> Declaration:
-    """One branch returns its operand as it is: may an output be an input?"""
+    """One branch returns its operand unchanged: may an output be an input?"""
 
     class MaybeDoubled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def cond_with_an_identity() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow"))
 def cond_with_three_results() -> Declaration:
-    """Each branch returns a float matrix, an integer vector and a boolean: do three results of three types come out in order?"""
+    """Branches return a float matrix, an integer vector and a boolean: are the three outputs in order?"""
 
     class Three(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,7 +103,7 @@ def cond_with_three_results() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 2)}, topics=("cond", "control flow", "dynamic shapes"))
 def cond_with_results_of_two_lengths() -> Declaration:
-    """One branch keeps a row, the other all but one: has the result a length of its own?"""
+    """One branch keeps one row, the other all but one: does the result have its own dynamic length?"""
 
     class Cut(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def cond_with_results_of_two_lengths() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("cond", "control flow", "containers"))
 def cond_of_dicts() -> Declaration:
-    """A dict goes into the branches and another comes out: is each value under its own name?"""
+    """Branches take and return a dict: does each value keep its key?"""
 
     class Dicts(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
@@ -131,7 +131,7 @@ def cond_of_dicts() -> Declaration:
 
 @case(dims={"batch": (6, 9, 3, 1, 0)}, topics=("cond", "control flow", "dynamic shapes"))
 def cond_on_batch() -> Declaration:
-    """The branch on the batch as `torch.cond`: is it still decided at run time, or while exporting?"""
+    """The branch on the batch with `torch.cond`: is it decided at run time or during the export?"""
 
     class CondOnBatch(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, resizing, padding, patches. Not here: whole image models, which are in vision."""
+"""Convolutions, pooling, resizing, padding, patches. Complete image models are in vision."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ IMAGES = tensor("batch", 3, "height", 6)
 
 @case(dims={"batch": (2, 3, 1, 0), "length": (12, 17, 1, 9)}, topics=("convolution", "layers"))
 def conv1d_dilated() -> Declaration:
-    """Wide steps through a sequence, causal by padding on one side, in groups: does the length stay?"""
+    """A dilated, grouped and causal convolution with padding on one side: does the length stay the same?"""
     return nn.Sequential(nn.ConstantPad1d((6, 0), 0.5), nn.Conv1d(4, 6, 3, dilation=3, groups=2)), (tensor("batch", 4, "length"),)
 
 
 @case(dims=IMAGE, topics=("convolution", "layers"))
 def depthwise_separable() -> Declaration:
-    """One filter for each channel, then all channels at each place: are groups and strides kept apart?"""
+    """One filter per channel, then a 1×1 convolution: are groups and strides kept?"""
     return nn.Sequential(nn.Conv2d(3, 6, 3, stride=(2, 1), groups=3), nn.ReLU6(), nn.Conv2d(6, 4, 1, bias=False)), (IMAGES,)
 
 
 @case(dims={"batch": (2, 3, 1, 0), "depth": (5, 7, 1, 4)}, topics=("convolution", "layers"))
 def conv3d_of_clip() -> Declaration:
-    """A clip of moving length through a convolution and pooling in space and time: is there a third axis?"""
+    """A video clip of dynamic length with convolution and pooling in space and time: are 3D operators exported?"""
     layers = (nn.Conv3d(2, 4, (1, 3, 3), padding=(0, 1, 1)), nn.AvgPool3d((1, 2, 2)), nn.AdaptiveAvgPool3d((1, 1, 2)))
     return nn.Sequential(*layers), (tensor("batch", 2, "depth", 4, 4),)
 
 
 @case(dims=IMAGE, topics=("convolution", "layers"))
 def transposed_convolutions() -> Declaration:
-    """A decoder doubles the height, with one row more or less by `output_padding`: does it add it at the end?"""
+    """A decoder doubles the height, with an extra row by `output_padding`: is it added at the end?"""
     wide = nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1)
     return nn.Sequential(wide, nn.ConvTranspose2d(4, 4, 2, stride=(3, 2), groups=2, dilation=2, bias=False)), (IMAGES,)
 
 
 @case(dims=IMAGE, topics=("convolution", "dynamic shapes"))
 def transposed_to_a_size() -> Declaration:
-    """`output_size` of a transposed convolution is read from another tensor: does it follow that tensor?"""
+    """`output_size` of a transposed convolution comes from another tensor: does it follow that tensor?"""
 
     class Unshrunk(nn.Module):
         def __init__(self) -> None:
@@ -56,20 +56,20 @@ def transposed_to_a_size() -> Declaration:
 
 @case(dims=IMAGE, topics=("convolution", "padding"))
 def same_padding() -> Declaration:
-    """`padding="same"` of an even kernel pads one more at one end: at the right one?"""
+    """`padding="same"` with an even kernel pads one more at one end: at the right end?"""
     return nn.Conv2d(3, 4, (4, 3), padding="same", dilation=(1, 2)), (IMAGES,)
 
 
 @case(dims=IMAGE, topics=("convolution", "padding"))
 def padding_modes() -> Declaration:
-    """Convolutions that reflect, repeat and wrap around their borders: is any of them padded with zeros?"""
+    """Convolutions with reflect, replicate and circular padding: is any of them padded with zeros?"""
     modes = ("reflect", "replicate", "circular")
     return nn.Sequential(*(nn.Conv2d(3, 3, 3, padding=(2, 1), padding_mode=mode) for mode in modes)), (IMAGES,)
 
 
 @case(dims={"batch": (2, 3, 1), "length": (12, 17, 1, 9)}, topics=("padding", "dynamic shapes"))
 def padded_to_a_multiple() -> Declaration:
-    """Padded to the next multiple of eight, cut into windows, reflected: is the padding computed at run time?"""
+    """Padded to a multiple of eight, cut into windows, reflected: is the padding computed at run time?"""
 
     class Windows(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ def padded_to_a_multiple() -> Declaration:
 
 @case(dims=IMAGE, topics=("padding",))
 def pads_that_crop() -> Declaration:
-    """Negative padding crops, on the moving axis too, and a constant fills: is the sign understood?"""
+    """Negative padding crops, also along the dynamic axis, and a constant fills: is the sign handled?"""
 
     class Cropped(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,7 +92,7 @@ def pads_that_crop() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1)}, topics=("convolution",))
 def filters_from_input() -> Declaration:
-    """The filters are an input, one for each image, put through as groups: may a weight be computed?"""
+    """Filters are an input, one per image, applied as groups: may a weight be computed?"""
 
     class Filtered(nn.Module):
         def forward(self, x: Tensor, filters: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def filters_from_input() -> Declaration:
 
 @case(dims=IMAGE, topics=("resize", "dynamic shapes"))
 def nearest_by_factor() -> Declaration:
-    """Nearest neighbours by a factor, once not a whole one, once in the exact mode: which pixel is nearest?"""
+    """Nearest-neighbour resizing by a factor, once fractional, once exact: is the same pixel chosen?"""
 
     class Nearest(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -127,7 +127,7 @@ def bilinear_to_a_size() -> Declaration:
 
 @case(dims=IMAGE, topics=("resize", "silence"))
 def bilinear_variants() -> Declaration:
-    """Bilinear with corners aligned, with the given factor, and with a new one from the sizes: three grids?"""
+    """Bilinear resizing with aligned corners, a given factor, or a recomputed factor: are all three grids right?"""
 
     class Variants(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -140,7 +140,7 @@ def bilinear_variants() -> Declaration:
 
 @case(dims=IMAGE, topics=("resize", "silence"))
 def antialiased() -> Declaration:
-    """Bicubic and bilinear with `antialias=True`, smaller: the same coefficients?"""
+    """Bicubic and bilinear downscaling with `antialias=True`: are the coefficients the same?"""
 
     class Antialiased(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -152,7 +152,7 @@ def antialiased() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "length": (6, 9, 1, 4)}, topics=("resize", "layers"))
 def resized_in_one_and_three_axes() -> Declaration:
-    """Linear in one axis, trilinear in three: does resizing leave batch and channels alone?"""
+    """Linear resizing along one axis and trilinear along three: do batch and channels stay unchanged?"""
 
     class OneAndThree(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -164,7 +164,7 @@ def resized_in_one_and_three_axes() -> Declaration:
 
 @case(dims=IMAGE, topics=("pooling", "dynamic shapes"))
 def adaptive_pools() -> Declaration:
-    """Pooled to three rows, which do not divide the height: are the windows those of the call?"""
+    """Adaptive pooling to three rows that don't divide the height: are the windows those of the current size?"""
 
     class Adaptive(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -175,7 +175,7 @@ def adaptive_pools() -> Declaration:
 
 @case(dims=IMAGE, topics=("pooling", "indexing"))
 def max_pool_with_indices() -> Declaration:
-    """The maxima and where they were, and back again by unpooling: are the places counted in one plane?"""
+    """Max pooling with indices, then unpooling: are the indices counted within a plane?"""
 
     class Unpooled(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,19 +187,19 @@ def max_pool_with_indices() -> Declaration:
 
 @case(dims=IMAGE, topics=("pooling",))
 def max_pool_dilated() -> Declaration:
-    """Dilated windows, padded, rounded up at the end: how many rows come out?"""
+    """Dilated max pooling with padding and `ceil_mode`: is the number of rows right?"""
     return nn.Sequential(nn.MaxPool2d(3, 2, padding=1, ceil_mode=True), nn.MaxPool2d((2, 1), 1, dilation=(2, 1))), (IMAGES,)
 
 
 @case(dims=IMAGE, topics=("pooling", "silence"))
 def average_pool_divisor() -> Declaration:
-    """`divisor_override` divides by another number than there are pixels: is it heeded?"""
+    """`divisor_override` replaces the number of pixels as divisor: is it used?"""
     return nn.AvgPool2d(3, divisor_override=2), (IMAGES,)
 
 
 @case(dims=IMAGE, topics=("pooling", "silence"))
 def average_pool_borders() -> Declaration:
-    """At the border a window is partly padding, partly beyond it: by how many pixels is it divided?"""
+    """At the edge, a window is partly padding and partly outside it: is the divisor right?"""
 
     class Borders(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -211,7 +211,7 @@ def average_pool_borders() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1), "height": (8, 11, 7, 12)}, topics=("reshape", "layers"))
 def pixel_shuffles() -> Declaration:
-    """Channels become pixels and pixels channels, which do not commute: in the same order?"""
+    """Pixel shuffle and unshuffle, which don't commute: are they in the right order?"""
 
     class Shuffles(nn.Module):
         def __init__(self) -> None:
@@ -227,7 +227,7 @@ def pixel_shuffles() -> Declaration:
 
 @case(dims=IMAGE, topics=("reshape", "dynamic shapes"))
 def patches_and_back() -> Declaration:
-    """Overlapping patches are cut out, scaled and added up again: where does each pixel land?"""
+    """Overlapping patches are extracted, scaled and summed again: is each pixel in its position?"""
 
     class Patches(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ def patches_and_back() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1), "height": (8, 11, 7, 12)}, topics=("resize", "layers"))
 def spatial_transformer() -> Declaration:
-    """An image is sampled along a grid that its own content turns, once beyond the border: which pixels?"""
+    """An image is sampled with a grid rotated by its content, once out of bounds: are the right pixels used?"""
 
     class Turned(nn.Module):
         def forward(self, x: Tensor, angle: Tensor) -> Tensor:
@@ -254,13 +254,13 @@ def spatial_transformer() -> Declaration:
 
 @case(dims={"height": (8, 11, 7, 12)}, topics=("convolution", "pooling"))
 def image_without_batch() -> Declaration:
-    """One image, no batch axis, through convolution and pooling: three axes in, three axes out?"""
+    """An image without a batch axis through convolution and pooling: does the output have three axes?"""
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 2, 2)), (tensor(3, "height", 6),)
 
 
 @case(dims=IMAGE, topics=("convolution", "layout"))
 def channels_last() -> Declaration:
-    """The image comes with its channels last and is permuted, in memory too: is the layout of eager left out?"""
+    """A channels-last image is permuted, also in memory: is eager's memory layout left out of the export?"""
 
     class ChannelsLast(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Ops that torch does not have."""
+"""Operators that torch does not have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TORCH_LIBRARY_IMPL(exportlab, CPU, library) { library.impl("cubed", &cubed); }
 
 @cache
 def scaled_sine() -> Callable[[Tensor, float], Tensor]:
-    """The op `exportlab::scaled_sine`, registered at the first call."""
+    """Register the operator `exportlab::scaled_sine` at the first call and return it."""
 
     @torch.library.custom_op("exportlab::scaled_sine", mutates_args=())
     def scaled_sine(x: Tensor, scale: float) -> Tensor:
@@ -40,7 +40,7 @@ def scaled_sine() -> Callable[[Tensor, float], Tensor]:
 
 @cache
 def softened() -> Callable[[Tensor, float], None]:
-    """The op `exportlab::softened_`, which writes into its argument, registered at the first call."""
+    """Register the operator `exportlab::softened_`, which writes into its argument, at the first call and return it."""
 
     @torch.library.custom_op("exportlab::softened_", mutates_args=("x",))
     def softened_(x: Tensor, by: float) -> None:
@@ -52,7 +52,7 @@ def softened() -> Callable[[Tensor, float], None]:
 
 @cache
 def without_fake() -> Callable[[Tensor], Tensor]:
-    """The op `exportlab::without_fake`, of which nobody knows the shape of the result, registered at the first call."""
+    """Register the operator `exportlab::without_fake`, whose output shape is unknown, at the first call and return it."""
 
     @torch.library.custom_op("exportlab::without_fake", mutates_args=())
     def without_fake(x: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def without_fake() -> Callable[[Tensor], Tensor]:
 
 @cache
 def split_by_sign() -> Callable[[Tensor, Tensor | None, list[Tensor]], tuple[Tensor, Tensor]]:
-    """The op `exportlab::split_by_sign`: an optional argument, a list, two results; registered at the first call."""
+    """Register `exportlab::split_by_sign`, with an optional argument, a list and two outputs, at the first call and return it."""
 
     @torch.library.custom_op("exportlab::split_by_sign", mutates_args=())
     def split_by_sign(x: Tensor, weight: Tensor | None, more: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -76,7 +76,7 @@ def split_by_sign() -> Callable[[Tensor, Tensor | None, list[Tensor]], tuple[Ten
 
 @cache
 def positives() -> Callable[[Tensor], Tensor]:
-    """The op `exportlab::positives`, as long as there are positive values, registered at the first call."""
+    """Register the operator `exportlab::positives`, whose length depends on values, at the first call and return it."""
 
     @torch.library.custom_op("exportlab::positives", mutates_args=())
     def positives(x: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def positives() -> Callable[[Tensor], Tensor]:
 
 @cache
 def composed() -> Callable[[Tensor, Tensor], Tensor]:
-    """The op `exportlab::composed`, made of ops that torch has for any device, registered at the first call."""
+    """Register the operator `exportlab::composed`, made of torch's operators, at the first call and return it."""
     torch.library.define("exportlab::composed", "(Tensor x, Tensor gate) -> Tensor")
     torch.library.impl("exportlab::composed", "CompositeImplicitAutograd", lambda x, gate: x * torch.sigmoid(gate) + gate)
     return torch.ops.exportlab.composed.default
@@ -96,10 +96,10 @@ def composed() -> Callable[[Tensor, Tensor], Tensor]:
 
 @cache
 def cubed() -> Callable[[Tensor], Tensor]:
-    """The op `exportlab::cubed`, written in C++, compiled at the first call on a machine and loaded at the first of each process.
+    """Return the C++ operator `exportlab::cubed`. It is compiled once per machine and loaded once per process.
 
     Raises:
-        RuntimeError: it cannot be compiled here.
+        RuntimeError: it cannot be compiled.
     """
     name = hashlib.sha256(f"{CUBED}{torch.__version__}".encode()).hexdigest()[:16]
     library = Path.home() / ".cache" / "exportlab" / f"cubed_{name}.so"
@@ -111,7 +111,7 @@ def cubed() -> Callable[[Tensor], Tensor]:
 
 
 def compile_cubed(library: Path) -> None:
-    """Compiles the op, whole or not at all."""
+    """Compile the operator atomically."""
     from torch.utils import cpp_extension
 
     library.parent.mkdir(parents=True, exist_ok=True)
@@ -123,28 +123,28 @@ def compile_cubed(library: Path) -> None:
         try:
             subprocess.run(["c++", *flags, *folders, source, "-lc10", "-ltorch_cpu", "-o", built], check=True, capture_output=True)
         except (subprocess.CalledProcessError, OSError) as error:
-            raise RuntimeError("the op of the case cpp_op cannot be compiled here: it needs a C++ compiler, c++") from error
+            raise RuntimeError("the operator of the case cpp_op cannot be compiled: it needs a C++ compiler, c++") from error
         os.replace(built, library)
 
 
 class StraightThrough(torch.autograd.Function):
-    """Rounds to a grid; its gradient is that of the identity."""
+    """Rounds to a grid. Its gradient is that of the identity."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, step: float) -> Tensor:
-        """The values on the grid."""
+        """Return the values, rounded to the grid."""
         ctx.save_for_backward(x)
         return torch.round(x / step) * step
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        """The gradient, unchanged."""
+        """Return the gradient unchanged."""
         return grad, None
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops",))
 def custom_op() -> Declaration:
-    """An op that the exporter has never heard of: what does it say?"""
+    """A custom operator without a translation: what does the error message say?"""
     op = scaled_sine()
 
     class ScaledSine(nn.Module):
@@ -156,7 +156,7 @@ def custom_op() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops", "mutation"))
 def custom_op_in_place() -> Declaration:
-    """An op of one's own that returns nothing and writes into a copy: is the written value read afterwards?"""
+    """A custom operator returns nothing and writes into a copy: is the new value read afterwards?"""
     soften = softened()
 
     class Softened(nn.Module):
@@ -170,7 +170,7 @@ def custom_op_in_place() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops",))
 def custom_op_without_fake() -> Declaration:
-    """Nobody wrote down which shape this op returns: who refuses, and does it say what is missing?"""
+    """A custom operator without a fake kernel: which exporters refuse it, and do they name the missing kernel?"""
     op = without_fake()
 
     class WithoutFake(nn.Module):
@@ -182,7 +182,7 @@ def custom_op_without_fake() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops", "signature"))
 def custom_op_of_many() -> Declaration:
-    """An op with an argument that may be missing, a list of tensors, and two results: is its signature understood?"""
+    """A custom operator with an optional argument, a list of tensors and two outputs: is its signature supported?"""
     split = split_by_sign()
 
     class Split(nn.Module):
@@ -195,7 +195,7 @@ def custom_op_of_many() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops", "data-dependent"))
 def custom_op_of_unknown_length() -> Declaration:
-    """How long the result of this op is, its values decide: can a size be given a name before there is one?"""
+    """The output length of a custom operator depends on values: can it become a symbolic size?"""
     op = positives()
 
     class Positives(nn.Module):
@@ -207,7 +207,7 @@ def custom_op_of_unknown_length() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops",))
 def custom_op_composed() -> Declaration:
-    """An op of one's own made of ops of torch: does the exporter look inside?"""
+    """A custom operator made of torch's operators: does the exporter decompose it?"""
     op = composed()
 
     class Composed(nn.Module):
@@ -219,7 +219,7 @@ def custom_op_composed() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops",))
 def cpp_op() -> Declaration:
-    """An op from a C++ library, with a shape but no Python behind it: what remains for an exporter?"""
+    """A C++ operator with a fake kernel but without Python code: can it be exported?"""
     op = cubed()
 
     class Cubed(nn.Module):
@@ -231,7 +231,7 @@ def cpp_op() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops", "autograd"))
 def autograd_function() -> Declaration:
-    """A `torch.autograd.Function`, whose gradient nobody needs any more: is its forward traced through?"""
+    """A `torch.autograd.Function` whose gradient isn't needed: is its forward captured?"""
 
     class Rounded(nn.Module):
         def __init__(self) -> None:
@@ -246,7 +246,7 @@ def autograd_function() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("custom ops", "silence"))
 def numpy_inside() -> Declaration:
-    """In the middle of `forward` the values go through numpy: is what it computed a constant of the file?"""
+    """`forward` converts to numpy and back: does the result become a constant of the exported model?"""
     import numpy
 
     class ThroughNumpy(nn.Module):

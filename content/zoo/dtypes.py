@@ -1,4 +1,4 @@
-"""Element types: narrow, wide, mixed, cast, and the values on their edges. Not here: quantised models, complex numbers (in spectral)."""
+"""Data types: narrow, wide, mixed, cast, and edge values. Quantised models are in quantized, complex numbers in spectral."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from exportlab.specs import flags, integers, tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "layers"))
 def half_precision_block() -> Declaration:
-    """A block of layers in float16: does every runtime kernel take it?"""
+    """A block of layers in float16: does every kernel of the runtime support it?"""
     layers = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 4), nn.Softmax(dim=-1))
     return layers.half(), (tensor("batch", 16, dtype=torch.float16),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "layers"))
 def bfloat16_linear() -> Declaration:
-    """A linear layer in bfloat16: can a CPU run what was exported?"""
+    """A linear layer in bfloat16: can the exported model run on a CPU?"""
     return nn.Linear(16, 4).bfloat16(), (tensor("batch", 16, dtype=torch.bfloat16),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "layers"))
 def double_precision() -> Declaration:
-    """Float64 from end to end: is anything computed in float32 on the way?"""
+    """Float64 throughout: is any part computed in float32?"""
 
     class DoublePrecision(nn.Module):
         def __init__(self) -> None:
@@ -40,14 +40,14 @@ def double_precision() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "height": (8, 11, 5)}, topics=("dtypes", "layers"))
 def double_precision_convnet() -> Declaration:
-    """Convolution, pooling and resizing in float64: are there kernels for it?"""
+    """Convolution, pooling and resizing in float64: are kernels available?"""
     layers = nn.Sequential(nn.Conv2d(2, 4, 3), nn.MaxPool2d(2), nn.Upsample(scale_factor=2.0), nn.AdaptiveAvgPool2d(1))
     return layers.double(), (tensor("batch", 2, "height", 8, dtype=torch.float64),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "silence"))
 def int8_wraps_around() -> Declaration:
-    """Sums and products of int8 beyond 127 wrap around: do they in the file?"""
+    """Int8 sums and products beyond 127 wrap around: do they in the exported model?"""
 
     class Int8Arithmetic(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -59,7 +59,7 @@ def int8_wraps_around() -> Declaration:
 
 @case(dims={"batch": (3, 5, 1, 0)}, topics=("dtypes", "silence"))
 def uint8_image() -> Declaration:
-    """An image of bytes is brightened, inverted and normalised: where does it wrap, and where is it a float?"""
+    """A uint8 image is brightened, inverted and normalised: does it wrap around and convert to float as in eager?"""
 
     class Bytes(nn.Module):
         def forward(self, image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -70,7 +70,7 @@ def uint8_image() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "silence"))
 def int32_overflow() -> Declaration:
-    """The square of a large int32 does not fit: is what remains of it the same?"""
+    """The square of a large int32 overflows: is the result the same?"""
 
     class Hash(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ def int32_overflow() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "silence"))
 def big_integers() -> Declaration:
-    """Neighbours beyond 2**53 are one number in float64: do they stay two?"""
+    """Neighbouring integers beyond 2**53 are equal in float64: do they stay distinct?"""
 
     class BigIntegers(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -93,7 +93,7 @@ def big_integers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def integers_with_float_scalars() -> Declaration:
-    """An integer tensor meets a Python float: is the result a float everywhere?"""
+    """An integer tensor and a Python float: is the result always a float?"""
 
     class Scaled(nn.Module):
         def forward(self, n: Tensor) -> tuple[Tensor, ...]:
@@ -104,7 +104,7 @@ def integers_with_float_scalars() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def one_minus_mask() -> Declaration:
-    """`(1.0 - mask) * -1e4` with an integer mask, as in so many models: does it convert?"""
+    """`(1.0 - mask) * -1e4` with an integer mask, as in many models: is it exported?"""
 
     class OneMinusMask(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -115,7 +115,7 @@ def one_minus_mask() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def sums_of_flags() -> Declaration:
-    """Sums, running sums and products of booleans and int8 are int64: are they so in the file?"""
+    """Sums, running sums and products of booleans and int8 are int64: are they in the exported model?"""
 
     class Counts(nn.Module):
         def forward(self, kept: Tensor, x: Tensor) -> tuple[Tensor, ...]:
@@ -126,7 +126,7 @@ def sums_of_flags() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def arithmetic_with_flags() -> Declaration:
-    """Booleans are added, multiplied and compared: which result is still a boolean?"""
+    """Booleans are added, multiplied and compared: which results stay boolean?"""
 
     class FlagArithmetic(nn.Module):
         def forward(self, a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, ...]:
@@ -137,7 +137,7 @@ def arithmetic_with_flags() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "silence"))
 def integer_division() -> Declaration:
-    """Quotients and remainders of negative integers: rounded down, towards zero, or not at all?"""
+    """Quotients and remainders of negative integers: are they rounded down or towards zero as in eager?"""
 
     class Division(nn.Module):
         def forward(self, n: Tensor, by: Tensor) -> tuple[Tensor, ...]:
@@ -148,7 +148,7 @@ def integer_division() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "silence"))
 def integer_powers_and_shifts() -> Declaration:
-    """Powers, shifts and bits of integers, some negative: are they computed as integers?"""
+    """Powers, shifts and bit operations of integers, some negative: are they computed as integers?"""
 
     class Bits(nn.Module):
         def forward(self, n: Tensor, m: Tensor) -> tuple[Tensor, ...]:
@@ -159,7 +159,7 @@ def integer_powers_and_shifts() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def half_with_float() -> Declaration:
-    """Float16 meets float32, first as a tensor, then as a single element: which of them wins?"""
+    """Float16 with float32, as a tensor and as a zero-dimensional tensor: is the dtype of the result right?"""
 
     class Mixed(nn.Module):
         def forward(self, half: Tensor, full: Tensor, one: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -170,7 +170,7 @@ def half_with_float() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "layers"))
 def integers_through_layers() -> Declaration:
-    """`relu`, `clamp`, `where`, the largest ones, a matrix product, all of integers: are there kernels for it?"""
+    """`relu`, `clamp`, `where`, `topk` and a matrix product of integers: are kernels available?"""
 
     class IntegerLayers(nn.Module):
         def forward(self, n: Tensor) -> tuple[Tensor, ...]:
@@ -182,7 +182,7 @@ def integers_through_layers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion"))
 def mixed_integers() -> Declaration:
-    """Int8, uint8, int32 and int64 in one expression: which type comes out?"""
+    """Int8, uint8, int32 and int64 in one expression: is the dtype of the result right?"""
 
     class MixedIntegers(nn.Module):
         def forward(self, a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -194,7 +194,7 @@ def mixed_integers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts", "silence"))
 def casts_of_floats() -> Declaration:
-    """A cast to an integer cuts towards zero, one to a boolean asks for zero: does the file do so?"""
+    """Float to integer casts truncate, and casts to boolean compare with zero: do they in the exported model?"""
 
     class Casts(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -205,7 +205,7 @@ def casts_of_floats() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts"))
 def cast_to_the_dtype_of_another() -> Declaration:
-    """`x.to(other.dtype)`, where the other one is a parameter, an input, a result: is the cast in the file?"""
+    """`x.to(other.dtype)` with a parameter, an input and a result as `other`: is the cast exported?"""
 
     class Followed(nn.Module):
         def __init__(self) -> None:
@@ -221,7 +221,7 @@ def cast_to_the_dtype_of_another() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts"))
 def autocast_inside() -> Declaration:
-    """`torch.autocast` within `forward`: is the multiplication in the narrow type in the file?"""
+    """`torch.autocast` within `forward`: is the product computed in the narrow dtype?"""
 
     class Autocast(nn.Module):
         def __init__(self) -> None:
@@ -237,7 +237,7 @@ def autocast_inside() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts"))
 def float8_round_trip() -> Declaration:
-    """Values pass through float8 and back: are they rounded, and is what is too large NaN?"""
+    """Values pass through float8 and back: are they rounded, and do overflows become NaN?"""
 
     class Float8(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -248,7 +248,7 @@ def float8_round_trip() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts"))
 def bits_of_floats() -> Declaration:
-    """`x.view(torch.int32)` reads the bits of floats as integers: is that a cast in the file?"""
+    """`x.view(torch.int32)` reads the bits of floats: does the exported model cast instead?"""
 
     class SignBit(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ def bits_of_floats() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "casts"))
 def softmax_in_float32() -> Declaration:
-    """Float16 scores, `softmax(dtype=float32)`: is it computed in the wider type?"""
+    """`softmax(dtype=float32)` of float16 scores: is it computed in float32?"""
 
     class WideSoftmax(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -271,7 +271,7 @@ def softmax_in_float32() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "rounding", "silence"))
 def rounded_halves() -> Declaration:
-    """Halves are rounded to the even neighbour: also by `decimals`, also those below zero?"""
+    """Halves are rounded to even, also with `decimals` and for negative values: are they in the exported model?"""
 
     class Rounded(nn.Module):
         def forward(self, n: Tensor) -> tuple[Tensor, ...]:
@@ -283,7 +283,7 @@ def rounded_halves() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("dtypes", "nan", "silence"))
 def nan_propagates() -> Declaration:
-    """One NaN among the values: who hands it on, who skips it?"""
+    """The input contains a NaN: which operators propagate it, and which ignore it?"""
 
     class WithNan(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
@@ -295,7 +295,7 @@ def nan_propagates() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("dtypes", "nan", "silence"))
 def place_of_nan() -> Declaration:
-    """NaN counts as the largest: does `argmax` point at it, and the index that `max` returns?"""
+    """NaN counts as the largest value: do `argmax` and the index of `max` point to it?"""
 
     class PlaceOfNan(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -307,7 +307,7 @@ def place_of_nan() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("dtypes", "nan", "silence"))
 def nan_is_found() -> Declaration:
-    """NaN and the infinities are asked for, replaced and sorted: where do they end up?"""
+    """NaN and infinities are detected, replaced and sorted: are the results and positions right?"""
 
     class Cleaned(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -319,7 +319,7 @@ def nan_is_found() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "special functions", "silence"))
 def tails_of_the_normal() -> Declaration:
-    """`log_ndtr` and `erfcx` far out, where the obvious formula underflows: are they still finite?"""
+    """`log_ndtr` and `erfcx` in the far tails, where the naive formula underflows: are they finite?"""
 
     class Tails(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -330,7 +330,7 @@ def tails_of_the_normal() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dtypes", "promotion", "silence"))
 def floats_of_integers() -> Declaration:
-    """Functions that answer integers with floats, `angle` among them: is the type of the answer right?"""
+    """Functions that return floats for integers, including `angle`: is the dtype of the result right?"""
 
     class FloatsOfIntegers(nn.Module):
         def forward(self, n: Tensor) -> tuple[Tensor, ...]:

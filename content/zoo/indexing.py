@@ -1,4 +1,4 @@
-"""Reading and writing at positions that tensors name."""
+"""Reading and writing at positions given by tensors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gathered_columns() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "more": (2, 3, 1, 0)}, topics=("indexing", "dynamic shapes"))
 def gathered_from_fewer_rows() -> Declaration:
-    """`gather` takes an index with fewer rows than the data: does the file take the first rows only?"""
+    """`gather` with an index that has fewer rows than the data: are only the first rows used?"""
 
     class Gathered(nn.Module):
         def forward(self, x: Tensor, index: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def gathered_from_fewer_rows() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "sorting"))
 def scattered_to_ranks() -> Declaration:
-    """`scatter` puts each value where a permutation says: is it not the inverse of that?"""
+    """`scatter` writes each value to the position in a permutation: is it confused with the inverse?"""
 
     class Scattered(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def scattered_to_ranks() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing",))
 def scattered_one_number() -> Declaration:
-    """`scatter` of a Python number, which has no shape: is it written at every position named?"""
+    """`scatter` of a Python number, which has no shape: is it written at every position?"""
 
     class Marked(nn.Module):
         def forward(self, x: Tensor, index: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def scattered_one_number() -> Declaration:
 
 @case(dims={"edges": (9, 12, 1, 0)}, topics=("indexing", "graphs"))
 def messages_along_edges() -> Declaration:
-    """A graph network's `index_add` where many edges end in one node: are all of them added?"""
+    """A graph network's `index_add` with several edges per node: are all of them added?"""
 
     class Messages(nn.Module):
         def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def messages_along_edges() -> Declaration:
 
 @case(dims={"edges": (9, 12, 1, 0)}, topics=("indexing", "graphs"))
 def reduced_by_target() -> Declaration:
-    """`scatter_reduce` by maximum and mean, nodes without an edge left as they are: does zero creep in?"""
+    """`scatter_reduce` by maximum and mean leaves nodes without edges unchanged: does a zero appear instead?"""
 
     class Reduced(nn.Module):
         def forward(self, nodes: Tensor, values: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -80,7 +80,7 @@ def reduced_by_target() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 3), "picked": (3, 5, 1, 0)}, topics=("indexing", "dynamic shapes"))
 def rows_in_an_order() -> Declaration:
-    """`index_select` with an index of any length, none included: has the result that length?"""
+    """`index_select` with an index of any length, even zero: does the result have that length?"""
 
     class Ordered(nn.Module):
         def forward(self, x: Tensor, order: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def rows_in_an_order() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "rows": (3, 2, 1, 0), "columns": (2, 5, 1)}, topics=("indexing", "broadcasting"))
 def two_indices_that_broadcast() -> Declaration:
-    """`x[:, rows[:, None], columns]` takes every row with every column: do the two indices broadcast?"""
+    """`x[rows[:, None], columns]` combines all rows and columns: do the two indices broadcast?"""
 
     class Crossed(nn.Module):
         def forward(self, x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def two_indices_that_broadcast() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "silence"))
 def two_indices_apart() -> Declaration:
-    """A slice between two index tensors sends their axis to the front: does it stay in the middle?"""
+    """A slice between two index tensors moves their axis to the front: does it in the exported model?"""
 
     class Apart(nn.Module):
         def forward(self, x: Tensor, first: Tensor, last: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def two_indices_apart() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "silence"))
 def negative_indices() -> Declaration:
-    """An index tensor counts from the end where it is negative: for reading, and for writing?"""
+    """Negative values in an index tensor count from the end: for reading and for writing?"""
 
     class FromTheEnd(nn.Module):
         def forward(self, x: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,7 +126,7 @@ def negative_indices() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("indexing", "masks", "data-dependent shapes"))
 def mask_and_number() -> Declaration:
-    """`x[mask, 1]` mixes a boolean and an integer: which axis has the result, and how long is it?"""
+    """`x[mask, 1]` mixes a boolean and an integer: are axis and length of the result right?"""
 
     class Mixed(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -137,7 +137,7 @@ def mask_and_number() -> Declaration:
 
 @case(dims={"batch": (3, 5, 1, 0)}, topics=("indexing", "masks", "data-dependent shapes"))
 def mask_of_two_axes() -> Declaration:
-    """A mask over two axes of three: do both of them become one?"""
+    """A mask over two of three axes: do both become one axis?"""
 
     class Kept(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -148,7 +148,7 @@ def mask_of_two_axes() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("indexing", "masks", "silence"))
 def mask_of_bytes() -> Declaration:
-    """A `uint8` tensor in brackets is a mask, not an index: does a file take it for rows 0 and 1?"""
+    """A `uint8` tensor as an index is a mask: does the exported model treat it as row numbers?"""
 
     class ByteMask(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ def mask_of_bytes() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "masks"))
 def set_where_from_values() -> Declaration:
-    """`masked_scatter` takes as many values as the mask has, in order: does it take those at the same places?"""
+    """`masked_scatter` uses as many values as the mask selects, in order: are they the right ones?"""
 
     class Scattered(nn.Module):
         def forward(self, x: Tensor, mask: Tensor, values: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ def set_where_from_values() -> Declaration:
 
 @case(dims={"seq": (8, 11, 1, 0)}, topics=("indexing", "masks", "multimodal"))
 def image_features_among_tokens() -> Declaration:
-    """Features of images replace the tokens kept free for them: as many as there are, wherever they stand?"""
+    """Image features replace placeholder tokens at any positions: are all of them in order?"""
 
     class Merged(nn.Module):
         def __init__(self) -> None:
@@ -186,7 +186,7 @@ def image_features_among_tokens() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "masks", "data-dependent shapes"))
 def values_selected() -> Declaration:
-    """`masked_select` with a mask for one row flattens what it keeps: does the mask broadcast first?"""
+    """`masked_select` with a mask for one row flattens the result: is the mask broadcast first?"""
 
     class Kept(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ def values_selected() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "broadcasting"))
 def taken_along_an_axis() -> Declaration:
-    """`take_along_dim` broadcasts where `gather` does not: is one row of indices enough for all?"""
+    """`take_along_dim` broadcasts and `gather` doesn't: is one row of indices enough for all?"""
 
     class Taken(nn.Module):
         def forward(self, x: Tensor, index: Tensor) -> Tensor:
@@ -208,7 +208,7 @@ def taken_along_an_axis() -> Declaration:
 
 @case(dims={"picked": (4, 7, 1, 0)}, topics=("indexing",))
 def taken_from_the_flat() -> Declaration:
-    """`take` counts through all axes, from the end where negative: does it see a matrix?"""
+    """`take` indexes the flattened tensor, negative from the end: is a matrix flattened?"""
 
     class Taken(nn.Module):
         def forward(self, x: Tensor, index: Tensor) -> Tensor:
@@ -219,7 +219,7 @@ def taken_from_the_flat() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "seq": (5, 8, 1, 0)}, topics=("indexing", "dtypes"))
 def tokens_in_32_bits() -> Declaration:
-    """Tokens and positions come as `int32`: does every lookup take them?"""
+    """Tokens and positions are `int32`: does every lookup accept them?"""
 
     class Lookups(nn.Module):
         def __init__(self) -> None:
@@ -235,19 +235,19 @@ def tokens_in_32_bits() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "mutation", "silence"))
 def embedding_with_a_largest_norm() -> Declaration:
-    """`max_norm` shortens the rows of the table that are looked up, in place: are the rows shortened in the file?"""
+    """`max_norm` rescales looked-up rows of the table in place: are they rescaled in the exported model?"""
     return nn.Embedding(10, 4, max_norm=0.5), (integers("batch"),)
 
 
 @case(dims={"tokens": (7, 9, 1)}, topics=("indexing", "ragged"))
 def bags_of_tokens() -> Declaration:
-    """An `EmbeddingBag` sums tokens from one offset to the next, and an empty bag is zero: to the last one too?"""
+    """An `EmbeddingBag` sums tokens between offsets, and an empty bag is zero: also the last one?"""
     return nn.EmbeddingBag(10, 4, mode="mean"), (integers("tokens"), torch.tensor([0, 0, 1, 1]))
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing",))
 def largest_of_each_row() -> Declaration:
-    """`x[arange(n), x.argmax(1)]` picks one value in each row: does it pick rows instead?"""
+    """`x[arange(n), x.argmax(1)]` selects one value per row: does it select rows instead?"""
 
     class Largest(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -258,7 +258,7 @@ def largest_of_each_row() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "seq": (6, 9, 1)}, topics=("indexing",))
 def last_token_of_each() -> Declaration:
-    """The last hidden state before the padding, as decoders that classify do it: which one, of a row of length 0?"""
+    """The last hidden state before the padding, as in sequence classifiers: is it right for length 0?"""
 
     class LastToken(nn.Module):
         def forward(self, hidden: Tensor, lengths: Tensor) -> Tensor:
@@ -281,7 +281,7 @@ def pairs_above_the_diagonal() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing",))
 def new_axes_and_steps() -> Declaration:
-    """`None`, `...`, a number, a list and a step in one pair of brackets: does each do its part?"""
+    """`None`, `...`, a number, a list and a step in one index: is each applied correctly?"""
 
     class Bracketed(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -292,7 +292,7 @@ def new_axes_and_steps() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "masks", "data-dependent shapes"))
 def all_or_nothing_by_a_flag() -> Declaration:
-    """A boolean without axes in brackets adds an axis of length 1 or 0: is it taken for a number?"""
+    """Indexing with a Python boolean adds an axis of length 1 or 0: is it treated as a number?"""
 
     class Flagged(nn.Module):
         def forward(self, x: Tensor, flag: Tensor) -> Tensor:
@@ -303,7 +303,7 @@ def all_or_nothing_by_a_flag() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "mutation"))
 def written_by_two_indices() -> Declaration:
-    """`x[rows, columns] = y` writes single elements, with columns counted from the end: only those?"""
+    """`x[rows, columns] = y` writes single elements, with negative columns: are only these written?"""
 
     class Written(nn.Module):
         def forward(self, x: Tensor, y: Tensor, columns: Tensor) -> Tensor:
@@ -316,7 +316,7 @@ def written_by_two_indices() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "mutation"))
 def columns_copied_and_filled() -> Declaration:
-    """`index_copy` and `index_fill` along the last axis: do they take it for the first?"""
+    """`index_copy` and `index_fill` along the last axis: do they use the first instead?"""
 
     class Copied(nn.Module):
         def forward(self, x: Tensor, y: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -327,7 +327,7 @@ def columns_copied_and_filled() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing",))
 def values_in_buckets() -> Declaration:
-    """`bucketize` with values on the borders, then a table by bucket: to which side does a border belong?"""
+    """`bucketize` with values equal to boundaries, then a lookup: do they get the right bucket?"""
 
     class Bucketed(nn.Module):
         def __init__(self) -> None:
@@ -344,7 +344,7 @@ def values_in_buckets() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing", "masks", "data-dependent shapes"))
 def positions_by_where() -> Declaration:
-    """`torch.where` of one argument gives as many index tensors as axes: do they find the values again?"""
+    """`torch.where` with one argument returns an index tensor per axis: do they select the same values?"""
 
     class Found(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -356,7 +356,7 @@ def positions_by_where() -> Declaration:
 
 @case(dims={"width": (6, 9, 3)}, topics=("indexing", "sorting"))
 def best_three_gathered() -> Declaration:
-    """Rows of one tensor are ordered by the scores of another, as detectors do it: by descending score?"""
+    """Rows are ordered by the scores of another tensor, as in detectors: is the order descending?"""
 
     class Best(nn.Module):
         def forward(self, boxes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -368,7 +368,7 @@ def best_three_gathered() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("indexing",))
 def one_hot_of_classes() -> Declaration:
-    """`one_hot` with a number of classes returns integers: are they still integers?"""
+    """`one_hot` with a number of classes returns integers: does the exported model too?"""
 
     class OneHot(nn.Module):
         def forward(self, labels: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from exportlab.specs import integers, tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "indexing"))
 def index_update() -> Declaration:
-    """Does `x[..., index] = update` on a copy write the columns that the index names at run time?"""
+    """Does `x[..., index] = update` on a copy write to the columns of the run-time index?"""
 
     class IndexUpdate(nn.Module):
         def forward(self, x: Tensor, index: Tensor, update: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ def index_update() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "indexing"))
 def masked_set() -> Declaration:
-    """Does `x[mask] = value` find another mask for other values?"""
+    """Does `x[mask] = value` compute the mask at run time?"""
 
     class MaskedSet(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def masked_set() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "state", "silence"))
 def counter() -> Declaration:
-    """A buffer counts the calls: does an exported model remember the last one?"""
+    """A buffer counts the calls: does an exported model keep the count between calls?"""
 
     class Counter(nn.Module):
         def __init__(self) -> None:
@@ -53,7 +53,7 @@ def counter() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views"))
 def slice_add() -> Declaration:
-    """A slice is a view: does `add_` on it reach the tensor it was taken from?"""
+    """A slice is a view: does `add_` on it change the original tensor?"""
 
     class SliceAdd(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def slice_add() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "inputs"))
 def input_added_to() -> Declaration:
-    """`x.add_(1)` changes the caller's tensor: refused, or computed without changing it?"""
+    """`x.add_(1)` changes the caller's tensor: is it refused, or computed without changing the input?"""
 
     class AddedTo(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -78,13 +78,13 @@ def input_added_to() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "inputs"))
 def first_layer_in_place() -> Declaration:
-    """`ReLU(inplace=True)` comes first and so clears part of the input: does that stop a model that few would change?"""
+    """A first layer `ReLU(inplace=True)` changes the input: does it stop the export of a common model?"""
     return nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 2)), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "inputs", "views"))
 def column_of_an_input_cleared() -> Declaration:
-    """A view of an input is set to zero before all of the input is used: is the change seen?"""
+    """A view of an input is zeroed before the whole input is used: does the exported model include the change?"""
 
     class Cleared(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def column_of_an_input_cleared() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "indexing"))
 def accumulated_by_index() -> Declaration:
-    """`index_put_` with `accumulate` names rows twice: are both contributions there?"""
+    """`index_put_` with `accumulate` and a repeated row: are both contributions added?"""
 
     class Accumulated(nn.Module):
         def forward(self, rows: Tensor, x: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ def accumulated_by_index() -> Declaration:
 
 @case(dims={"batch": (5, 8, 1, 0)}, topics=("mutation", "views"))
 def view_of_a_view() -> Declaration:
-    """A slice of a slice with a step is multiplied: do exactly those elements change?"""
+    """A slice of a strided slice is multiplied: are exactly those elements changed?"""
 
     class ViewOfAView(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def view_of_a_view() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views"))
 def transposed_view() -> Declaration:
-    """Writing a row of the transpose is writing a column: does it come back transposed?"""
+    """Writing a row of the transpose writes a column: is the result in the right orientation?"""
 
     class Transposed(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def transposed_view() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views", "silence"))
 def read_through_another_view() -> Declaration:
-    """A flat view is taken, the matrix written, the flat view read: does it hold what was written after it?"""
+    """A flat view is read after the matrix is written: does it contain the new values?"""
 
     class ReadLater(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def read_through_another_view() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views", "silence"))
 def columns_swapped_by_views() -> Declaration:
-    """`x[:, 0], x[:, 1] = x[:, 1], x[:, 0]` does not swap, as the first write is read: does the export swap?"""
+    """`x[:, 0], x[:, 1] = x[:, 1], x[:, 0]` doesn't swap in eager, because the operands are views: does the export swap?"""
 
     class Swapped(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ def columns_swapped_by_views() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views"))
 def chunk_activated() -> Declaration:
-    """An activation in place on one of two chunks: is the other half of the tensor as it was?"""
+    """An in-place activation on one of two chunks: is the other half unchanged?"""
 
     class HalfActivated(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -174,7 +174,7 @@ def chunk_activated() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views"))
 def diagonal_written() -> Declaration:
-    """A diagonal is a view too: does adding to it reach the matrix?"""
+    """A diagonal is a view too: does adding to it change the matrix?"""
 
     class OnDiagonal(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ def diagonal_written() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "activations", "silence"))
 def residual_overwritten() -> Declaration:
-    """The activation in place changes what the residual adds later: is it the changed value that is added?"""
+    """An in-place activation changes the residual that is added later: is the changed value added?"""
 
     class Residual(nn.Module):
         def __init__(self) -> None:
@@ -203,7 +203,7 @@ def residual_overwritten() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
 def added_to_under_two_names() -> Declaration:
-    """`kept = y; y += 1` changes both names: does the kept one change in the file?"""
+    """`kept = y; y += 1` changes both names: does `kept` change in the exported model?"""
 
     class TwoNames(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -217,7 +217,7 @@ def added_to_under_two_names() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
 def detached_and_added_to() -> Declaration:
-    """`detach()` shares its memory: does adding to it reach the tensor it was detached from?"""
+    """`detach()` shares memory: does adding to the result change the original tensor?"""
 
     class Detached(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -230,7 +230,7 @@ def detached_and_added_to() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
 def added_to_after_dropout() -> Declaration:
-    """Out of training, dropout returns its input itself: does adding to its result reach what is returned beside it?"""
+    """In evaluation mode, dropout returns its input: does adding to its result change the other output?"""
 
     class AddedTo(nn.Module):
         def __init__(self) -> None:
@@ -248,7 +248,7 @@ def added_to_after_dropout() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "dtypes"))
 def part_of_a_cast_that_is_none() -> Declaration:
-    """`y.to(y.dtype)` is `y`: does adding to some of its rows reach those of `y`, and no others?"""
+    """`y.to(y.dtype)` is `y`: does adding to some of its rows change exactly those of `y`?"""
 
     class OfTheSameType(nn.Module):
         def forward(self, x: Tensor, further: Tensor) -> tuple[Tensor, Tensor]:
@@ -262,7 +262,7 @@ def part_of_a_cast_that_is_none() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "aliasing", "silence"))
 def changed_through_data() -> Declaration:
-    """The same through `.data`, as older code has it: is it seen?"""
+    """The same write through `.data`, as in older code: is it exported?"""
 
     class ThroughData(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ def changed_through_data() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "out"))
 def into_an_output_argument() -> Declaration:
-    """`out=` fills one column of a tensor made beforehand: are the results in it?"""
+    """`out=` writes into a column of an existing tensor: are the results in it?"""
 
     class IntoOut(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -288,7 +288,7 @@ def into_an_output_argument() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "dtypes"))
 def copied_into_integers() -> Declaration:
-    """`copy_` casts to the type of where it copies, and repeats what is too small: does the file?"""
+    """`copy_` casts to the target's dtype and broadcasts: does the exported model too?"""
 
     class Copied(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -300,7 +300,7 @@ def copied_into_integers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation",))
 def filled_zeroed_and_set() -> Declaration:
-    """`fill_`, `zero_`, `masked_fill_` and a step, one after the other: is the order kept?"""
+    """`fill_`, `zero_`, `masked_fill_` and a strided write in sequence: is the order kept?"""
 
     class Sequence(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -315,7 +315,7 @@ def filled_zeroed_and_set() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "views", "broadcasting"))
 def filled_through_an_expanded_view() -> Declaration:
-    """`expand` shows one column four times, and `fill_` is allowed to write it: does the column change?"""
+    """`expand` repeats one column four times, and `fill_` writes through it: does the column change?"""
 
     class Filled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -328,7 +328,7 @@ def filled_through_an_expanded_view() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "resize"))
 def resized_from_nothing() -> Declaration:
-    """An empty tensor is resized and then copied into: may a tensor change its size?"""
+    """An empty tensor is resized and written: may a tensor change its size?"""
 
     class Resized(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Lengths that the data decide."""
+"""Lengths that depend on data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exportlab.specs import flags, integers, tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("data-dependent shapes",))
 def positions_of_positives() -> Declaration:
-    """`nonzero` has a row for each value found: may the result have any length?"""
+    """`nonzero` returns a row per match: may the result have any length?"""
 
     class Positives(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def positions_of_positives() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("data-dependent shapes", "masks"))
 def rows_above_zero() -> Declaration:
-    """Rows are selected by a mask and go through a layer: does the layer take any number of rows, none included?"""
+    """Rows selected by a mask pass through a layer: does it accept any number of rows, even zero?"""
 
     class Selected(nn.Module):
         def __init__(self) -> None:
@@ -37,7 +37,7 @@ def rows_above_zero() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("data-dependent shapes", "masks"))
 def selected_and_put_back() -> Declaration:
-    """Rows chosen by a mask are changed and written back through it: do both ends agree on how many there are?"""
+    """Selected rows are changed and written back by the same mask: do both sizes agree?"""
 
     class Changed(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ def selected_and_put_back() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("data-dependent shapes", "silence"))
 def divided_by_the_number_found() -> Declaration:
-    """The length of what a mask selects becomes a number: is it counted anew for other values?"""
+    """The number of selected rows is used as a number: is it computed again for other values?"""
 
     class PerFound(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ def divided_by_the_number_found() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("data-dependent shapes",))
 def length_from_item() -> Declaration:
-    """A number among the inputs is the length of a new tensor: is it today's number?"""
+    """An input gives the length of a new tensor: is it read at run time?"""
 
     class Repeated(nn.Module):
         def forward(self, x: Tensor, times: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def length_from_item() -> Declaration:
 
 @case(dims={"width": (8, 11, 1, 0)}, topics=("data-dependent shapes",))
 def first_n_unchecked() -> Declaration:
-    """`x[:, :n]` of an `n` that nobody promised anything about: does the slice clamp as eager does?"""
+    """`x[:, :n]` with an unchecked `n` from an input: is the slice clamped as in eager?"""
 
     class FirstN(nn.Module):
         def forward(self, x: Tensor, n: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ def first_n_unchecked() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("data-dependent shapes",))
 def rows_repeated_by_counts() -> Declaration:
-    """`repeat_interleave` with a tensor of counts, zeros among them: is the length their sum?"""
+    """`repeat_interleave` with counts, some zero: is the output length their sum?"""
 
     class Repeated(nn.Module):
         def forward(self, x: Tensor, counts: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def rows_repeated_by_counts() -> Declaration:
 
 @case(dims={"tokens": (9, 12, 1)}, topics=("data-dependent shapes", "sorting"))
 def unique_tokens() -> Declaration:
-    """`unique` with inverse and counts: are there as many values as there are different ones, and in order?"""
+    """`unique` with inverse and counts: is the number of values right, and are they sorted?"""
 
     class Unique(nn.Module):
         def forward(self, tokens: Tensor) -> tuple[Tensor, ...]:
@@ -105,7 +105,7 @@ def unique_tokens() -> Declaration:
 
 @case(dims={"tokens": (9, 12, 1)}, topics=("data-dependent shapes",))
 def runs_of_tokens() -> Declaration:
-    """Repeats in a row are taken once, as CTC decoding does it, and blanks dropped: is the rest what is left?"""
+    """Repeated tokens are merged and blanks removed, as in CTC decoding: is the result right?"""
 
     class Collapsed(nn.Module):
         def forward(self, tokens: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def runs_of_tokens() -> Declaration:
 
 @case(dims={"width": (6, 9, 1)}, topics=("data-dependent shapes", "ragged"))
 def ragged_rows() -> Declaration:
-    """Each row is cut to a length of its own, by a list made of a tensor, and padded again: to which length?"""
+    """Rows are cut to their own lengths, by a list from a tensor, and padded again: is the final length right?"""
 
     class Ragged(nn.Module):
         def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
@@ -129,7 +129,7 @@ def ragged_rows() -> Declaration:
 
 @case(dims={"width": (6, 9, 1, 0)}, topics=("data-dependent shapes", "ragged", "rewritten"))
 def ragged_rows_by_mask() -> Declaration:
-    """The same with `where` and the full width kept: does every exporter take it?"""
+    """The same with `where` at full width: does every exporter accept it?"""
 
     class Masked(nn.Module):
         def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ def ragged_rows_by_mask() -> Declaration:
 
 @case(dims={"rest": (6, 9, 1, 0)}, topics=("data-dependent shapes", "ragged"))
 def split_by_lengths() -> Declaration:
-    """Sequences lie end to end, and a tensor says how long each is: may `split` be told so late?"""
+    """Sequences are concatenated, and a tensor gives their lengths: can `split` use run-time sizes?"""
 
     class Sums(nn.Module):
         def forward(self, head: Tensor, rest: Tensor, lengths: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ def split_by_lengths() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("data-dependent shapes", "masks"))
 def arange_to_the_longest() -> Declaration:
-    """A mask is as wide as the longest length says: is that the longest of this call?"""
+    """A mask is as wide as the longest length: is it computed for the current call?"""
 
     class MaskOf(nn.Module):
         def forward(self, lengths: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ def arange_to_the_longest() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("data-dependent shapes", "silence"))
 def bins_counted() -> Declaration:
-    """`bincount` has as many bins as the largest value says: how many has the file?"""
+    """`bincount` has as many bins as the largest value requires: is it dynamic in the exported model?"""
 
     class Counted(nn.Module):
         def forward(self, values: Tensor) -> Tensor:
@@ -176,7 +176,7 @@ def bins_counted() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("data-dependent shapes",))
 def classes_as_many_as_seen() -> Declaration:
-    """`one_hot` without a number of classes takes the largest value: is its width that of the example?"""
+    """`one_hot` without a number of classes uses the largest value: is the width that of the example?"""
 
     class OneHot(nn.Module):
         def forward(self, values: Tensor) -> Tensor:

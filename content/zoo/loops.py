@@ -1,4 +1,4 @@
-"""Something done again and again: in Python, by `scan`, by `while_loop`. Not here: layers that repeat, which are in submodules."""
+"""Loops: in Python, with `scan`, with `while_loop`. Repeated layers are in submodules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlab.specs import integers, tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops",))
 def row_loop() -> Declaration:
-    """A Python loop over the batch: is it a loop after the export?"""
+    """A Python loop over the batch: is it a loop in the exported model?"""
 
     class RowLoop(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def row_loop() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("loops", "control flow"))
 def scan_sum() -> Declaration:
-    """A running sum by `scan`: is its body captured once for any number of rows?"""
+    """A running sum with `scan`: is its body captured once for any number of rows?"""
 
     def add(total: Tensor, row: Tensor) -> list[Tensor]:
         return [total + row, total + row]
@@ -40,7 +40,7 @@ def scan_sum() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow"))
 def halved_until_small() -> Declaration:
-    """A `while_loop` whose end depends on the values: how often does the file turn?"""
+    """A `while_loop` that ends depending on values: does the exported model run the right number of iterations?"""
 
     def too_large(x: Tensor) -> Tensor:
         return x.abs().sum() > 1
@@ -55,7 +55,7 @@ def halved_until_small() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "layers"))
 def layers_in_a_list() -> Declaration:
-    """A loop over layers whose weight in the sum is their number: is each layer there once, with its own?"""
+    """A loop over layers, each weighted by its number: does each layer appear once with its own weight?"""
 
     class Layers(nn.Module):
         def __init__(self) -> None:
@@ -73,7 +73,7 @@ def layers_in_a_list() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops",))
 def fixed_time_axis() -> Declaration:
-    """A loop over an axis that does not move: is it unrolled, and in order?"""
+    """A loop over a static axis: is it unrolled in order?"""
 
     class Decayed(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def fixed_time_axis() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("loops", "silence"))
 def rows_unbound() -> Declaration:
-    """A loop over `unbind` of an axis that moves: how many rows does the file take apart?"""
+    """A loop over `unbind` of a dynamic axis: does the exported model handle any number of rows?"""
 
     class Unbound(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def rows_unbound() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("loops", "silence"))
 def rows_iterated() -> Declaration:
-    """`for row in x`, the shortest loop over a batch: does anybody notice that its length moves?"""
+    """`for row in x`, the shortest loop over a batch: do exporters detect that its length is dynamic?"""
 
     class Iterated(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def rows_iterated() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "silence"))
 def parts_of_two_rows() -> Declaration:
-    """`split(2)` gives as many parts as the batch has: are there more of them for a larger one?"""
+    """`split(2)` gives a number of parts that depends on the batch: are there more for a larger batch?"""
 
     class Parts(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def parts_of_two_rows() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("loops", "silence"))
 def two_chunks() -> Declaration:
-    """`chunk(2)` gives two parts of a size that moves, and only one of a single row: where is the cut?"""
+    """`chunk(2)` of a dynamic size gives two parts, but only one for a single row: is the split right?"""
 
     class Chunks(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ def two_chunks() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "silence"))
 def at_most_six_turns() -> Declaration:
-    """A loop with a fixed end that breaks at the size of the batch: is the `break` where the batch ends?"""
+    """A loop with a fixed end breaks at the batch size: is the `break` at the end of the batch?"""
 
     class Breaks(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def at_most_six_turns() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("loops", "recursion", "silence"))
 def halved_recursively() -> Declaration:
-    """A function calls itself on both halves until one row is left: how deep is the file?"""
+    """A function calls itself on both halves down to one row: does the depth follow the batch?"""
 
     class Tree(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -161,7 +161,7 @@ def halved_recursively() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "recursion"))
 def recursion_of_depth_three() -> Declaration:
-    """A function that calls itself three times, with a parameter: is it unrolled?"""
+    """A function calls itself three times, with a parameter: is it unrolled?"""
 
     class Nested(nn.Module):
         def __init__(self) -> None:
@@ -176,7 +176,7 @@ def recursion_of_depth_three() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops",))
 def python_while_on_value() -> Declaration:
-    """Python's `while` with a test of values: who refuses, and who keeps the number of turns of the example?"""
+    """A Python `while` on values: which exporters refuse it, and which keep the example's number of iterations?"""
 
     class HalvedInPython(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -189,7 +189,7 @@ def python_while_on_value() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "Python values"))
 def weights_as_numbers() -> Declaration:
-    """`tolist()` of an input gives three Python numbers to a loop: are they read again at each call?"""
+    """`tolist()` of an input gives three Python numbers to a loop: are they read at each call?"""
 
     class Weighted(nn.Module):
         def forward(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ def weights_as_numbers() -> Declaration:
 
 @case(dims={"tokens": (6, 9, 1, 3)}, topics=("loops", "mixture of experts"))
 def experts_in_turn() -> Declaration:
-    """Each expert gets the rows that chose it and is passed over when none did: is that a test of a length nobody knows?"""
+    """Each expert gets the rows that selected it and is skipped without any: is the run-time test exported?"""
 
     class Experts(nn.Module):
         def __init__(self) -> None:
@@ -223,7 +223,7 @@ def experts_in_turn() -> Declaration:
 
 @case(dims={"tokens": (6, 9, 1, 0)}, topics=("loops", "mixture of experts", "rewritten"))
 def experts_all_at_once() -> Declaration:
-    """The same experts, each for all rows, weighted by zero where not chosen: more work, but is it exported?"""
+    """The same experts applied to all rows, with zero weights if not selected: is it exported, at more cost?"""
 
     class Experts(nn.Module):
         def __init__(self) -> None:
@@ -239,7 +239,7 @@ def experts_all_at_once() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow"))
 def turns_as_input() -> Declaration:
-    """An input says how often a layer is applied, by `while_loop`, and zero is allowed: is it read at run time?"""
+    """An input sets how often a `while_loop` applies a layer, even zero times: is it read at run time?"""
 
     class Repeated(nn.Module):
         def __init__(self) -> None:
@@ -254,7 +254,7 @@ def turns_as_input() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow"))
 def no_turn_in_the_example() -> Declaration:
-    """A `while_loop` over the rows beyond the fourth does not turn at export: is its body there for a larger batch?"""
+    """A `while_loop` over the rows after the fourth has no iteration in the example: is its body exported?"""
 
     class Beyond(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -266,7 +266,7 @@ def no_turn_in_the_example() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow", "convergence"))
 def newtons_root() -> Declaration:
-    """A root is improved until it hardly changes, ten times at most: is the number of turns that of the slowest value?"""
+    """Newton iterations until convergence, at most ten: does the slowest value decide their number?"""
 
     class Root(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -283,7 +283,7 @@ def newtons_root() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow"))
 def three_values_carried() -> Declaration:
-    """A counter and two matrices are carried, one becoming the other: does each get the value of the turn before?"""
+    """A counter and two matrices are carried, one becomes the other: are values of the previous iteration used?"""
 
     class Fibonacci(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -296,7 +296,7 @@ def three_values_carried() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("loops", "control flow"))
 def cond_in_a_loop() -> Declaration:
-    """Each turn of a `while_loop` takes one of two branches: is the branch decided anew each time?"""
+    """Each iteration of a `while_loop` runs one of two branches: is the branch decided each time?"""
 
     class UpAndDown(nn.Module):
         def turn(self, i: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -310,7 +310,7 @@ def cond_in_a_loop() -> Declaration:
 
 @case(dims={"prompt": (4, 6, 1, 3)}, topics=("loops", "control flow", "generation"))
 def greedy_tokens() -> Declaration:
-    """Greedy decoding as a `while_loop` that fills a buffer until token 0 appears or five are made: in one file?"""
+    """Greedy decoding with a `while_loop` that fills a buffer until token 0 or five tokens: is it in one model?"""
 
     class Greedy(nn.Module):
         def __init__(self) -> None:

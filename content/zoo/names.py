@@ -1,4 +1,4 @@
-"""Names that collide: of arguments, attributes, submodules, keys, and what a file calls its values."""
+"""Name collisions: of arguments, attributes, submodules, keys, and values in the exported model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlab.specs import tensor
 
 
 class Shift(nn.Module):
-    """Adds a weight of its own, so that one shift is not another."""
+    """Adds its own weight, so that shifts can be told apart."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Shift(nn.Module):
 
 
 class Shifts(nn.Module):
-    """Shifts under the names that are given, one after the other."""
+    """Shifts with the given names, applied in order."""
 
     def __init__(self, *names: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Shifts(nn.Module):
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def attribute_named_mean() -> Declaration:
-    """A buffer is called `mean` and the model takes a mean: are they two values?"""
+    """A buffer is called `mean`, and the model computes a mean: are they two values?"""
 
     class Centered(nn.Module):
         def __init__(self) -> None:
@@ -53,7 +53,7 @@ def attribute_named_mean() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def attributes_named_like_ops() -> Declaration:
-    """Buffers are called `linear`, `relu`, `add_1`: does the file mix them with results of that name?"""
+    """Buffers are called `linear`, `relu`, `add_1`: are they confused with results of that name?"""
 
     class NamedLikeOps(nn.Module):
         def __init__(self) -> None:
@@ -81,7 +81,7 @@ def arguments_named_like_ops() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def arguments_named_like_values() -> Declaration:
-    """Arguments are called `val_0`, `val_1`, `val_2`, as exporters call what is inside: are they kept apart?"""
+    """Arguments are called `val_0`, `val_1`, `val_2`, like exporters' inner values: are they kept apart?"""
 
     class NamedLikeValues(nn.Module):
         def forward(self, val_0: Tensor, val_1: Tensor, val_2: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ def arguments_named_like_values() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def arguments_named_inside_functions() -> Declaration:
-    """Arguments are called `tmp`, `first`, `second`, `beta`, as onnxscript's functions call theirs: do they leak in?"""
+    """Arguments are called `tmp`, `first`, `second`, `beta`, like values in onnxscript functions: do they collide?"""
 
     class NamedInside(nn.Module):
         def forward(self, tmp: Tensor, first: Tensor, second: Tensor, beta: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ def arguments_named_inside_functions() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def buffers_named_like_values() -> Declaration:
-    """Buffers are called `val_0` to `val_9`, as exporters call what is inside: is a weight overwritten by a result?"""
+    """Buffers are called `val_0` to `val_9`, like exporters' inner values: does a result overwrite a weight?"""
 
     class NamedLikeValues(nn.Module):
         def __init__(self) -> None:
@@ -121,7 +121,7 @@ def buffers_named_like_values() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "silence"))
 def arguments_named_like_numbers_of_values() -> Declaration:
-    """`add_1` and `add_2` are arguments, and there are three additions: who gets the name?"""
+    """Arguments are called `add_1` and `add_2`, and there are three additions: which value gets the name?"""
 
     class Added(nn.Module):
         def forward(self, add_2: Tensor, add_1: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def arguments_named_input_and_output() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "outputs", "silence"))
 def outputs_named_like_inputs() -> Declaration:
-    """The keys that come out are the names that went in, the other way round: does each output hold its own value?"""
+    """Output keys are the input names, swapped: does each output contain its own value?"""
 
     class Crossed(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
@@ -169,7 +169,7 @@ def buffer_named_like_input() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names",))
 def arguments_named_like_placeholders() -> Declaration:
-    """torch.export calls the weight `p_weight` and the buffer `b_table`: what if arguments already are?"""
+    """Arguments have the names `p_weight` and `b_table`, which torch.export gives to weights: do they collide?"""
 
     class Placeholders(nn.Module):
         def __init__(self) -> None:
@@ -185,7 +185,7 @@ def arguments_named_like_placeholders() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "hierarchy", "silence"))
 def dots_and_underscores() -> Declaration:
-    """`inner.shift.weight` beside `inner_shift.weight`: are they one once the dots are gone?"""
+    """`inner.shift.weight` and `inner_shift.weight`: do they collide when dots are replaced?"""
 
     class Paths(nn.Module):
         def __init__(self) -> None:
@@ -201,33 +201,33 @@ def dots_and_underscores() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "hierarchy", "silence"))
 def names_that_are_stripped() -> Declaration:
-    """Submodules differ by a hyphen, a space, a slash, a colon: are they one once these are underscores?"""
+    """Submodules differ by a hyphen, a space, a slash, a colon: do they collide as underscores?"""
 
     return Shifts("a_b", "a-b", "a b", "a/b", "a:b"), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "hierarchy", "silence"))
 def names_that_differ_by_case() -> Declaration:
-    """`shift`, `Shift` and `SHIFT` are three submodules: do they stay three where files ignore case?"""
+    """`shift`, `Shift` and `SHIFT` are three submodules: do they stay distinct where files ignore case?"""
 
     return Shifts("shift", "Shift", "SHIFT"), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "hierarchy"))
 def submodule_named_class() -> Declaration:
-    """A submodule has a keyword of Python for a name: does generated code stumble over it?"""
+    """A submodule is named after a Python keyword: does generated code fail?"""
     return Shifts("class", "def"), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "hierarchy"))
 def submodules_in_other_scripts() -> Declaration:
-    """Submodules are called `0`, `größe` and `层`: do names beyond ASCII stay apart?"""
+    """Submodules are called `0`, `größe` and `层`: do non-ASCII names stay distinct?"""
     return Shifts("0", "größe", "層", "层"), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "keywords"))
 def keyword_named_class() -> Declaration:
-    """A keyword argument that `**extra` takes is called `class`: does generated code stumble over it?"""
+    """A keyword argument for `**extra` is called `class`: does generated code fail?"""
 
     class Labelled(nn.Module):
         def forward(self, x: Tensor, **extra: Tensor) -> Tensor:
@@ -249,7 +249,7 @@ def keywords_that_are_stripped() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "containers"))
 def keys_that_flatten_alike() -> Declaration:
-    """`state["a"]["b"]` and `state["a_b"]` are both `state_a_b` once flattened: are they still two inputs?"""
+    """`state["a"]["b"]` and `state["a_b"]` both flatten to `state_a_b`: are they two inputs?"""
 
     class Flattened(nn.Module):
         def forward(self, state: dict[str, Any], scale: Tensor) -> Tensor:
@@ -271,7 +271,7 @@ def list_beside_its_own_members_names() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "rows": (3, 5, 1, 2)}, topics=("names", "sizes"))
 def arguments_named_like_axes() -> Declaration:
-    """Arguments are called like the axes that move, each like that of the other: are sizes and tensors kept apart?"""
+    """Arguments have the names of dynamic axes, swapped: are sizes and tensors kept apart?"""
 
     class NamedLikeAxes(nn.Module):
         def forward(self, rows: Tensor, batch: Tensor) -> Tensor:
@@ -282,7 +282,7 @@ def arguments_named_like_axes() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("names", "branches", "silence"))
 def branches_with_names_of_outside() -> Declaration:
-    """Both branches of a `cond` compute a `relu` and so does the model around it: does one hide the other?"""
+    """Both branches of a `cond` and the outer model compute a `relu`: does one shadow another?"""
 
     class Shadowed(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Normalisation and dropout, while training and after. Not here: the plain batch norm and layer norm, which are in basics."""
+"""Normalisation and dropout in training and evaluation mode. Plain batch norm and layer norm are in basics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exportlab.specs import integers, tensor
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "training", "state", "silence"), training=True)
 def batch_norm_running_statistics() -> Declaration:
-    """Training moves the running statistics at every call: what are they after the second?"""
+    """In training, each call updates the running statistics: what are they after the second call?"""
 
     class Watched(nn.Module):
         def __init__(self) -> None:
@@ -28,13 +28,13 @@ def batch_norm_running_statistics() -> Declaration:
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "training", "data-dependent"), training=True)
 def batch_norm_with_plain_average() -> Declaration:
-    """`momentum=None` divides by the number of batches so far, a value: can it be captured?"""
+    """`momentum=None` divides by the number of batches so far, a run-time value: can it be captured?"""
     return nn.BatchNorm2d(3, momentum=None), (tensor("batch", 3, 4, 4),)
 
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "training", "silence"))
 def batch_norm_by_function() -> Declaration:
-    """`F.batch_norm(training=True)` in a model set to `eval()`: does the export trust the mode or the argument?"""
+    """`F.batch_norm(training=True)` in a model in `eval()` mode: does the export use the mode or the argument?"""
 
     class ByFunction(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -45,13 +45,13 @@ def batch_norm_by_function() -> Declaration:
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "silence"))
 def batch_norm_without_statistics() -> Declaration:
-    """`track_running_stats=False`: a batch is normalised by itself even after training."""
+    """`track_running_stats=False`: a batch is normalised by its own statistics, even in evaluation mode."""
     return nn.BatchNorm2d(3, track_running_stats=False), (tensor("batch", 3, 4, 4),)
 
 
 @case(dims={"batch": (4, 9, 1, 2)}, topics=("normalization", "training", "silence"), training=True)
 def batch_norm_frozen_in_training() -> Declaration:
-    """The model trains, this normalisation does not: is it fed the statistics of the batch all the same?"""
+    """The model is in training mode, but this norm is not: does it use the statistics of the batch?"""
 
     class Frozen(nn.Module):
         def __init__(self) -> None:
@@ -67,7 +67,7 @@ def batch_norm_frozen_in_training() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0)}, topics=("normalization", "layers"))
 def two_norms_on_one_input() -> Declaration:
-    """Two branches with a convolution and a batch norm each read one tensor: does folding keep their biases apart?"""
+    """Two branches with convolution and batch norm read one tensor: does folding keep their biases apart?"""
 
     class Branches(nn.Module):
         def __init__(self) -> None:
@@ -87,13 +87,13 @@ def two_norms_on_one_input() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dropout", "layers"))
 def dropout_after_training() -> Declaration:
-    """Three kinds of dropout in evaluation mode: is nothing left of them?"""
+    """Three kinds of dropout in evaluation mode: are all of them removed?"""
     return nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 8), nn.AlphaDropout(0.3), nn.Dropout1d(0.9)), (tensor("batch", 8, 8),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dropout", "training", "silence"), training=True)
 def dropout_in_training() -> Declaration:
-    """While training each value is dropped or doubled, never left as it is: also by the file?"""
+    """In training, each value is dropped or doubled: also in the exported model?"""
 
     class DroppedOrDoubled(nn.Module):
         def __init__(self) -> None:
@@ -109,7 +109,7 @@ def dropout_in_training() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dropout", "silence"))
 def dropout_never_turned_off() -> Declaration:
-    """`F.dropout(x)` without `self.training` drops for ever: does the export follow the call or the mode?"""
+    """`F.dropout(x)` without `self.training` is always active: does the export follow the call or the mode?"""
 
     class ForEver(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def dropout_never_turned_off() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "width": (6, 9, 1, 4)}, topics=("normalization", "dynamic shapes"))
 def layer_norm_over_moving_axis() -> Declaration:
-    """`normalized_shape` is read from the input: is it still the right one at another width?"""
+    """`normalized_shape` is read from the input: is it right at another width?"""
 
     class MovingLayerNorm(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -132,7 +132,7 @@ def layer_norm_over_moving_axis() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0)}, topics=("normalization", "layers"))
 def layer_norm_over_two_axes() -> Declaration:
-    """Layer norm over two axes, its weight without a bias, in float16 within float32: is all of it kept?"""
+    """Layer norm over two axes in float16 within float32, with a weight but no bias: is all of it kept?"""
 
     class TwoAxes(nn.Module):
         def __init__(self) -> None:
@@ -148,7 +148,7 @@ def layer_norm_over_two_axes() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "height": (6, 9, 4)}, topics=("normalization", "dynamic shapes"))
 def group_norm() -> Declaration:
-    """Groups of channels are normalised together while height and batch move: is the division into groups kept?"""
+    """Group norm with dynamic height and batch: are the groups kept?"""
     norm = nn.GroupNorm(3, 6)
     norm.weight.data.normal_()
     norm.bias.data.normal_()
@@ -157,13 +157,13 @@ def group_norm() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1), "height": (6, 9, 4)}, topics=("normalization", "dynamic shapes"))
 def instance_norm() -> Declaration:
-    """Every image by its own statistics, also after training: is it so in the file?"""
+    """Instance norm uses each image's own statistics, even in evaluation mode: does the exported model too?"""
     return nn.InstanceNorm2d(3, affine=True), (tensor("batch", 3, "height", 4),)
 
 
 @case(dims={"batch": (2, 5, 1, 0), "height": (6, 9, 4)}, topics=("normalization", "silence"))
 def instance_norm_with_statistics() -> Declaration:
-    """Instance norm that kept running statistics uses them after training: or does it in the file?"""
+    """Instance norm with running statistics uses them in evaluation mode: does the exported model too?"""
     norm = nn.InstanceNorm2d(3, track_running_stats=True)
     norm.running_mean.normal_()
     norm.running_var.uniform_(0.5, 2.0)
@@ -172,7 +172,7 @@ def instance_norm_with_statistics() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "seq": (6, 9, 1, 3)}, topics=("normalization", "layers"))
 def rms_norm() -> Declaration:
-    """`nn.RMSNorm` of tiny values, with an eps of its own and with that of the dtype: is either left out?"""
+    """`nn.RMSNorm` of tiny values, with a given eps and the dtype's eps: are both used?"""
 
     class TinyValues(nn.Module):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def rms_norm() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "seq": (6, 9, 1, 3)}, topics=("normalization", "casts"))
 def rms_norm_by_hand() -> Declaration:
-    """The norm of the language models: float16 is widened, normalised, narrowed. Is the widening kept?"""
+    """The norm of language models: float16 is widened, normalised, narrowed. Is the widening kept?"""
 
     class ByHand(nn.Module):
         def __init__(self) -> None:
@@ -203,13 +203,13 @@ def rms_norm_by_hand() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "height": (6, 9, 4)}, topics=("normalization", "layers"))
 def local_response_norm() -> Declaration:
-    """Each value by its neighbours in the channels: are the edges treated alike?"""
+    """Each value is normalised by neighbouring channels: are the edges handled correctly?"""
     return nn.LocalResponseNorm(3, alpha=0.5, beta=0.75, k=2.0), (tensor("batch", 5, "height", 4),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("normalization", "silence"))
 def unit_vectors() -> Declaration:
-    """Rows of length one, some of them all zero: is 0/0 avoided as eager does?"""
+    """Rows are scaled to unit length, some are all zero: is 0/0 avoided as in eager?"""
 
     class UnitVectors(nn.Module):
         def forward(self, counts: Tensor) -> tuple[Tensor, Tensor]:
@@ -221,7 +221,7 @@ def unit_vectors() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 0), "seq": (6, 9, 1, 3)}, topics=("normalization", "nan", "silence"))
 def standardized_by_moving_axis() -> Declaration:
-    """Mean and unbiased deviation over a moving axis; of one element there is no deviation: NaN?"""
+    """Mean and unbiased deviation over a dynamic axis; with one element the deviation is NaN: also in the export?"""
 
     class Standardized(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -232,7 +232,7 @@ def standardized_by_moving_axis() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("normalization", "hierarchy"))
 def normalized_weights() -> Declaration:
-    """Weight norm and spectral norm, as parametrisations: is the weight computed as it was when trained?"""
+    """Weight norm and spectral norm as parametrisations: are the weights computed as in training?"""
     from torch.nn.utils import parametrizations
 
     scaled = parametrizations.weight_norm(nn.Linear(8, 6))

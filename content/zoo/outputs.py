@@ -1,4 +1,4 @@
-"""What a `forward` may return besides one new tensor: inputs, constants, numbers, one thing twice."""
+"""Unusual outputs of `forward`: inputs, constants, numbers, one tensor twice."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from exportlab.specs import tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs"))
 def identity() -> Declaration:
-    """The model returns its input and computes nothing: is there still an input and an output, under two names?"""
+    """The model returns its input: does the exported model have an input and an output with two names?"""
     return nn.Identity(), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs"))
 def input_among_outputs() -> Declaration:
-    """An input is returned untouched beside a new tensor: does it keep its name and its place?"""
+    """An input is returned unchanged next to a new tensor: does it keep its name and position?"""
 
     class Kept(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def input_among_outputs() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs"))
 def inputs_swapped() -> Declaration:
-    """Two inputs come back in the other order: does each output hold the right one?"""
+    """Two inputs are returned in swapped order: is each output right?"""
 
     class Swapped(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -51,7 +51,7 @@ def output_twice() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs", "views"))
 def output_and_its_view() -> Declaration:
-    """One output is a view of another, and a third of an input: are they tensors of their own?"""
+    """One output is a view of another, and a third is a view of an input: are they independent tensors?"""
 
     class Viewed(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -63,7 +63,7 @@ def output_and_its_view() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs", "Python values"))
 def numbers_among_outputs() -> Declaration:
-    """An int, a float, a bool and None are returned between tensors: do the tensors keep their places?"""
+    """An int, a float, a bool and None are returned between tensors: do the tensors keep their positions?"""
 
     class Numbered(nn.Module):
         def forward(self, x: Tensor) -> tuple[object, ...]:
@@ -74,7 +74,7 @@ def numbers_among_outputs() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs", "Python values", "silence"))
 def size_among_outputs() -> Declaration:
-    """The model returns how many rows it was given: is it the number of the example ever after?"""
+    """The model returns its number of rows: is it specialised to the example?"""
 
     class Counted(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, int]:
@@ -85,7 +85,7 @@ def size_among_outputs() -> Declaration:
 
 @case(topics=("signature", "outputs", "Python values", "silence"))
 def number_taken_from_a_tensor() -> Declaration:
-    """`x.max().item()` is returned: is it the number of the example for all values?"""
+    """`x.max().item()` is returned: is it specialised to the example?"""
 
     class Peak(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, float]:
@@ -96,7 +96,7 @@ def number_taken_from_a_tensor() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs", "constants"))
 def constants_among_outputs() -> Declaration:
-    """A parameter, a buffer and a constant made on the spot are returned: can they be outputs of a graph?"""
+    """A parameter, a buffer and a new constant are returned: can they be outputs of a graph?"""
 
     class Constants(nn.Module):
         def __init__(self) -> None:
@@ -112,7 +112,7 @@ def constants_among_outputs() -> Declaration:
 
 @case(topics=("signature", "outputs", "constants"))
 def no_inputs() -> Declaration:
-    """The model takes nothing at all: is there a file without inputs?"""
+    """The model has no inputs: can it be exported?"""
 
     class Table(nn.Module):
         def __init__(self) -> None:
@@ -127,7 +127,7 @@ def no_inputs() -> Declaration:
 
 @case(topics=("signature", "outputs", "Python values"))
 def only_numbers() -> Declaration:
-    """The model takes an int and a float, and no tensor: are they inputs, or is all of it a constant?"""
+    """The model takes an int and a float but no tensor: are they inputs, or is everything constant?"""
 
     class Ramp(nn.Module):
         def forward(self, count: int, step: float) -> Tensor:
@@ -138,7 +138,7 @@ def only_numbers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs"))
 def one_of_a_tuple() -> Declaration:
-    """The model returns a tuple with one tensor in it: is it still a tuple?"""
+    """The model returns a tuple with one tensor: is it still a tuple?"""
 
     class Wrapped(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor]:
@@ -149,7 +149,7 @@ def one_of_a_tuple() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "outputs", "silence"))
 def nothing_depends_on_the_input() -> Declaration:
-    """The output has the shape of the input and none of its values: does the shape move?"""
+    """The output has the shape of the input but not its values: is the shape dynamic?"""
 
     class Zeros(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

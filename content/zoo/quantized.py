@@ -1,4 +1,4 @@
-"""Quantised models, and what quantisation leaves in them. Not here: narrow types without scales, which are in dtypes."""
+"""Quantised models, and parts that quantisation adds to them. Narrow types without scales are in dtypes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fake_quantize_module() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("quantization",))
 def fake_quantize_function() -> Declaration:
-    """Values on a grid of 256 steps, of one step for all and of one for each channel: is it the same grid?"""
+    """Values are rounded to 256 steps, per tensor and per channel: is the grid the same?"""
 
     class Grid(nn.Module):
         def __init__(self) -> None:
@@ -41,7 +41,7 @@ def fake_quantize_function() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("quantization",))
 def quantized_tensor() -> Declaration:
-    """A quantised tensor inside of the model, with its own type: what becomes of it?"""
+    """A quantised tensor with its own dtype inside the model: is it exported?"""
 
     class Quantized(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -52,8 +52,8 @@ def quantized_tensor() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("quantization",))
 def quantize_dequantize_pair() -> Declaration:
-    """The pair that quantisers of exported programs insert: does it stay a pair?"""
-    import torch.ao.quantization.fx._decomposed  # defines the two operators
+    """The pair of operators that PT2E quantisers insert: does it stay a pair?"""
+    import torch.ao.quantization.fx._decomposed  # registers the two operators
 
     ops = torch.ops.quantized_decomposed
 
@@ -67,7 +67,7 @@ def quantize_dequantize_pair() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("quantization", "dtypes"))
 def int8_weights() -> Declaration:
-    """Weights are stored as int8 and widened when used: are they int8 in the file?"""
+    """Weights are stored as int8 and widened when used: are they int8 in the exported model?"""
 
     class Int8Linear(nn.Module):
         def __init__(self) -> None:

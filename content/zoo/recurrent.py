@@ -1,4 +1,4 @@
-"""Recurrent layers and loops over time, most with a time that moves. Not here: `scan` and `while_loop`, which are in loops."""
+"""Recurrent layers and loops over time, mostly with dynamic time. `scan` and `while_loop` are in loops."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ def lstm_bidirectional() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "layers"))
 def lstm_of_fixed_length() -> Declaration:
-    """The same over a time that stands still: one operator for each layer, or one step after the other?"""
+    """The same with static time: is there one operator per layer, or one per step?"""
     return nn.LSTM(4, 5, num_layers=2, bidirectional=True, batch_first=True), (tensor("batch", 6, 4),)
 
 
 @case(dims={"time": (6, 9, 1, 4), "batch": (2, 5, 1, 3)}, topics=("recurrent", "layers"))
 def gru_time_first() -> Declaration:
-    """A GRU with the time in front: are the axes of input and state where they belong?"""
+    """A GRU with time first: are the axes of input and state right?"""
     return nn.GRU(4, 5), (tensor("time", "batch", 4),)
 
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "layers"))
 def rnn_with_relu() -> Declaration:
-    """The plain RNN with another nonlinearity than its default, without bias: is it the right one?"""
+    """A plain RNN with ReLU and without bias: is the activation right?"""
     return nn.RNN(4, 5, num_layers=2, nonlinearity="relu", bias=False, dropout=0.5), (tensor(6, "batch", 4),)
 
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "state"))
 def lstm_state_in_and_out() -> Declaration:
-    """A state comes in and a state goes out, so that a caller can go on: are they inputs and outputs of the file?"""
+    """State as input and output, so that a caller can continue: are both in the exported model?"""
     state = (tensor(2, "batch", 5), tensor(2, "batch", 5))
     return nn.LSTM(4, 5, num_layers=2, batch_first=True), (tensor("batch", "time", 4), state)
 
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "state"))
 def gru_bidirectional_with_state() -> Declaration:
-    """Four initial states, for two directions of two layers: does each reach the one it is for?"""
+    """Four initial states, for two directions of two layers: does each reach its layer and direction?"""
     return nn.GRU(4, 5, num_layers=2, bidirectional=True, batch_first=True), (tensor("batch", 6, 4), tensor(4, "batch", 5))
 
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "layers"))
 def lstm_projected() -> Declaration:
-    """An LSTM with projections, whose two states are of different sizes: is there an operator for it?"""
+    """An LSTM with projections, whose states have different sizes: is there an operator for it?"""
     return nn.LSTM(4, 6, proj_size=3, batch_first=True), (tensor("batch", 6, 4),)
 
 
 @case(dims={"time": (6, 9, 1, 4)}, topics=("recurrent", "layers"))
 def lstm_unbatched() -> Declaration:
-    """A sequence without a batch axis: is none left over in the results?"""
+    """A sequence without a batch axis: do the results have no batch axis either?"""
     return nn.LSTM(4, 5, bidirectional=True), (tensor("time", 4),)
 
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "dynamic shapes"))
 def state_made_in_forward() -> Declaration:
-    """The first state is made of zeros from `x.shape[0]`, the last step is returned: does it follow the batch?"""
+    """The first state is zeros of size `x.shape[0]`, the last step is returned: does it follow the batch?"""
 
     class LastStep(nn.Module):
         def __init__(self) -> None:
@@ -77,7 +77,7 @@ def state_made_in_forward() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "state", "mutation", "silence"))
 def state_kept_in_buffers() -> Declaration:
-    """The state of the last call is a buffer of the module: does an exported model go on where it stopped?"""
+    """The state of the last call is a buffer: does an exported model continue from it?"""
 
     class Streaming(nn.Module):
         def __init__(self) -> None:
@@ -95,7 +95,7 @@ def state_kept_in_buffers() -> Declaration:
 
 @case(dims={"batch": (3, 5, 1, 2)}, topics=("recurrent", "state"))
 def cells_of_one_step() -> Declaration:
-    """One step of three cells, one upon the other, with their states: what a caller puts his own loop around."""
+    """One step of three stacked cells with their states, for use in a caller's own loop."""
 
     class Step(nn.Module):
         def __init__(self) -> None:
@@ -111,7 +111,7 @@ def cells_of_one_step() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "loops", "silence"))
 def lstm_cell_loop() -> Declaration:
-    """A cell in a Python loop over a moving time: is the length of the example kept?"""
+    """A cell in a Python loop over dynamic time: is the length of the example specialised?"""
 
     class CellLoop(nn.Module):
         def __init__(self) -> None:
@@ -131,7 +131,7 @@ def lstm_cell_loop() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3)}, topics=("recurrent", "loops"))
 def gru_by_hand() -> Declaration:
-    """Gates written out, over a time that stands still: is the loop unrolled right, its weights stored once?"""
+    """A GRU written out with gates over static time: is the loop unrolled, and are weights stored once?"""
 
     class ByHand(nn.Module):
         def __init__(self) -> None:
@@ -150,7 +150,7 @@ def gru_by_hand() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "silence"))
 def bidirectional_by_flip() -> Declaration:
-    """Backwards is `lstm(x.flip(1)).flip(1)`, masked: does it run at a length that the export has not seen?"""
+    """The reverse direction as `lstm(x.flip(1)).flip(1)` with a mask: does it work at another length?"""
 
     class ByFlip(nn.Module):
         def __init__(self) -> None:
@@ -167,7 +167,7 @@ def bidirectional_by_flip() -> Declaration:
 
 @case(dims={"batch": (3, 5, 1, 2), "time": (6, 9, 1, 4)}, topics=("recurrent", "indexing"))
 def last_step_by_length() -> Declaration:
-    """The output at the last step of each sequence, the lengths being an input: is it gathered, or fixed?"""
+    """The output at the last step of each sequence, with lengths as input: is it gathered at run time?"""
 
     class ByLength(nn.Module):
         def __init__(self) -> None:
@@ -184,7 +184,7 @@ def last_step_by_length() -> Declaration:
 
 @case(dims={"batch": (3, 5, 1, 2), "time": (6, 9, 1, 4)}, topics=("recurrent", "data-dependent"))
 def packed_sequence() -> Declaration:
-    """Sequences of different lengths are packed and padded again: are the lengths those of the call?"""
+    """Sequences of different lengths are packed and padded again: are the current lengths used?"""
 
     class Packed(nn.Module):
         def __init__(self) -> None:
@@ -202,7 +202,7 @@ def packed_sequence() -> Declaration:
 
 @case(dims={"batch": (2, 5, 1, 3), "time": (6, 9, 1, 4)}, topics=("recurrent", "layers"))
 def speech_encoder() -> Declaration:
-    """Convolutions halve a moving time, a GRU reads what is left: do both agree on its length?"""
+    """Convolutions halve dynamic time, and a GRU reads the result: do both agree on the length?"""
 
     class Encoder(nn.Module):
         def __init__(self) -> None:

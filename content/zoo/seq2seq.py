@@ -1,4 +1,4 @@
-"""Encoders with a decoder, of the transformers library, without their past. Not here: the same with a cache, which are in caches."""
+"""Encoder-decoder models of the transformers library without a cache. Those with a cache are in caches."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ BART = {
 
 @case(dims=TEXT, topics=("transformers", "text", "relative positions"))
 def t5enc() -> Declaration:
-    """Biases by the distance of two tokens, in buckets by logarithm, shared by all layers: does the table grow?"""
+    """Biases by distance in logarithmic buckets, shared by all layers: does the table follow the length?"""
     return model("T5EncoderModel", "T5Config", **T5, use_cache=False), (), text()
 
 
 @case(dims=PAIR, topics=("transformers", "text", "relative positions"))
 def t5full() -> Declaration:
-    """Two texts of different lengths, attention across: does each of the two lengths move without the other?"""
+    """Two texts of different lengths with cross attention: are both lengths dynamic and independent?"""
     return model("T5Model", **T5, use_cache=False), (), text() | text("decoder_input_ids", "decoder_attention_mask", "answer")
 
 
 @case(dims=PAIR, topics=("transformers", "text"))
 def bart() -> Declaration:
-    """Without a decoder's text it takes the encoder's, one place later; with both given, is the shift left out?"""
+    """Without a decoder input, it shifts the encoder's by one; here both are given: is the shift left out?"""
     return model("BartModel", **BART, use_cache=False), (), text() | text("decoder_input_ids", "decoder_attention_mask", "answer")
 
 
 @case(dims=TEXT, topics=("transformers", "text", "inplace"))
 def bart_shifted() -> Declaration:
-    """The decoder's text is the encoder's, shifted by writing into a new tensor: does the file write it too?"""
+    """The decoder's text is the encoder's, shifted into a new tensor: does the exported model shift too?"""
     return model("BartModel", **BART, use_cache=False), (), text()
 
 
 @case(dims={"batch": (2, 3, 1), "answer": (5, 3, 1)}, topics=("transformers", "audio", "text"))
 def whisper() -> Declaration:
-    """Sound in, text out: both halves in one file, the sound of one length, the text of any?"""
+    """Audio to text, with encoder and decoder in one model: is the audio length fixed and the text length dynamic?"""
     inputs = {"input_features": tensor("batch", 8, 24), "decoder_input_ids": integers("batch", "answer", high=VOCABULARY)}
     return model("WhisperForConditionalGeneration", "WhisperConfig", **WHISPER, use_cache=False), (), inputs

@@ -1,4 +1,4 @@
-"""Shapes that move, and computations with their sizes. Not here: branches and loops that sizes decide, lengths that data decide."""
+"""Dynamic shapes and computations with sizes. Branches and loops on sizes, and data-dependent lengths, are elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exportlab.specs import tensor
 
 @case(dims={"batch": (2, 3, 1, 4, 0), "seq": (5, 7, 1, 0, 3)}, topics=("dynamic shapes",))
 def two_dims() -> Declaration:
-    """Can two axes of one input move without each other?"""
+    """Can two axes of one input be dynamic independently?"""
 
     class Scores(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def flatten_by_size() -> Declaration:
 
 @case(dims={"rows": (4, 7, 5, 1, 0), "others": (4, 7, 1, 6, 1)}, topics=("dynamic shapes", "broadcasting"))
 def broadcast_later() -> Declaration:
-    """Two lengths agree at export: may one of them be 1, and broadcast, later?"""
+    """Two lengths are equal in the export: may one of them be 1 and broadcast later?"""
 
     class Sum(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def broadcast_later() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("dynamic shapes", "silence"))
 def half_of_the_rows() -> Declaration:
-    """A size passes through a float and back: is the slice still as long as it should be?"""
+    """A size is converted to float and back: is the slice still the right length?"""
 
     class FirstHalf(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ def half_of_the_rows() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4, 0), "seq": (5, 8, 1, 0, 3)}, topics=("dynamic shapes",))
 def positions() -> Declaration:
-    """Is `arange` of a size made anew at every size?"""
+    """Is `arange` of a size computed at run time?"""
 
     class AddPositions(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def positions() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dynamic shapes", "silence"))
 def any_of_none() -> Declaration:
-    """No row is positive when there is no row: does the file agree?"""
+    """Without rows, no row is positive: does the exported model agree?"""
 
     class AnyPositive(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def any_of_none() -> Declaration:
 
 @case(dims={"width": (6, 9, 1)}, topics=("dynamic shapes", "reshape"))
 def rows_by_second_size() -> Declaration:
-    """`view(x.size(1), -1)` makes the second size the first: does the last one stay what is left?"""
+    """`view(x.size(1), -1)` makes the second size the first: is the last one still inferred?"""
 
     class BySecond(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ def rows_by_second_size() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 3, 0)}, topics=("dynamic shapes", "reshape", "silence"))
 def constant_like_the_batch() -> Declaration:
-    """The shape is written as a number that is the size of the batch in the example: is it mistaken for that size?"""
+    """A constant shape equals the example's batch size: is it mistaken for the batch?"""
 
     class SixRows(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def constant_like_the_batch() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "seq": (5, 7, 1, 4)}, topics=("dynamic shapes", "reshape"))
 def flattened_and_back() -> Declaration:
-    """Two axes become one by a product of sizes, and two again: is the product made anew?"""
+    """Two axes are flattened by a product of sizes and restored: is the product computed at run time?"""
 
     class ThereAndBack(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def flattened_and_back() -> Declaration:
 
 @case(dims={"batch": (5, 8, 1, 0)}, topics=("dynamic shapes", "silence"))
 def upper_half_by_ceil() -> Declaration:
-    """`math.ceil` of half the rows: is it rounded up at run time, or was it in the example?"""
+    """`math.ceil` of half the rows: is it rounded up at run time, or specialised?"""
 
     class UpperHalf(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def upper_half_by_ceil() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "width": (5, 6, 1)}, topics=("dynamic shapes", "silence"))
 def scaled_by_root_of_size() -> Declaration:
-    """Attention's `/ math.sqrt(size)` where the size moves: is the root that of the example?"""
+    """Attention's `/ math.sqrt(size)` with a dynamic size: is the root computed at run time?"""
 
     class Scaled(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def scaled_by_root_of_size() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dynamic shapes", "silence"))
 def mean_by_hand() -> Declaration:
-    """A sum over a size, an integer among floats: is it the right number, and not-a-number for no rows?"""
+    """A sum divided by an integer size: is the mean right, and NaN without rows?"""
 
     class Mean(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def mean_by_hand() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("dynamic shapes",))
 def halves_exchanged() -> Declaration:
-    """A row count is halved by `//` and the halves change places: is the odd row in the right one?"""
+    """The row count is halved by `//` and the halves are exchanged: is the odd row in the right half?"""
 
     class Exchanged(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ def halves_exchanged() -> Declaration:
 
 @case(dims={"batch": (6, 9, 1, 0)}, topics=("dynamic shapes",))
 def middle_by_narrow() -> Declaration:
-    """`narrow` from a quarter, for half of the rows: start and length are both computed."""
+    """`narrow` from a quarter for half of the rows: are start and length computed at run time?"""
 
     class Middle(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ def middle_by_narrow() -> Declaration:
 
 @case(dims={"batch": (5, 8, 1, 3, 0)}, topics=("dynamic shapes", "silence"))
 def last_three() -> Declaration:
-    """`x[-3:]` of fewer than three rows is all of them: is the result's length still said to be three?"""
+    """`x[-3:]` of fewer than three rows returns all: is the output length still declared as three?"""
 
     class LastThree(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -181,7 +181,7 @@ def last_three() -> Declaration:
 
 @case(dims={"batch": (5, 8, 1, 0)}, topics=("dynamic shapes",))
 def differences_of_neighbours() -> Declaration:
-    """`x[1:] - x[:-1]` has one row less, but none when there is none: does the export ask for two rows or more?"""
+    """`x[1:] - x[:-1]` has one row less, but none for an empty input: does the export require two rows?"""
 
     class Differences(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -192,7 +192,7 @@ def differences_of_neighbours() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 0), "others": (4, 7, 1, 0)}, topics=("dynamic shapes", "equal sizes"))
 def two_sizes_forced_equal() -> Declaration:
-    """Side by side, two inputs need as many rows: what becomes of two names for what is one size?"""
+    """Two inputs are concatenated side by side, so their rows must match: can two names be one size?"""
 
     class SideBySide(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -203,7 +203,7 @@ def two_sizes_forced_equal() -> Declaration:
 
 @case(dims={"past": (3, 4, 1, 0), "seq": (2, 5, 1, 0)}, topics=("dynamic shapes", "equal sizes"))
 def sum_of_two_lengths() -> Declaration:
-    """A third input is as long as two others together: may its axis be asked for as dynamic?"""
+    """A third input is as long as two others together: can its axis be declared dynamic?"""
 
     class Masked(nn.Module):
         def forward(self, past: Tensor, x: Tensor, mask: Tensor) -> Tensor:
@@ -214,7 +214,7 @@ def sum_of_two_lengths() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 3), "others": (5, 2, 1, 6)}, topics=("dynamic shapes", "rewritten"))
 def shorter_of_two() -> Declaration:
-    """The smaller of two sizes by `torch.sym_min`, which is no branch: is it the smaller one when they change places?"""
+    """The smaller of two sizes by `torch.sym_min`, without a branch: is it right when the other is smaller?"""
 
     class Shorter(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -226,7 +226,7 @@ def shorter_of_two() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0), "width": (5, 1)}, topics=("dynamic shapes", "broadcasting"))
 def parameter_broadcast_later() -> Declaration:
-    """Five weights meet five columns, but a single column would do as well: may the axis still move?"""
+    """Five weights match five columns, but could broadcast to one: may the axis still be dynamic?"""
 
     class Shifted(nn.Module):
         def __init__(self) -> None:
@@ -241,7 +241,7 @@ def parameter_broadcast_later() -> Declaration:
 
 @case(dims={"width": (5, 8, 1, 0)}, topics=("dynamic shapes", "silence"))
 def squeezed_only_at_one() -> Declaration:
-    """`squeeze` takes away an axis of size 1: does the result lose one at a size that the example did not have?"""
+    """`squeeze` removes an axis of size 1: does it at a size other than the example's?"""
 
     class Squeezed(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -252,7 +252,7 @@ def squeezed_only_at_one() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "seq": (5, 8, 1, 0)}, topics=("dynamic shapes", "masks"))
 def causal_mask() -> Declaration:
-    """A triangle of ones as large as the sequence: is it built at run time?"""
+    """A triangular mask as large as the sequence: is it built at run time?"""
 
     class Causal(nn.Module):
         def forward(self, scores: Tensor) -> Tensor:
@@ -265,7 +265,7 @@ def causal_mask() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "seq": (5, 8, 1, 0)}, topics=("dynamic shapes", "slices"))
 def positions_from_a_table() -> Declaration:
-    """A table of sixteen positions is cut to the sequence: does the file promise less than sixteen?"""
+    """A table of sixteen positions is cut to the sequence: does the export limit the length to below sixteen?"""
 
     class AddPositions(nn.Module):
         def __init__(self) -> None:
@@ -280,7 +280,7 @@ def positions_from_a_table() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "width": (6, 9, 1, 8)}, topics=("dynamic shapes", "padding"))
 def summed_in_fours() -> Declaration:
-    """Padded up to a multiple of four, then summed in fours: is the padding that of each width?"""
+    """Padded to a multiple of four, then summed in fours: is the padding computed for each width?"""
 
     class InFours(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -292,7 +292,7 @@ def summed_in_fours() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0), "width": (6, 9, 1)}, topics=("dynamic shapes", "windows"))
 def windows_along_a_moving_axis() -> Declaration:
-    """`unfold` makes a window for each position: are there as many windows as positions?"""
+    """`unfold` creates a window per position: does their number follow the length?"""
 
     class MovingMean(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -303,13 +303,13 @@ def windows_along_a_moving_axis() -> Declaration:
 
 @case(dims={"width": (8, 11, 3)}, topics=("dynamic shapes", "bounds"))
 def three_at_least() -> Declaration:
-    """A convolution without padding needs three columns: is the axis refused for the bound that nobody wrote down?"""
+    """A convolution without padding needs three columns: is the axis refused because of an undeclared bound?"""
     return nn.Sequential(nn.Conv1d(2, 4, 3), nn.ReLU()), (tensor(2, 2, "width"),)
 
 
 @case(dims={"width": (6, 9, 1, 0)}, topics=("dynamic shapes", "sorting"))
 def top_half() -> Declaration:
-    """The number of values that `topk` keeps comes from a size: is it the size of the example?"""
+    """The `k` of `topk` comes from a size: is it specialised to the example?"""
 
     class TopHalf(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -320,7 +320,7 @@ def top_half() -> Declaration:
 
 @case(dims={"batch": (7, 9, 1, 2, 0)}, topics=("dynamic shapes", "containers"))
 def thirds() -> Declaration:
-    """`tensor_split` in three gives the first parts a row more: which ones, at the next size?"""
+    """`tensor_split` in three gives the first parts an extra row: is it right at the next size?"""
 
     class Thirds(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, ...]:
@@ -331,7 +331,7 @@ def thirds() -> Declaration:
 
 @case(dims={"batch": (5, 8, 1, 0)}, topics=("dynamic shapes", "containers"))
 def split_at_half() -> Declaration:
-    """`split` into sizes computed from the input: may the second be the rest?"""
+    """`split` into computed sizes: may the second be the remainder?"""
 
     class Split(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -344,7 +344,7 @@ def split_at_half() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("dynamic shapes", "silence"))
 def sizes_as_a_tensor() -> Declaration:
-    """Sizes put into `torch.tensor` are data from there on: are they today's?"""
+    """Sizes become data through `torch.tensor`: are they read at run time?"""
 
     class Sizes(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -355,7 +355,7 @@ def sizes_as_a_tensor() -> Declaration:
 
 @case(dims={"width": (5, 8, 1, 0)}, topics=("dynamic shapes",))
 def weighted_by_position() -> Declaration:
-    """`linspace` over a size, where one step is its start alone: are the steps those of the example?"""
+    """`linspace` over a size, where one step is only its start: do the steps follow the size?"""
 
     class Weighted(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a `forward` may take and return besides one tensor. Not here: caches, which are in caches."""
+"""Arguments and results of `forward` other than one tensor. Caches are in caches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from exportlab.specs import BuiltSpec, built, tensor
 
 
 def of_batch(number: Callable[[int], Any]) -> BuiltSpec:
-    """A Python value made of the size of the batch, so that it is another one at every size."""
+    """Convert the batch size to a Python value, so that it differs at each size."""
     return built(lambda rows: number(len(rows)), tensor("batch"))
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def nested() -> Declaration:
-    """Dicts, lists and tuples in each other: do all leaves find their places, in and out?"""
+    """Nested dicts, lists and tuples: are all leaves in their places, as inputs and outputs?"""
 
     class Nested(nn.Module):
         def forward(self, state: dict[str, Tensor], pairs: list[tuple[Tensor, Tensor]]) -> dict[str, object]:
@@ -34,7 +34,7 @@ def nested() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "None"))
 def optional() -> Declaration:
-    """An argument is None and so is an output: do the others keep their places?"""
+    """An argument and an output are None: do the others keep their positions?"""
 
     class Optional(nn.Module):
         def forward(self, x: Tensor, bias: Tensor | None, scale: Tensor | None) -> tuple[Tensor, None, Tensor]:
@@ -46,7 +46,7 @@ def optional() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values"))
 def python_numbers() -> Declaration:
-    """An int, a float and a bool among the arguments: are they inputs of the file or burnt into it?"""
+    """An int, a float and a bool among the arguments: are they inputs, or specialised?"""
 
     class Scaled(nn.Module):
         def forward(self, x: Tensor, axis: int, scale: float, negate: bool) -> Tensor:
@@ -58,7 +58,7 @@ def python_numbers() -> Declaration:
 
 @dataclass
 class Point:
-    """Two tensors under names; an input and an output of `dataclasses_both_ways`."""
+    """Two named tensors; an input and an output of `dataclasses_both_ways`."""
 
     x: Tensor
     y: Tensor
@@ -66,13 +66,13 @@ class Point:
 
 @cache
 def register_point() -> None:
-    """Tells torch.export, once, that a `Point` is a container."""
+    """Register `Point` with torch.export as a container, once."""
     torch.export.register_dataclass(Point, serialized_type_name="content.zoo.Point")
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def dataclasses_both_ways() -> Declaration:
-    """A dataclass goes in and one comes out: is it rebuilt?"""
+    """A dataclass is input and output: is it rebuilt?"""
     register_point()
 
     class Swap(nn.Module):
@@ -84,7 +84,7 @@ def dataclasses_both_ways() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "keywords"))
 def keywords() -> Declaration:
-    """Keyword arguments in another order than `forward` has them: does each reach its own name?"""
+    """Keyword arguments in another order than in `forward`: does each reach its parameter?"""
 
     class Keywords(nn.Module):
         def forward(self, x: Tensor, y: Tensor, *, scale: Tensor, shift: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def keywords() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "silence"))
 def same_tensor_thrice() -> Declaration:
-    """The example passes one tensor as all three arguments: are they three inputs afterwards?"""
+    """The example passes one tensor as all three arguments: are there three inputs?"""
 
     class Weighted(nn.Module):
         def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ def same_tensor_thrice() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature",))
 def unused_input() -> Declaration:
-    """An argument that nothing reads: is it still an input of the file?"""
+    """An argument isn't used: is it still an input of the exported model?"""
 
     class Unused(nn.Module):
         def forward(self, x: Tensor, unused: Tensor, y: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ def unused_input() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "keywords"))
 def further_keywords() -> Declaration:
-    """`**extra` takes whatever comes: do its members become inputs, and do their axes move?"""
+    """`**extra` accepts any keywords: do they become inputs with dynamic axes?"""
 
     class FurtherKeywords(nn.Module):
         def forward(self, x: Tensor, **extra: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def further_keywords() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "keywords"))
 def further_positions() -> Declaration:
-    """`*terms` takes any number of tensors: are those of the example told apart?"""
+    """`*terms` accepts any number of tensors: are those of the example separate inputs?"""
 
     class FurtherPositions(nn.Module):
         def forward(self, *terms: Tensor, scale: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def further_positions() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "None", "keywords"))
 def optional_left_out() -> Declaration:
-    """Of two optional arguments the example gives only the second: does it land in its own place?"""
+    """The example gives only the second of two optional arguments: does it reach the right parameter?"""
 
     class Prompted(nn.Module):
         def forward(self, x: Tensor, points: Tensor | None = None, box: Tensor | None = None) -> Tensor:
@@ -153,7 +153,7 @@ def optional_left_out() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values"))
 def defaults() -> Declaration:
-    """A number keeps its default, the one after it does not: which of the two is in the file?"""
+    """One number keeps its default, the next doesn't: which value is in the exported model?"""
 
     class Defaults(nn.Module):
         def forward(self, x: Tensor, scale: float = 0.5, shift: float = 1.0) -> Tensor:
@@ -164,7 +164,7 @@ def defaults() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "silence"))
 def float_that_moves() -> Declaration:
-    """A float is another one at every call: is that of the example burnt in?"""
+    """A float differs at each call: is the example's value specialised?"""
 
     class Scaled(nn.Module):
         def forward(self, x: Tensor, scale: float) -> Tensor:
@@ -175,7 +175,7 @@ def float_that_moves() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "silence"))
 def int_that_moves() -> Declaration:
-    """How often to repeat is an int, another one at every call: does the output keep the size of the example?"""
+    """An int sets the number of repetitions: is the output size specialised to the example?"""
 
     class Repeated(nn.Module):
         def forward(self, x: Tensor, times: int) -> Tensor:
@@ -186,7 +186,7 @@ def int_that_moves() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "branches", "silence"))
 def flag_that_moves() -> Declaration:
-    """A bool chooses the formula: can a caller still choose the other one?"""
+    """A bool selects the formula: can a caller still select the other one?"""
 
     class Chosen(nn.Module):
         def forward(self, x: Tensor, negate: bool) -> Tensor:
@@ -197,7 +197,7 @@ def flag_that_moves() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "branches"))
 def string_argument() -> Declaration:
-    """A string says what to compute: is it taken as a constant?"""
+    """A string selects the computation: is it treated as a constant?"""
 
     class Activated(nn.Module):
         def forward(self, x: Tensor, how: str) -> Tensor:
@@ -208,7 +208,7 @@ def string_argument() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "Python values", "dtypes"))
 def dtype_argument() -> Declaration:
-    """A dtype says what to return: is it taken as a constant, as a string is?"""
+    """A dtype selects the result's type: is it treated as a constant?"""
 
     class Cast(nn.Module):
         def forward(self, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -219,7 +219,7 @@ def dtype_argument() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature",))
 def number_as_tensor() -> Declaration:
-    """A number that moves is passed as a tensor without axes: is it an input?"""
+    """A number is passed as a tensor without axes: is it an input?"""
 
     class Scaled(nn.Module):
         def forward(self, x: Tensor, scale: Tensor) -> Tensor:
@@ -230,7 +230,7 @@ def number_as_tensor() -> Declaration:
 
 @case(dims={"first": (4, 7, 1, 0), "second": (3, 2, 1, 5)}, topics=("signature", "containers"))
 def list_of_tensors() -> Declaration:
-    """A list of two tensors, each with a size of its own: do both move apart from each other?"""
+    """A list of two tensors with their own sizes: are both dynamic and independent?"""
 
     class Joined(nn.Module):
         def forward(self, pieces: list[Tensor]) -> Tensor:
@@ -241,7 +241,7 @@ def list_of_tensors() -> Declaration:
 
 @case(dims={"length": (4, 6, 1)}, topics=("signature", "containers"))
 def list_of_any_length() -> Declaration:
-    """A list is longer at the next call: is it refused, or are the further tensors dropped?"""
+    """A list is longer at the next call: is it refused, or are the extra tensors dropped?"""
 
     class Summed(nn.Module):
         def forward(self, x: Tensor, pieces: list[Tensor]) -> Tensor:
@@ -252,7 +252,7 @@ def list_of_any_length() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def keys_out_of_order() -> Declaration:
-    """The keys of a dict are not sorted, neither going in nor coming out: does each value keep its key?"""
+    """The keys of a dict are unsorted, in input and output: does each value keep its key?"""
 
     class Turned(nn.Module):
         def forward(self, state: dict[str, Tensor], scale: Tensor) -> dict[str, Tensor]:
@@ -263,7 +263,7 @@ def keys_out_of_order() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers", "keywords"))
 def dict_as_last_argument() -> Declaration:
-    """The last positional argument is a dict: is it taken for the keyword arguments?"""
+    """The last positional argument is a dict: is it mistaken for the keyword arguments?"""
 
     class Looked(nn.Module):
         def forward(self, x: Tensor, state: dict[str, Tensor]) -> Tensor:
@@ -274,7 +274,7 @@ def dict_as_last_argument() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def empty_containers() -> Declaration:
-    """An empty list and an empty dict among the arguments, another one among the outputs: do they take a place?"""
+    """Empty lists and dicts among arguments and outputs: do they take up a position?"""
 
     class Empty(nn.Module):
         def forward(self, x: Tensor, extras: list[Tensor], state: dict[str, Tensor], y: Tensor) -> tuple[object, ...]:
@@ -284,7 +284,7 @@ def empty_containers() -> Declaration:
 
 
 class Moments(NamedTuple):
-    """Mean and spread under names; an input and an output of `namedtuples_both_ways`."""
+    """Mean and spread; an input and an output of `namedtuples_both_ways`."""
 
     mean: Tensor
     spread: Tensor
@@ -292,7 +292,7 @@ class Moments(NamedTuple):
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def namedtuples_both_ways() -> Declaration:
-    """A namedtuple goes in and one comes out: is it rebuilt, or a plain tuple?"""
+    """A namedtuple is input and output: is it rebuilt, or returned as a plain tuple?"""
 
     class Standardized(nn.Module):
         def forward(self, x: Tensor, moments: Moments) -> Moments:
@@ -304,14 +304,14 @@ def namedtuples_both_ways() -> Declaration:
 
 @dataclass
 class Settings:
-    """An object that no exporter was told about; an input of `unregistered_dataclass`."""
+    """An object that isn't registered; an input of `unregistered_dataclass`."""
 
     scale: float
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("signature", "containers"))
 def unregistered_dataclass() -> Declaration:
-    """A dataclass that nobody registered holds a number: is it refused with a word about what to do?"""
+    """An unregistered dataclass contains a number: does the error explain what to do?"""
 
     class Configured(nn.Module):
         def forward(self, x: Tensor, settings: Settings) -> Tensor:

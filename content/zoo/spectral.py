@@ -1,4 +1,4 @@
-"""Fourier transforms and complex numbers. Not here: rotary positions, which are in attention."""
+"""Fourier transforms and complex numbers. Rotary positions are in attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNAL = {"batch": (2, 3, 1, 4), "length": (12, 15, 1, 8)}
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "complex"))
 def fourier_filter() -> Declaration:
-    """To frequencies, times a complex weight, and back: is the product that of complex numbers?"""
+    """A transform, a product with a complex weight, and the inverse: is it a complex product?"""
 
     class Filter(nn.Module):
         def __init__(self) -> None:
@@ -28,7 +28,7 @@ def fourier_filter() -> Declaration:
 
 @case(dims=SIGNAL, topics=("fourier", "dynamic shapes"))
 def spectrum_of_moving_length() -> Declaration:
-    """The magnitudes of half the frequencies, as many as the length says: does the transform follow it?"""
+    """Magnitudes of half the frequencies of a dynamic length: does the transform follow the length?"""
 
     class Spectrum(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ def spectrum_of_moving_length() -> Declaration:
 
 @case(dims=SIGNAL, topics=("fourier", "silence"))
 def odd_and_even_lengths() -> Declaration:
-    """There and back without saying how long it was: an odd length comes back even. In the file too?"""
+    """Transform and inverse without the length: odd lengths become even in eager. In the export too?"""
 
     class ThereAndBack(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def odd_and_even_lengths() -> Declaration:
 
 @case(dims=SIGNAL, topics=("fourier", "dynamic shapes"))
 def long_convolution() -> Declaration:
-    """A filter as long as the signal, applied by transforms padded to twice the length: is it padded anew?"""
+    """A filter as long as the signal, by padded transforms: is the padding computed at run time?"""
 
     class LongConvolution(nn.Module):
         def forward(self, x: Tensor, kernel: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def long_convolution() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "complex"))
 def mixing_by_fourier() -> Declaration:
-    """FNet mixes tokens and features by a transform along both, and keeps the real part: along the right axes?"""
+    """FNet transforms tokens and features and keeps the real part: along the right axes?"""
 
     class Mixing(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ def mixing_by_fourier() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "complex"))
 def shifted_frequencies() -> Declaration:
-    """The zero frequency is moved to the middle, low ones are kept, and back: is an odd size shifted right?"""
+    """Shift zero frequency to the middle, keep low ones, shift back: are odd sizes right?"""
 
     class LowPass(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def shifted_frequencies() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4), "length": (64, 100, 1, 77)}, topics=("fourier", "audio", "dynamic shapes"))
 def spectrogram() -> Declaration:
-    """`torch.stft` of a moving signal, its ends padded, to decibels: as many frames as in eager?"""
+    """`torch.stft` of a dynamic signal with padded ends, in decibels: is the number of frames right?"""
 
     class Spectrogram(nn.Module):
         def __init__(self) -> None:
@@ -105,7 +105,7 @@ def spectrogram() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "audio"))
 def short_frames() -> Declaration:
-    """`torch.stft` without centring, its window shorter than its transform, as pairs of floats: where is it padded?"""
+    """`torch.stft` without centring, with a short window, as float pairs: is the window padded correctly?"""
 
     class Frames(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def short_frames() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "audio"))
 def denoised() -> Declaration:
-    """Quiet frequencies are silenced, and `istft` puts the frames together: divided by the overlap?"""
+    """Quiet frequencies are removed, and `istft` joins the frames: is the overlap normalised?"""
 
     class Denoised(nn.Module):
         def __init__(self) -> None:
@@ -134,7 +134,7 @@ def denoised() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("complex", "signature"))
 def complex_in_and_out() -> Declaration:
-    """A complex input and a complex result: ONNX has the type, does a runtime have the operators?"""
+    """Complex input and output: ONNX has the type, but does the runtime have the operators?"""
 
     class Rotated(nn.Module):
         def forward(self, z: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ def complex_in_and_out() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("complex",))
 def complex_from_parts() -> Declaration:
-    """Two floats become a complex number, which is divided, taken to a power, and read by length and angle."""
+    """Two floats become a complex number: are quotient, power, absolute value and angle right?"""
 
     class Parts(nn.Module):
         def forward(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -158,7 +158,7 @@ def complex_from_parts() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("complex", "reshape"))
 def polar_to_pairs() -> Declaration:
-    """`polar`, `view_as_real` and back by `view_as_complex`, with transposes between: does the last axis stay last?"""
+    """`polar`, `view_as_real` and `view_as_complex`, with transposes: does the last axis stay last?"""
 
     class Pairs(nn.Module):
         def forward(self, radius: Tensor, angle: Tensor) -> Tensor:
@@ -171,7 +171,7 @@ def polar_to_pairs() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("complex", "layers"))
 def complex_linear() -> Declaration:
-    """A linear map with complex weights of a real input, its powers summed: four real products, or one wrong one?"""
+    """A complex linear map of a real input, with summed powers: are the real products right?"""
 
     class ComplexLinear(nn.Module):
         def __init__(self) -> None:
@@ -187,7 +187,7 @@ def complex_linear() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 4)}, topics=("fourier", "silence"))
 def envelope() -> Declaration:
-    """The analytic signal: negative frequencies are set to zero in place, the others doubled. Is the write kept?"""
+    """The analytic signal zeroes negative frequencies in place and doubles the others: is the write kept?"""
 
     class Envelope(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

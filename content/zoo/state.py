@@ -1,4 +1,4 @@
-"""What a call leaves behind in the module, and the next one finds. Not here: caches that go in and out, statistics of norms."""
+"""State that a call leaves in the module for the next call. Caches and statistics of norms are elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exportlab.specs import integers, tensor
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "attributes"))
 def kept_as_attribute() -> Declaration:
-    """`self.hidden = …` in forward, for others to look at: does an attribute that is only written stop the export?"""
+    """`self.hidden = …` in forward, read only from outside: does a written attribute stop the export?"""
 
     class Kept(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -23,7 +23,7 @@ def kept_as_attribute() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "state", "attributes", "silence"))
 def attribute_of_the_last_call() -> Declaration:
-    """An attribute, no buffer, holds the mean of the call before: which call does the file compare with?"""
+    """An attribute that isn't a buffer stores the mean of the last call: which call does the export compare with?"""
 
     class SinceLast(nn.Module):
         def __init__(self) -> None:
@@ -40,7 +40,7 @@ def attribute_of_the_last_call() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "state", "silence"))
 def calls_in_a_list() -> Declaration:
-    """A Python list gets longer with each call: what does a graph make of it?"""
+    """A Python list grows with each call: what does the captured graph contain?"""
 
     class Appending(nn.Module):
         def __init__(self) -> None:
@@ -56,7 +56,7 @@ def calls_in_a_list() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "state", "silence"))
 def calls_as_python_number() -> Declaration:
-    """The calls are counted in a Python integer: whose count is in the file?"""
+    """A Python integer counts the calls: which count is in the exported model?"""
 
     class Counted(nn.Module):
         def __init__(self) -> None:
@@ -72,7 +72,7 @@ def calls_as_python_number() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("mutation", "state", "silence"))
 def cache_that_grows() -> Declaration:
-    """The buffer is put together with the input and kept: may state have another size after each call?"""
+    """A buffer is concatenated with the input and stored: may state change its size with each call?"""
 
     class Growing(nn.Module):
         def __init__(self) -> None:
@@ -88,7 +88,7 @@ def cache_that_grows() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("mutation", "state", "silence"))
 def moving_average() -> Declaration:
-    """A running mean by hand is updated before it is used: is it that of the call before, or of the export?"""
+    """A manual running mean is updated before use: is it updated at each call or specialised?"""
 
     class Centred(nn.Module):
         def __init__(self) -> None:
@@ -104,7 +104,7 @@ def moving_average() -> Declaration:
 
 @case(topics=("mutation", "state", "generation", "silence"))
 def cache_written_at_a_position() -> Declaration:
-    """Each call writes its key at its position into a buffer: does the second call find what the first one wrote?"""
+    """Each call writes its key into a buffer at its position: does the second call read the first one's?"""
 
     class Cached(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Modules made of modules. Not here: whole architectures, which are in vision, and in encoders and the files after it."""
+"""Modules made of modules. Complete architectures are in vision, encoders and the following files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exportlab.specs import tensor
 
 
 class Block(nn.Module):
-    """A linear layer and its activation, added to what comes in."""
+    """A linear layer with activation and a residual connection."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ def called_twice() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("hierarchy",))
 def block_stack() -> Declaration:
-    """Equal blocks in a `ModuleList`: can they still be told apart in the file?"""
+    """Equal blocks in a `ModuleList`: can they be told apart in the exported model?"""
 
     class BlockStack(nn.Module):
         def __init__(self) -> None:

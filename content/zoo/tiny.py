@@ -1,4 +1,4 @@
-"""Tiny models of the transformers library with random weights, their sizes and their inputs. Not here: cases, nor pretrained weights."""
+"""Tiny models of the transformers library with random weights, and their inputs. No cases, no pretrained weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANY_IMAGE = {**IMAGE, "height": (32, 48, 64), "width": (48, 32, 80)}
 
 
 def model(name: str, config: str = "", **options: Any) -> nn.Module:
-    """A class of transformers with random weights that matter: their initial ones are so small that a wrong mask would hardly show."""
+    """A transformers model with random weights large enough that a wrong mask changes the result."""
     import transformers
 
     return weighted(getattr(transformers, name)(getattr(transformers, config or name.removesuffix("Model") + "Config")(**options)))
@@ -48,12 +48,12 @@ def weighted(made: nn.Module) -> nn.Module:
 
 
 def text(ids: str = "input_ids", mask: str = "attention_mask", axis: str = "seq") -> dict[str, TensorSpec]:
-    """Tokens and which of them count."""
+    """Tokens and their attention mask."""
     return {ids: integers("batch", axis, high=VOCABULARY), mask: TensorSpec(("batch", axis), padded)}
 
 
 def padded(shape: tuple[int, ...], _: torch.Generator) -> Tensor:
-    """A mask over tokens, its rows in turn padded at the end, at the start (a causal mask then leaves nothing), nowhere, everywhere."""
+    """A token mask with rows padded at the end, at the start (fully hidden in a causal mask), nowhere and everywhere."""
     mask = torch.ones(shape, dtype=torch.int64)
     cut = min(2, shape[1] - 1)
     mask[0::4, shape[1] - cut :] = 0
@@ -68,19 +68,19 @@ def image(*size: int | str) -> dict[str, TensorSpec]:
 
 
 def padded_at_start(shape: tuple[int, ...], _: torch.Generator) -> Tensor:
-    """A mask over past tokens and new ones: every second row is padded at the start, as batches for generation are."""
+    """A mask over past and new tokens. Every second row is padded at the start, as in batched generation."""
     mask = torch.ones(shape, dtype=torch.int64)
     mask[1::2, : shape[1] - 2] = 0
     return mask
 
 
 def past(heads: int = KEY_HEADS, length: int | str = "past", layers: int = LAYERS) -> list[tuple[TensorSpec, TensorSpec]]:
-    """Keys and values of each layer for the tokens seen before."""
+    """Keys and values of each layer for past tokens."""
     return [(tensor("batch", heads, length, HEAD), tensor("batch", heads, length, HEAD)) for _ in range(layers)]
 
 
 def cached(pairs: Iterable[tuple[TensorSpec, TensorSpec]]) -> BuiltSpec:
-    """A `DynamicCache` of these keys and values, which torch.export then knows as a container."""
+    """A `DynamicCache` of these keys and values, registered with torch.export."""
     from transformers import DynamicCache
     from transformers.integrations.executorch import register_dynamic_cache_export_support
 

@@ -11,7 +11,7 @@ from exportlab.specs import tensor
 
 @case(dims={"batch": (2, 3, 1, 0), "height": (16, 24, 8, 9)}, topics=("layers", "dynamic shapes"))
 def pooled_convnet() -> Declaration:
-    """Does a convnet with pooling take other heights than that of the export?"""
+    """Does a convnet with pooling accept heights other than the export's?"""
     layers = (nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1), nn.ReLU())
     head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
     return nn.Sequential(*layers, *head), (tensor("batch", 3, "height", 16),)
@@ -19,7 +19,7 @@ def pooled_convnet() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1, 0)}, topics=("layers", "reshape"))
 def patch_embedding() -> Declaration:
-    """Patches, a class token, positions, attention: does the head of a vision transformer keep a moving batch?"""
+    """Patches, a class token, positions, attention: does the start of a vision transformer keep a dynamic batch?"""
 
     class PatchEmbedding(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One function over the rows of an axis: `scan`, `map`, `associative_scan`, `vmap`. Not here: loops in Python, nor `while_loop`."""
+"""One function applied along an axis: `scan`, `map`, `associative_scan`, `vmap`. Python loops and `while_loop` are in loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exportlab.specs import flags, tensor
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow"))
 def scan_two_carries() -> Declaration:
-    """A mean and a variance are carried together, step by step: do the two keep apart?"""
+    """A mean and a variance are carried through a scan: are they kept apart?"""
 
     class Running(nn.Module):
         def step(self, carried: tuple[Tensor, Tensor], row: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
@@ -31,7 +31,7 @@ def scan_two_carries() -> Declaration:
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow"))
 def scan_backwards() -> Declaration:
-    """Discounted sums from the last row to the first: is the order of rows and of results the one of eager?"""
+    """Discounted sums from last to first row: is the order of rows and results right?"""
 
     class Returns(nn.Module):
         def forward(self, rewards: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ def scan_backwards() -> Declaration:
 
 @case(dims={"time": (5, 8, 1), "batch": (3, 4, 1, 2)}, topics=("scan", "control flow", "recurrent"))
 def scan_with_layers() -> Declaration:
-    """A recurrent cell over time whose layers the body closes over: are the weights found, and stored once?"""
+    """A recurrent cell over time, with layers from the enclosing module: are weights found and stored once?"""
 
     class Recurrent(nn.Module):
         def __init__(self) -> None:
@@ -61,7 +61,7 @@ def scan_with_layers() -> Declaration:
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow"))
 def scan_of_columns() -> Declaration:
-    """Over the second axis, with three results of three types for each step: along which axis are they joined?"""
+    """A scan over the second axis with three outputs of three dtypes: are they stacked along the right axis?"""
 
     class Columns(nn.Module):
         def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
@@ -76,7 +76,7 @@ def scan_of_columns() -> Declaration:
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow", "silence"))
 def scan_reads_its_start() -> Declaration:
-    """The body of the `scan` reads the tensor it started from: is that still the start, or already the state?"""
+    """The body of a `scan` reads the initial tensor: is it still the initial value, not the state?"""
 
     class FromStart(nn.Module):
         def __init__(self) -> None:
@@ -91,7 +91,7 @@ def scan_reads_its_start() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("map", "control flow"))
 def mapped_rows() -> Declaration:
-    """`map` calls a function with a layer in it for each row: is one body enough for all?"""
+    """`map` calls a function with a layer for each row: is the body exported once?"""
 
     class Mapped(nn.Module):
         def __init__(self) -> None:
@@ -117,7 +117,7 @@ def branch_for_each_row() -> Declaration:
 
 @case(dims={"time": (5, 8, 1)}, topics=("scan", "control flow"))
 def associative_products() -> Declaration:
-    """The states of a linear recurrence by `associative_scan` of pairs, as state space models do: in the right order?"""
+    """A linear recurrence by `associative_scan` of pairs, as in state space models: is the order right?"""
 
     class LinearRecurrence(nn.Module):
         def joined(self, left: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -131,7 +131,7 @@ def associative_products() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("vmap",))
 def vmap_of_a_product() -> Declaration:
-    """A function of two vectors, mapped over the rows of two matrices: which operator does the product become?"""
+    """A function of two vectors, mapped over rows of two matrices: which operator does the product become?"""
 
     class Products(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -142,7 +142,7 @@ def vmap_of_a_product() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("vmap",))
 def vmap_of_other_axes() -> Declaration:
-    """The second axis of one input, none of the other, and a result with the axis last: are all three kept?"""
+    """`vmap` over the second axis of one input, not over the other, with the output axis last: is it right?"""
 
     class OtherAxes(nn.Module):
         def forward(self, x: Tensor, matrix: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ def vmap_of_other_axes() -> Declaration:
 
 @case(dims={"rows": (4, 7, 1, 3), "others": (5, 2, 1, 6)}, topics=("vmap", "dynamic shapes"))
 def vmap_in_vmap() -> Declaration:
-    """All distances between two sets of points by two `vmap`s: do both axes move?"""
+    """All distances between two sets of points by two `vmap`s: are both axes dynamic?"""
 
     class Distances(nn.Module):
         def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -164,7 +164,7 @@ def vmap_in_vmap() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("vmap", "layers"))
 def vmap_of_a_module() -> Declaration:
-    """A module written for one row, its weights shared by all rows: is it exported as it is for a batch?"""
+    """A module for one row, mapped over rows with shared weights: is it exported for a batch?"""
 
     class ByRow(nn.Module):
         def __init__(self) -> None:
@@ -179,7 +179,7 @@ def vmap_of_a_module() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("vmap", "layers"))
 def vmap_with_dropout_off() -> Declaration:
-    """Dropout in evaluation mode inside `vmap`, which is told what to do about randomness: is none left?"""
+    """Dropout in evaluation mode inside `vmap` with a randomness setting: is it removed?"""
 
     class Dropped(nn.Module):
         def __init__(self) -> None:
@@ -194,7 +194,7 @@ def vmap_with_dropout_off() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("vmap", "layers"))
 def ensemble() -> Declaration:
-    """Three models called as one: their weights stacked, `functional_call` under `vmap`. Are the stacked weights stored?"""
+    """Three models as one: stacked weights and `functional_call` under `vmap`. Are the stacked weights stored?"""
 
     class Ensemble(nn.Module):
         def __init__(self) -> None:
@@ -211,7 +211,7 @@ def ensemble() -> Declaration:
 
 @case(dims={"batch": (2, 3, 1), "seq": (5, 7, 1)}, topics=("vmap", "masks"))
 def mask_by_four_vmaps() -> Declaration:
-    """An attention mask from a rule for one position, by four `vmap`s, as transformers made them: at every size?"""
+    """An attention mask from a rule per position by four `vmap`s, as in transformers: is it right at every size?"""
 
     class Masks(nn.Module):
         def forward(self, scores: Tensor, padding: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ def mask_by_four_vmaps() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1)}, topics=("vmap", "silence"))
 def vmap_in_chunks() -> Declaration:
-    """`vmap` of two rows at a time, to save memory: how many pairs of rows does the file have?"""
+    """`vmap` in chunks of two rows to save memory: does the number of chunks follow the batch?"""
 
     class Chunked(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a model holds: shared, transposed, computed, empty weights and constants that are none. Not here: state that changes."""
+"""Weights and constants: shared, transposed, computed, empty, or kept outside parameters. State that changes is elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exportlab.specs import integers, tensor
 
 @case(dims={"batch": (3, 7, 1, 0), "seq": (5, 4, 1, 2)}, topics=("weights", "shared weights"))
 def tied_embedding() -> Declaration:
-    """The embedding and the head are one parameter: is it one in the file?"""
+    """Embedding and head share a parameter: is it stored once?"""
 
     class Tied(nn.Module):
         def __init__(self) -> None:
@@ -31,7 +31,7 @@ def tied_embedding() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "shared weights", "hierarchy"))
 def one_module_two_names() -> Declaration:
-    """One submodule stands under two names: under which does its weight go, and how often?"""
+    """One submodule has two names: which name does its weight get, and how often is it stored?"""
 
     class TwoNames(nn.Module):
         def __init__(self) -> None:
@@ -47,7 +47,7 @@ def one_module_two_names() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "shared weights", "views"))
 def weight_and_its_transpose() -> Declaration:
-    """A decoder multiplies by the transpose of what its encoder multiplied by: are both the same numbers?"""
+    """A decoder multiplies by the transpose of its encoder's weight: do both use the same numbers?"""
 
     class Autoencoder(nn.Module):
         def __init__(self) -> None:
@@ -62,7 +62,7 @@ def weight_and_its_transpose() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "views", "silence"))
 def weights_with_strides() -> Declaration:
-    """A parameter lies transposed in memory, a buffer repeats one row: is the file written in logical order?"""
+    """A parameter is transposed in memory, a buffer repeats one row: is the data stored in logical order?"""
 
     class Strided(nn.Module):
         def __init__(self) -> None:
@@ -78,7 +78,7 @@ def weights_with_strides() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "views", "silence"))
 def weights_in_one_storage() -> Declaration:
-    """Two parameters are slices of one block of memory: does each get its own part of it?"""
+    """Two parameters are slices of one storage: is each stored correctly?"""
 
     class Sliced(nn.Module):
         def __init__(self) -> None:
@@ -94,7 +94,7 @@ def weights_in_one_storage() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "shared weights", "silence"))
 def equal_but_not_shared() -> Declaration:
-    """Two weights hold equal numbers and are two parameters, a third has them in another shape: is each used as itself?"""
+    """Two parameters have equal values, a third has them in another shape: is each used as itself?"""
 
     class Equal(nn.Module):
         def __init__(self) -> None:
@@ -111,7 +111,7 @@ def equal_but_not_shared() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "constants"))
 def buffer_not_saved() -> Declaration:
-    """A buffer is left out of the state dict: is it left out of the file?"""
+    """A non-persistent buffer isn't in the state dict: is it in the exported model?"""
 
     class NotSaved(nn.Module):
         def __init__(self) -> None:
@@ -126,7 +126,7 @@ def buffer_not_saved() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "constants"))
 def tensors_that_are_no_buffers() -> Declaration:
-    """Tensors are kept in plain attributes, alone and in a list and a dict: are they found?"""
+    """Tensors in plain attributes, in a list and in a dict: are they found?"""
 
     class Plain(nn.Module):
         def __init__(self) -> None:
@@ -143,7 +143,7 @@ def tensors_that_are_no_buffers() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "constants"))
 def constants_made_in_forward() -> Declaration:
-    """`torch.tensor`, `torch.arange` and `torch.eye` in `forward`: are they constants, of the right dtype?"""
+    """`torch.tensor`, `torch.arange` and `torch.eye` in `forward`: are they constants of the right dtype?"""
 
     class Constants(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ def constants_made_in_forward() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "constants"))
 def constants_at_the_edge() -> Declaration:
-    """A buffer holds infinities, a NaN, minus zero and the smallest numbers: are these in the file as they are?"""
+    """A buffer contains infinities, NaN, minus zero and subnormal numbers: are they stored exactly?"""
 
     class Edges(nn.Module):
         def __init__(self) -> None:
@@ -170,7 +170,7 @@ def constants_at_the_edge() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "empty"))
 def empty_parameter() -> Declaration:
-    """A parameter has no rows: is a weight without numbers allowed, and does it take its part in a `cat`?"""
+    """A parameter has no rows: is an empty weight allowed, and does `cat` handle it?"""
 
     class Empty(nn.Module):
         def __init__(self) -> None:
@@ -185,7 +185,7 @@ def empty_parameter() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights",))
 def weights_without_axes() -> Declaration:
-    """A parameter and an integer buffer are single numbers: do they keep dtype and lack of axes?"""
+    """A parameter and an integer buffer without axes: do they keep dtype and shape?"""
 
     class Single(nn.Module):
         def __init__(self) -> None:
@@ -201,7 +201,7 @@ def weights_without_axes() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "hierarchy"))
 def weights_in_lists() -> Declaration:
-    """Parameters are kept in a `ParameterList` and a `ParameterDict`: is each found at its place?"""
+    """Parameters in a `ParameterList` and a `ParameterDict`: is each found?"""
 
     class Kept(nn.Module):
         def __init__(self) -> None:
@@ -217,13 +217,13 @@ def weights_in_lists() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "parametrization"))
 def weight_norm() -> Declaration:
-    """A weight is computed from a length and a direction at every call: does the capture get through?"""
+    """A weight is computed from length and direction at each call: can it be captured?"""
     return parametrizations.weight_norm(nn.Linear(3, 4)), (tensor("batch", 3),)
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "parametrization"))
 def spectral_norm() -> Declaration:
-    """A weight is divided by its largest singular value, estimated in buffers: are they read and left alone?"""
+    """A weight is divided by its largest singular value, estimated in buffers: do the buffers stay unchanged?"""
     return parametrizations.spectral_norm(nn.Linear(3, 4)), (tensor("batch", 3),)
 
 
@@ -231,13 +231,13 @@ class Symmetric(nn.Module):
     """Mirrors the upper triangle."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Of a square matrix."""
+        """Return the symmetric matrix."""
         return x.triu() + x.triu(1).mT
 
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "parametrization"))
 def symmetric_weight() -> Declaration:
-    """A parametrization of one's own makes a weight symmetric: is that of `register_parametrization` exported?"""
+    """A custom parametrization makes a weight symmetric: is `register_parametrization` exported?"""
     linear = nn.Linear(3, 3)
     parametrize.register_parametrization(linear, "weight", Symmetric())
     return linear, (tensor("batch", 3),)
@@ -245,7 +245,7 @@ def symmetric_weight() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "dtypes"))
 def double_buffer() -> Declaration:
-    """A buffer of float64 in a float32 model, once with axes and once without: is the result promoted as in eager?"""
+    """A float64 buffer in a float32 model, with and without axes: is the result promoted as in eager?"""
 
     class Double(nn.Module):
         def __init__(self) -> None:
@@ -261,7 +261,7 @@ def double_buffer() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 0)}, topics=("weights", "dtypes"))
 def weights_in_eight_bits() -> Declaration:
-    """Weights are int8, multiplied by their scales at every call: do they stay small and come back right?"""
+    """Int8 weights are multiplied by their scales at each call: do they stay small, and is the result right?"""
 
     class Dequantized(nn.Module):
         def __init__(self) -> None:
@@ -277,7 +277,7 @@ def weights_in_eight_bits() -> Declaration:
 
 @case(dims={"batch": (4, 7, 1, 12)}, topics=("weights", "constants", "silence"))
 def table_made_at_the_first_call() -> Declaration:
-    """A table of positions is made when it is too short: does it grow after the export?"""
+    """A table of positions is rebuilt when it is too short: does it grow after the export?"""
 
     class Positions(nn.Module):
         def __init__(self) -> None:

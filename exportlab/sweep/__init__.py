@@ -1,4 +1,4 @@
-"""Run cases × exporters × modes and record the results. Each task runs in a separate process; sweeps can be resumed or run on a cluster."""
+"""Run cases × exporters × modes and record the results. Each task runs in a separate process, on this machine or on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page in a headless Chromium, which draws, clicks and takes pictures by the DevTools protocol. Not here: what is on the page."""
+"""Control a page in headless Chromium by the DevTools protocol: draw, click and take screenshots."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ COMMAND = (
     "chromium", "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
     "--hide-scrollbars", "--no-first-run", "--no-proxy-server", "--window-size=520,460",
 )  # fmt: skip
-PATIENCE = 120  # seconds until an answer that does not come is an error
+PATIENCE = 120  # seconds to wait for an answer
 
 Point = tuple[float, float]
 
 
 class PageError(RuntimeError):
-    """The browser refused a command, or a script on the page raised."""
+    """The browser rejected a command, or a script on the page raised an error."""
 
 
 class Page:
-    """One open page."""
+    """An open page."""
 
     def __init__(self, commands: int, answers: int) -> None:
         self._commands, self._answers = commands, answers
@@ -36,17 +36,17 @@ class Page:
         self._session: str | None = None
 
     def open(self, address: str) -> None:
-        """Opens an address in a new tab; what follows is about that tab."""
+        """Open an address in a new tab, which the other methods then use."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Runtime.enable")
         self.call("Page.navigate", url=address)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Sends one command of the protocol and returns its answer.
+        """Send a command of the protocol and return its answer.
 
         Raises:
-            PageError: it was refused, or a script raised meanwhile. TimeoutError: no answer came.
+            PageError: the command was rejected, or a script raised an error. TimeoutError: no answer arrived.
         """
         self._sent += 1
         message = {"id": self._sent, "method": method, "params": parameters}
@@ -56,14 +56,14 @@ class Page:
         return self._answer_to(self._sent)
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression of JavaScript, or of the promise that it is."""
+        """Return the value of a JavaScript expression, or of its promise."""
         return self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)["result"].get("value")
 
     def wait_for(self, script: str) -> Any:
-        """The value of an expression as soon as there is one that is true.
+        """Wait until an expression is true, and return its value.
 
         Raises:
-            TimeoutError: there never was.
+            TimeoutError: it did not become true in time.
         """
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -73,14 +73,14 @@ class Page:
         raise TimeoutError(f"never true on the page: {script}")
 
     def stroke(self, points: Sequence[Point]) -> None:
-        """Moves the pressed mouse through `points`, in pixels of the window."""
+        """Drag the mouse through `points`, in pixels of the window."""
         self._mouse("mousePressed", points[0])
         for point in points[1:]:
             self._mouse("mouseMoved", point)
         self._mouse("mouseReleased", points[-1])
 
     def screenshot(self) -> bytes:
-        """The window as a PNG."""
+        """Return a screenshot of the window as PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def _mouse(self, kind: str, point: Point) -> None:
@@ -101,7 +101,7 @@ class Page:
         while b"\0" not in self._received:
             ready, _, _ = select.select([self._answers], [], [], PATIENCE)
             if not ready:
-                raise TimeoutError(f"the browser said nothing for {PATIENCE} seconds")
+                raise TimeoutError(f"the browser did not answer within {PATIENCE} seconds")
             if not (part := os.read(self._answers, 1 << 16)):
                 raise PageError("the browser ended")
             self._received += part
@@ -111,7 +111,7 @@ class Page:
 
 @contextmanager
 def opened(address: str) -> Iterator[Page]:
-    """Starts Chromium without a window, yields the page at `address`, and ends Chromium."""
+    """Start headless Chromium, yield the page at `address`, and end Chromium."""
     from_us, commands = os.pipe()
     answers, to_us = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:

@@ -1,16 +1,16 @@
-// The page: a beginning becomes tokens, the model goes on, the tokens become text. Not here: what a token is.
+// The page: tokenizes the start of a text, lets the model generate tokens, and decodes them. The tokenizer is in tokens.js.
 import * as ort from "./ort.wasm.min.mjs";
 import { tokenizerFrom } from "./tokens.js";
 
 const STEPS = 40;
-const PLACES = 64; // that the model has learned
-ort.env.wasm.numThreads = 1; // more than one needs headers that most servers do not send
+const PLACES = 64; // maximum positions of the model
+ort.env.wasm.numThreads = 1; // more threads need headers that most servers don't send
 
 const [form, start, written] = ["form", "start", "written"].map((id) => document.getElementById(id));
 const tokenizer = await tokenizerFrom("tokenizer.json");
 const session = await ort.InferenceSession.create("writer.onnx");
 
-/** A cache of nothing: one text, no places, as large as the file says. */
+/** Returns an empty cache for one text. The model defines the other sizes. */
 function emptyCache(name) {
   const [, , ...sizes] = session.inputMetadata.find((input) => input.name === name).shape;
   return new ort.Tensor("float32", [], [1, 0, ...sizes]);
@@ -32,10 +32,10 @@ async function goOn(read) {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   delete document.body.dataset.done;
-  form.inert = true; // a session takes no second call while it is busy
+  form.inert = true; // a session runs only one call at a time
   const read = tokenizer.encode(start.value);
   const fits = read.length + STEPS <= PLACES;
-  written.textContent = fits ? await goOn(read) : `That is ${read.length} tokens; the model takes ${PLACES - STEPS}.`;
+  written.textContent = fits ? await goOn(read) : `The text has ${read.length} tokens; the maximum is ${PLACES - STEPS}.`;
   form.inert = false;
   document.body.dataset.done = JSON.stringify(read);
 });

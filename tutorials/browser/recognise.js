@@ -1,7 +1,7 @@
-// The page: strokes on a canvas become ink, and the model says which digit they are. Not here: any preprocessing, which is in the model.
+// The page: reads the strokes on a canvas, and lets the model recognise the digit. The model includes the preprocessing.
 import * as ort from "./ort.wasm.min.mjs";
 
-ort.env.wasm.numThreads = 1; // more than one needs headers that most servers do not send
+ort.env.wasm.numThreads = 1; // more threads need headers that most servers don't send
 
 const [board, small] = ["board", "small"].map((id) => document.getElementById(id));
 const pen = board.getContext("2d", { willReadFrequently: true });
@@ -9,7 +9,7 @@ const session = await ort.InferenceSession.create("digits.onnx");
 let last = Promise.resolve();
 let asked = 0;
 
-/** How much ink each pixel has, from 0 to 1, as the model takes it: one image of the canvas' size. */
+/** Returns the opacity of each pixel from 0 to 1, the input of the model: one image of the canvas's size. */
 function ink() {
   const { data, width, height } = pen.getImageData(0, 0, board.width, board.height);
   const opacity = Float32Array.from({ length: width * height }, (_, i) => data[4 * i + 3] / 255);
@@ -24,14 +24,14 @@ async function recognise(number) {
   if (number === asked) document.body.dataset.scores = JSON.stringify([...scores.data]);
 }
 
-/** Shows the 8×8 values, 0 to 16, as gray. */
+/** Shows the 8×8 values from 0 to 16 as grey levels. */
 function paint(values) {
   const gray = small.getContext("2d").createImageData(8, 8);
   values.forEach((value, i) => gray.data.set([0, 0, 0, Math.round((255 * value) / 16)], 4 * i));
   small.getContext("2d").putImageData(gray, 0, 0);
 }
 
-/** One run after another: a session takes no second call while it is busy. */
+/** Queues the runs, because a session runs only one call at a time. */
 function recogniseNext() {
   const number = ++asked;
   delete document.body.dataset.scores;

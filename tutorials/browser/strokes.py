@@ -1,4 +1,4 @@
-"""Ten digits as somebody could draw them: for each, its strokes, as points in a box of 100 by 100. Not here: any drawing."""
+"""Ten hand-drawn digits: for each, its strokes as points in a box of 100 by 100."""
 
 from __future__ import annotations
 

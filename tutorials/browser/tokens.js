@@ -1,6 +1,6 @@
-// A byte-level tokenizer from its tokenizer.json: text to numbers, and back. It cuts before each space, as that of lesson 310 does.
+// A byte-level tokenizer from its tokenizer.json: text to token ids and back. It splits before each space, like the one of lesson 310.
 
-/** The letter that stands for each byte in such a file: its own, where it prints, otherwise one beyond 255. */
+/** The character for each byte in such a file: the byte's own if it is printable, otherwise one beyond 255. */
 function lettersOfBytes() {
   let next = 256;
   const printed = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
@@ -13,9 +13,9 @@ export async function tokenizerFrom(address) {
   const { model } = await (await fetch(address)).json();
   const numbers = new Map(Object.entries(model.vocab));
   const tokens = [];
-  numbers.forEach((number, token) => (tokens[number] = token)); // an object of JavaScript has keys such as "10" first
+  numbers.forEach((number, token) => (tokens[number] = token)); // JavaScript objects list keys such as "10" first
 
-  /** Merges two neighbours as long as there are two that are a token; of several, the two that the training merged first. */
+  /** Merges neighbours while any two form a token, starting with the pair that the training merged first. */
   function merged(parts) {
     for (;;) {
       const pairs = parts.slice(1).map((part, i) => numbers.get(parts[i] + part) ?? Infinity);

@@ -1,4 +1,4 @@
-// predict PACKAGE ROWS…: reads batches of images from standard input, writes their scores to standard output, all as float32.
+// predict PACKAGE ROWS…: reads batches of images from standard input and writes their scores to standard output, both as float32.
 #include <exception>
 #include <iostream>
 #include <stdexcept>
@@ -10,7 +10,7 @@
 at::Tensor read_images(int64_t rows) {
   at::Tensor images = at::empty({rows, 64});
   if (!std::cin.read(static_cast<char*>(images.data_ptr()), images.nbytes()))
-    throw std::runtime_error("fewer images than asked for");
+    throw std::runtime_error("fewer images than requested");
   return images;
 }
 

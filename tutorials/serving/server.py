@@ -1,4 +1,4 @@
-"""A web server that answers each POST with what a function makes of its body. Not here: the function, and the model behind it."""
+"""A web server that answers each POST with the result of a function of its body. The lesson defines the function and the model."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ Address = tuple[str, int]
 
 
 class BadRequest(ValueError):
-    """What the client sent cannot be answered."""
+    """The request is invalid."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection, which has a thread of its own."""
+    """Handles one connection in its own thread."""
 
-    protocol_version = "HTTP/1.1"  # a connection may be used again
-    disable_nagle_algorithm = True  # send the body at once, not when the client has acknowledged the headers
-    timeout = 10  # seconds for which a silent client keeps its thread
+    protocol_version = "HTTP/1.1"  # allow several requests per connection
+    disable_nagle_algorithm = True  # send the body at once, without waiting for the client's acknowledgement of the headers
+    timeout = 10  # seconds until a silent client is disconnected
     server: Server
 
     def do_POST(self) -> None:
-        """Answer, or say what is wrong."""
+        """Send the answer, or an error message."""
         try:
             self.reply(200, self.server.answer(self.body()))
         except BadRequest as error:
-            self.close_connection = True  # who knows where the next request begins
+            self.close_connection = True  # the start of the next request is unknown
             self.reply(400, {"error": str(error)})
 
     def body(self) -> bytes:
-        """Return what was sent, at most 10,000 bytes."""
+        """Return the body of the request, at most 10,000 bytes."""
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit() and len(length) < 7):
-            raise BadRequest("send a body of at most 10,000 bytes, and its length")
-        body = self.rfile.read(int(length))  # before any refusal: who closes a connection with bytes unread resets it
+            raise BadRequest("send a body of at most 10,000 bytes with its Content-Length")
+        body = self.rfile.read(int(length))  # read before rejecting: closing a connection with unread bytes resets it
         if len(body) > 10_000:
             raise BadRequest(f"send at most 10,000 bytes, not {len(body):,}")
         return body
 
     def reply(self, status: int, content: dict[str, Any]) -> None:
-        """Send JSON."""
+        """Send a JSON response."""
         body = json.dumps(content).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -54,21 +54,21 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *details: Any) -> None:
-        """Nothing: the page would fill with it."""
+        """Log nothing, because the notebook would be full of it."""
 
 
 class Server(ThreadingHTTPServer):
-    """One thread for each connection."""
+    """Uses one thread for each connection."""
 
-    daemon_threads = False  # closing waits for the answers that are under way
-    request_queue_size = 64  # connections that may wait to be taken; the default is 5
+    daemon_threads = False  # wait for running requests when the server closes
+    request_queue_size = 64  # length of the queue for new connections; the default is 5
     answer: Answer
 
 
 @contextmanager
 def serving(answer: Answer) -> Iterator[Address]:
-    """Serve to this machine alone, and yield the address."""
-    server = Server(("127.0.0.1", 0), Handler)  # port 0: any that is free
+    """Serve only to this machine, and yield the address."""
+    server = Server(("127.0.0.1", 0), Handler)  # port 0: any free port
     server.answer = answer
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -84,7 +84,7 @@ def text_of(body: bytes) -> str:
     """Return the text of `{"text": "…"}`.
 
     Raises:
-        BadRequest: the body is something else.
+        BadRequest: the body has another format.
     """
     try:
         request = json.loads(body)
@@ -103,7 +103,7 @@ def asked(connection: HTTPConnection, body: str | bytes) -> tuple[int, dict[str,
 
 
 def once(address: Address, body: str | bytes) -> tuple[int, dict[str, Any]]:
-    """Ask by a connection for this body alone."""
+    """Send one request over a new connection."""
     connection = HTTPConnection(*address)
     try:
         return asked(connection, body)

@@ -186,9 +186,7 @@ def _describe_providers(groups: Sequence[Group]) -> list[str]:
     if not others:
         return []
     parts = ", ".join(f"{group.name} {group.share:.0%}" for group in groups)
-    return [
-        f"of the nodes' time: {parts}; on {' or '.join(others)}, only the launch may be timed, and the wait counts as the next copy"
-    ]
+    return [f"of the nodes' time: {parts}; on {' or '.join(others)}, only the launch may be timed, and the wait counts as the next copy"]
 
 
 def _rows(what: str, groups: Sequence[Group], top: int) -> list[dict[str, str | int]]:

@@ -24,9 +24,7 @@ def timeline(found: Profile) -> Figure:
 
     run = found.runs[found.typical()]
     names = _names(run)
-    (axes,) = panels(
-        f"A typical run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes ran", height=1.4 + 0.36 * len(names)
-    )
+    (axes,) = panels(f"A typical run of {found.file}, {run.seconds * 1e3:.3g} ms: when its nodes ran", height=1.4 + 0.36 * len(names))
     colored = colors(names)
     for place, name in enumerate(names):
         spans = [span for span in run.spans if _get_row_name(span, names) == name]

@@ -160,7 +160,7 @@ def test_a_batch_without_a_name_is_the_first_axis() -> None:
         with pytest.raises(BadInput, match=r"which dimension 'seq' is: there is only one sample, .*; return \[sample, sample\]"):
             measured(plain, Plan(sizes))
     two = Case("two", lambda: (nn.Linear(3, 2), [(torch.ones(4, 3),), (torch.ones(2, 3),)]))
-    with pytest.raises(BadInput, match="cannot tell .*: only batch differs between the samples"):
+    with pytest.raises(BadInput, match=r"cannot tell .*: only batch differs between the samples"):
         measured(two, Plan({"seq": (1,)}))
 
 

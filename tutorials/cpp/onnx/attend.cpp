@@ -1,4 +1,4 @@
-// A library of one kernel for ONNX Runtime, lab308::Attend: what each new place finds in the places up to its own.
+// A library with one kernel for ONNX Runtime, lab308::Attend: causal attention of new positions to themselves and all earlier ones.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -17,7 +17,7 @@ struct Attend {
   Ort::Status Compute(const Floats& queries, const Floats& keys, const Floats& values, Floats& found) {
     const std::vector<int64_t> asked = queries.Shape(), held = keys.Shape();
     if (asked.size() != 3 || held.size() != 3 || asked[0] != held[0] || asked[2] != held[2] || held != values.Shape() || asked[1] > held[1])
-      return Ort::Status("Attend takes (batch, new, width), then twice (batch, places, width), new <= places", ORT_INVALID_ARGUMENT);
+      return Ort::Status("Attend needs (batch, new, width) and twice (batch, positions, width), with new <= positions", ORT_INVALID_ARGUMENT);
     const int64_t count = asked[1], places = held[1], width = asked[2];
     float* out = found.Allocate(asked);
     for (int64_t row = 0; row < asked[0] * count; ++row, out += width) {

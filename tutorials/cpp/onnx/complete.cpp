@@ -1,5 +1,5 @@
-// complete TOKENS TEXT: writes the numbers of the tokens of a text.
-// complete TOKENS TEXT MODEL STEPS: writes how the model goes on. TOKENS has the bytes of one token a line, as hexadecimal digits.
+// complete TOKENS TEXT: writes the token ids of a text.
+// complete TOKENS TEXT MODEL STEPS: writes the model's completion. TOKENS contains the bytes of one token per line, as hexadecimal digits.
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -23,7 +23,7 @@ class Tokenizer {
     }
   }
 
-  // A text begins with a space, and is cut before each space.
+  // A text starts with a space, and is split before each space.
   std::vector<int64_t> encode(std::string text) const {
     if (text.empty() || text[0] != ' ') text.insert(0, 1, ' ');
     std::vector<int64_t> found;
@@ -37,7 +37,7 @@ class Tokenizer {
   const std::string& bytes(int64_t number) const { return tokens.at(number); }
 
  private:
-  // Merges two neighbours as long as there are two whose bytes are a token; of several, the two that the training merged first.
+  // Merges neighbours while the bytes of any two form a token, starting with the pair that the training merged first.
   std::vector<std::string> merged(const std::string& piece) const {
     std::vector<std::string> parts;
     for (char byte : piece) parts.emplace_back(1, byte);

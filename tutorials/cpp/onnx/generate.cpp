@@ -1,4 +1,4 @@
-// generate MODEL STEPS TEXT [KERNELS]: writes the letters with which the model goes on, each time the one of the highest score.
+// generate MODEL STEPS TEXT [KERNELS]: writes the model's completion, letter by letter, each time the one with the highest score.
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -20,12 +20,12 @@ int main(int argc, char** argv) try {
   Ort::Session session(environment, argv[1], options);
 
   std::vector<int64_t> letters;
-  for (unsigned char letter : std::string_view(argv[3])) letters.push_back(letter);  // a char may be below 0
+  for (unsigned char letter : std::string_view(argv[3])) letters.push_back(letter);  // a char may be negative
   const auto write = [](int64_t letter) { std::cout << static_cast<char>(letter); };
   go_on(session, INPUTS, letters, std::stoi(argv[2]), write);
 } catch (const std::exception& error) {
   std::string said = error.what();
-  std::replace(said.begin(), said.end(), '\n', ' ');  // a wrong shape is told on several lines
+  std::replace(said.begin(), said.end(), '\n', ' ');  // the message on a wrong shape has several lines
   std::cerr << "generate: " << said << '\n';
   return 1;
 }

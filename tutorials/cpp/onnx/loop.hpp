@@ -1,4 +1,4 @@
-// Lets a model with a cache go on from what it has read, each time with the token of the highest score. Not here: what a token stands for.
+// Greedy generation with a model that has a cache: each step adds the token with the highest score.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,16 +12,16 @@ using Names = std::array<const char*, 3>;
 
 constexpr Names OUTPUTS{"scores", "keys", "values"};
 
-// A cache of nothing. Two sizes of it move, and are -1 in the file: the first is how many texts, 1 here, and the second how many places, 0.
+// Returns an empty cache. Two dimensions are dynamic (-1 in the model): the first is the batch, 1 here, the second the length, 0.
 inline Ort::Value empty_cache(const Ort::Session& session, size_t input) {
   std::vector<int64_t> shape = session.GetInputTypeInfo(input).GetTensorTypeAndShapeInfo().GetShape();
-  int64_t moving = 1;
+  int64_t dynamic = 1;
   for (int64_t& size : shape)
-    if (size < 0) size = moving--;
+    if (size < 0) size = dynamic--;
   return Ort::Value::CreateTensor<float>(Ort::AllocatorWithDefaultOptions(), shape.data(), shape.size());
 }
 
-// The tensor has no copy of the tokens: they have to live as long as it does.
+// The tensor doesn't copy the tokens, so they must live as long as the tensor.
 inline Ort::Value text_of(std::vector<int64_t>& tokens) {
   static const Ort::MemoryInfo memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
   const std::array<int64_t, 2> shape{1, static_cast<int64_t>(tokens.size())};
@@ -35,10 +35,10 @@ inline int64_t best_of_last_place(const Ort::Value& scores) {
   return std::max_element(last, end) - last;
 }
 
-// Hands each chosen token to `take`.
+// Calls `take` with each chosen token.
 template <class Take>
 void go_on(Ort::Session& session, const Names& inputs, std::vector<int64_t> tokens, int steps, Take take) {
-  if (tokens.empty()) throw std::invalid_argument("there is no text to go on from");
+  if (tokens.empty()) throw std::invalid_argument("the text is empty");
   Ort::Value keys = empty_cache(session, 1), values = empty_cache(session, 2);
   for (; steps > 0; --steps) {
     std::array<Ort::Value, 3> given{text_of(tokens), std::move(keys), std::move(values)};
