@@ -35,7 +35,7 @@ class Pairs(nn.Module):
 
 
 def pairs() -> Claim:
-    """Return `torch.view_as_real(…)`, so that both models agree. `torch.view_as_complex(torch.from_numpy(...))` converts the output back."""
+    """Return `torch.view_as_real(…)`, so that both models agree. `torch.view_as_complex(torch.from_numpy(...))` converts it back."""
     return export("dynamo", Pairs(Spectrum()), SAMPLES[0], dynamic_shapes=ROWS), Pairs(Spectrum()), SAMPLES
 
 

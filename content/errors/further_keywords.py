@@ -45,7 +45,7 @@ def named() -> Claim:
 
 
 def patched() -> Claim:
-    """Export within `keywords_named` if you can't change the model. It makes the same change temporarily and returns the matching shapes."""
+    """Export within `keywords_named` if you can't change the model. It makes the same change temporarily and returns matching shapes."""
     module = Shifted()
     with keywords_named(module, (), SAMPLES[0], SHAPES) as shapes:
         return export("dynamo", module, (), SAMPLES[0], dynamic_shapes=shapes), Shifted(), SAMPLES

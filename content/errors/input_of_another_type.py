@@ -40,7 +40,7 @@ def converting() -> Claim:
 
 
 def cast() -> Claim:
-    """Create the array with the right dtype, or cast it with `.astype(numpy.float32)`. `session.get_inputs()[0].type` is the right dtype."""
+    """Create the array with the right dtype, or cast it with `.astype(numpy.float32)`. `session.get_inputs()[0].type` is its dtype."""
     exported = export("dynamo", Doubled(), SAMPLES[0], dynamic_shapes=ROWS)
     exported.session.run(None, {"x": numpy.array([[0.5, 1.5, 2.5]], dtype=numpy.float32)})
     return exported, Doubled(), SAMPLES

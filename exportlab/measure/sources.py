@@ -20,6 +20,7 @@ EXPORTER = "fx2onnx"
 KEY = "measured"  # key in a run's metadata: the state of the code for each part, as JSON
 WHOLE = ""  # a part that stands for the whole run
 UNKNOWN = "not stored"
+MOST_SPACES = 3  # in a string that is not a sentence
 
 State = dict[str, str]
 
@@ -60,14 +61,23 @@ def digest_of(files: Sequence[Path]) -> str:
 
 
 def code_of(text: str) -> str:
-    """Return a dump of Python code without comments, docstrings, and functions that only display a stored run."""
+    """Return a dump of Python code without comments, docstrings, messages, and functions that only display a stored run."""
     tree = ast.parse(text)
     tree.body = [statement for statement in tree.body if not shows_a_run(statement)]
     for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and is_prose("".join(part.value for part in node.values if isinstance(part, ast.Constant))):
+            node.values = []
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
+            node.value = ""
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [statement for statement in body if not is_text(statement)]  # type: ignore[attr-defined]
     return ast.dump(tree)
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a string is a sentence, such as the message of an error, and not code that another process runs."""
+    return text.count(" ") > MOST_SPACES and "\n" not in text
 
 
 def is_text(statement: ast.AST) -> bool:

@@ -18,6 +18,8 @@ def draw(run: benchmark.Run) -> None:
     print(run)
 def timed() -> int:
     \"\"\"Time it.\"\"\"
+    assert ROUNDS, "There are no rounds to time."
+    in_process("print(1)\\nprint(2, 3, 4, 5, 6)")
     return ROUNDS  # rounds
 """
 
@@ -45,6 +47,8 @@ def test_the_list_names_only_stored_runs() -> None:
         ("# rounds", "# how many", False),
         ("Time it", "Measure it", False),
         ("print(run)", "print(run.times)", False),
+        ("There are no rounds to time.", "Pass at least one round, please.", False),
+        ("print(2, 3, 4, 5, 6)", "print(2, 3, 4, 5, 7)", True),
         ("ROUNDS = 3", "ROUNDS = 4", True),
         ("return ROUNDS", "return -ROUNDS", True),
     ],
