@@ -80,8 +80,8 @@ web:  ## fetch ONNX Runtime for browsers, which runs models in pages, and axe-co
 headers:  ## fetch the C++ headers of ONNX Runtime, which its Python package leaves out (needs apt-get, and the network)
 	@sh tools/onnxruntime_headers.sh
 
-lint: $(READY)  ## check the style, which layer imports which, and the types
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy
+lint: $(READY)  ## check the style of code and prose, the layers of imports, and the types
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports && $(BIN)/mypy && $(BIN)/python tools/tics.py
 
 constraints: $(READY)  ## pin what the requirements bring along, after changing one
 	@$(BIN)/pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.new && mv constraints.new constraints.txt

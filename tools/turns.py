@@ -1,4 +1,4 @@
-"""The files that a landing runs, of those that are too many for each: a part that changes with each commit, and those edited lately."""
+"""Select the files that CI runs at a commit, if there are too many: one part in turn, and the files edited lately."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LATELY = 10  # commits
 
 
 def in_turn(files: Sequence[Path], parts: int, sources: Callable[[Path], Iterable[Path]]) -> list[Path]:
-    """Return one of so many parts of these files, and those of which a source was edited in the last commits."""
+    """Return one of `parts` parts of the files, and the files with a source that was edited in the last commits."""
     turn, edited = count_commits() % parts, edited_files()
     return [file for number, file in enumerate(files) if number % parts == turn or not edited.isdisjoint(sources(file))]
 
 
 def count_commits() -> int:
-    """Return how many commits lead here; 0 where there is no repository."""
+    """Return the number of commits up to HEAD, or 0 without a repository."""
     return int(git("rev-list", "--count", "HEAD") or 0)
 
 
@@ -27,5 +27,5 @@ def edited_files() -> set[Path]:
 
 
 def git(*arguments: str) -> str:
-    """Return what git prints; nothing where it fails."""
+    """Return the output of git, or "" if it fails."""
     return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()

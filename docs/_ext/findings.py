@@ -1,4 +1,4 @@
-"""A benchmark's page begins with what its stored run found; text and code about how it is measured are folded. Nothing is measured."""
+"""Show the finding of the stored run at the top of a benchmark's page, and fold the text and code that describe the measurement."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from exportlab.isolation import run_isolated
 
 PAGES = ("generated/benchmarks", "generated/page-benchmarks")  # the second is what make page makes
 PICTURE = "images/finding_{name}.svg"
-SECONDS, BYTES = 300, 16 << 30  # that a script may take to get to its finding
+SECONDS, BYTES = 300, 16 << 30  # limits for a script until it has written its finding
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write the findings before the gallery copies the scripts, and add what puts them on the pages."""
+    """Write the findings before the gallery copies the scripts, and add the transform that inserts them."""
     app.add_transform(FindingFirst)
     app.connect("builder-inited", write_findings, priority=BEFORE_THE_GALLERY)
     app.connect("html-page-context", add_files)
@@ -34,7 +34,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_findings(app: Sphinx) -> None:
-    """Write what the stored run of each benchmark found, where it is not there or a file that it is made of has changed."""
+    """Write the finding of each benchmark, if it is missing or one of its sources has changed."""
     gallery = app.config.sphinx_gallery_conf
     for scripts, pages in zip(gallery["examples_dirs"], gallery["gallery_dirs"], strict=True):
         for script in sorted(Path(app.srcdir, scripts).glob("*.py")) if pages in PAGES else ():
@@ -46,16 +46,16 @@ def write_findings(app: Sphinx) -> None:
 
 
 def stored_runs(name: str) -> list[Path]:
-    """Return the files that hold the stored run of a benchmark: its own, or the matrix."""
+    """Return the files with the stored run of a benchmark: its own file, or the matrix."""
     run = ROOT / f"benchmarks/data/{name}.json"
     return [run] if run.exists() else [ROOT / "docs/data/matrix.jsonl"]
 
 
 def write_finding(script: Path, picture: Path) -> None:
-    """Run a script as far as its finding, in a process of its own.
+    """Run a script up to its finding, in a separate process.
 
     Raises:
-        RuntimeError: it does not get there.
+        RuntimeError: the script fails or writes no finding.
     """
     picture.parent.mkdir(parents=True, exist_ok=True)
     failure = run_isolated(lambda: run_to_finding(script, picture), seconds=SECONDS, memory=BYTES).failure
@@ -64,26 +64,26 @@ def write_finding(script: Path, picture: Path) -> None:
 
 
 def run_to_finding(script: Path, picture: Path) -> None:
-    """Run a script, which exits when it has written its finding."""
+    """Run a script, which exits after it has written its finding."""
     sys.argv = [str(script), "--finding", str(picture)]
     with suppress(SystemExit):
         runpy.run_path(str(script), run_name="__main__")
 
 
 def add_files(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None) -> None:
-    """Load script and style on the pages of benchmarks alone."""
+    """Load the script and the style sheet on pages of benchmarks."""
     if str(PurePosixPath(page).parent) in PAGES:
         app.add_css_file("findings.css", priority=860)  # after those of all tables
         app.add_js_file("findings.js", loading_method="defer")
 
 
 class FindingFirst(SphinxTransform):
-    """Put the finding of a benchmark's page under its title and introduction, and fold what follows."""
+    """Insert the finding of a benchmark below the title of its page, and fold what follows the introduction."""
 
     default_priority = 100  # text that is added is treated as the text that is there
 
     def apply(self, **options: Any) -> None:
-        """Do it, where the page has one."""
+        """Apply the transform to a page that has a finding."""
         page = PurePosixPath(self.env.docname)
         drawn = page.parent / PICTURE.format(name=page.name)
         written = (self.env.srcdir / drawn).with_suffix(".json")
@@ -100,22 +100,22 @@ class FindingFirst(SphinxTransform):
 
 
 def html(text: str) -> nodes.raw:
-    """Return what stands in the page as it is."""
+    """Return HTML that the page contains unchanged."""
     return nodes.raw("", text, format="html")
 
 
 def wrap_table(table: dict[str, str]) -> nodes.raw:
-    """Return a table in a box that scrolls, by keys too."""
+    """Return a table in a box that scrolls, also with the keyboard."""
     return html(f'<div class="finding-table" tabindex="0" role="region" aria-label="{escape(table["title"])}">{table["html"]}</div>')
 
 
 def is_code(node: nodes.Node) -> bool:
-    """Whether this is code of the page."""
+    """Return whether a node is Python code."""
     return isinstance(node, nodes.literal_block) and node.get("language", "").lower().startswith("python")
 
 
 def fold(section: nodes.section, after: int) -> None:
-    """Put what follows a child of a section, where there is code in it, behind a line that opens it."""
+    """Fold what follows a child of a section, if it contains code."""
     folded = section[after + 1 :]
     lines = sum(block.astext().count("\n") + 1 for child in folded for block in child.findall(is_code))
     if lines:
@@ -124,7 +124,7 @@ def fold(section: nodes.section, after: int) -> None:
 
 
 def words(finding: dict[str, Any]) -> list[nodes.Node]:
-    """Return what was found, what else was, and where it was seen."""
+    """Return the finding, the badge, the further findings and the origin as nodes."""
     points = (nodes.list_item("", nodes.paragraph("", line)) for line in finding["others"])
     badge = [nodes.paragraph("", f"{finding['badge']}.", classes=["stale-run"])] if finding.get("badge") else []
     return [

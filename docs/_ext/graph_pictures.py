@@ -1,4 +1,4 @@
-"""Figures of recipes and benchmarks, and graphs of lessons too, stand in their page as SVG, in the colours of its theme."""
+"""Show figures of recipes and graphs of lessons as inline SVG in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ BEFORE_PICTURES_ARE_COPIED = 100  # a priority
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Give pages with a graph what looks closer."""
+    """Add the graph viewer to pages with a graph."""
     app.connect("html-page-context", add_viewer)
     app.add_transform(StoredGraphs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 class StoredGraphs(SphinxTransform):
-    """Put the graphs that a lesson's notebook stores as SVG into its page, in place of pictures that know no theme and no pointer."""
+    """Inline the SVG graphs of a lesson's notebook, so that they follow the theme and have tooltips."""
 
     default_priority = BEFORE_PICTURES_ARE_COPIED
 
     def apply(self, **options: Any) -> None:
-        """Do it, on any page."""
+        """Apply the transform."""
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, image["uri"].lstrip("/"))
             if path.suffix == ".svg" and path.is_file() and GRAPH in (drawn := path.read_text(encoding="utf-8")):
@@ -42,7 +42,7 @@ class StoredGraphs(SphinxTransform):
 
 
 def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dict[str, Any], **kwargs: Any) -> str:
-    """Return what a cell of a recipe has drawn, as HTML: graphs, then figures."""
+    """Return the drawings of a recipe's cell as HTML: graphs, then figures."""
     from matplotlib import pyplot
 
     paths = block_vars["image_path_iterator"]
@@ -51,13 +51,13 @@ def scrape(block: tuple[Any, ...], block_vars: dict[str, Any], gallery_conf: dic
 
 
 def save_picture(picture: Picture, paths: Any) -> str:
-    """Keep the graph that sphinx-gallery makes a thumbnail of, and return what is shown in the page."""
+    """Store a graph for the thumbnail, and return its HTML."""
     Path(paths.next()).with_suffix(".svg").write_text(picture.svg(), encoding="utf-8")
     return to_raw(picture.html())
 
 
 def save_figure(figure: Figure, paths: Any) -> str:
-    """Do the same for a figure of matplotlib, and close it."""
+    """Store a matplotlib figure for the thumbnail, close it, and return its HTML."""
     from matplotlib import pyplot
 
     path = Path(paths.next()).with_suffix(".svg")
@@ -67,12 +67,12 @@ def save_figure(figure: Figure, paths: Any) -> str:
 
 
 def to_raw(text: str) -> str:
-    """Return HTML for a page that is written in reStructuredText."""
+    """Return HTML as a raw directive of reStructuredText."""
     return f"\n.. raw:: html\n\n{indent(text, '    ')}\n\n"
 
 
 def add_viewer(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Load the script and the style where there is a graph."""
+    """Load the script and the style sheet on pages with a graph."""
     if FRAME in context.get("body", ""):
         app.add_css_file("graphs.css")
         app.add_js_file("graphs.js", loading_method="defer")

@@ -1,4 +1,4 @@
-"""What a benchmark's page does around its rounds: command line, one thread, stored runs, the machine. Not here: the rounds (timing)."""
+"""Give a benchmark script its command line, its stored runs and the description of the machine. `timing` measures the rounds."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .figures import entitle
 from .sketch import sketch
 from .timing import Make, Timings, chance
 
-DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file a page
-WIDTH = 96  # of a line that is told, so that it fits where it is printed
+DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file for each page
+WIDTH = 96  # of a printed line
 PACKAGES = ("torch", "onnx", "onnxscript", "onnxruntime")
 
-# What pyperf finds out by itself and may leave the machine; its host name, paths and boot time stay.
+# Metadata of pyperf that is stored; the host name, paths and the boot time are not.
 KEPT = ("cpu_count", "cpu_model_name", "date", "perf_version", "python_implementation", "python_version", "timer")
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of a benchmark saw: `run["a title"].ratio("a", "b")`.
+    """The results of one run of a benchmark: `run["a title"].ratio("a", "b")`.
 
     Attributes:
         times: seconds, bytes or counts, by title and then by name.
-        facts: what else the page has to say of it: outcomes, differences, sizes.
+        facts: other results that the page shows: outcomes, differences, sizes.
         metadata: the machine, the versions, and whether the run was `full` or `quick`.
     """
 
@@ -59,12 +59,12 @@ class Run:
 
     @property
     def rounds(self) -> int:
-        """How many rounds counted, where they were fewest; a page that strings several comparisons together says it in `facts`."""
+        """The smallest number of counted rounds. A page with several comparisons stores it in `facts`."""
         return self.facts.get("rounds", min(len(timings.rounds) for timings in self.times.values()))
 
     @property
     def origin(self) -> str:
-        """When it ran, and on what: `Full run of 21 November 2026 (AMD EPYC, 2 cores, 1 torch thread, 15 rounds)`."""
+        """The date and the machine: `Full run of 21 November 2026 (AMD EPYC, 2 cores, 1 torch thread, 15 rounds)`."""
         date = datetime.fromisoformat(self.metadata["date"])
         threads = self.metadata["torch_threads"]
         processor = self.metadata.get("cpu_model_name", self.metadata["system"])
@@ -73,7 +73,7 @@ class Run:
         return f"{self.metadata['kind'].capitalize()} run of {date.day} {date:%B %Y} ({where})"
 
 
-Lines = tuple[str, ...]  # what was found, in a sentence, and then what else was; without full stops
+Lines = tuple[str, ...]  # the finding in a sentence, then further findings; without full stops
 Finding = Callable[[Run], Lines]
 Draw = Callable[[Run], object]
 Tables = Callable[[Run], Sequence[Table]]
@@ -86,13 +86,13 @@ def no_tables(run: Run) -> tuple[()]:
 
 @dataclass(frozen=True)
 class Page:
-    """One benchmark: what was asked of it on the command line, and what it does with a run.
+    """One benchmark: the options of its command line, and the functions that show and store a run.
 
     Attributes:
-        quick: whether to measure little.
+        quick: whether to measure only a few rounds.
         json: where to write the run. plot: where to write the picture.
-        finding: where to write what the stored run found, without measuring anything.
-        only: the models that were asked for; all without one.
+        finding: where to write the finding of the stored run, without measuring anything.
+        only: the models to measure; all of them if it is empty.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Page:
     only: tuple[str, ...] = ()
 
     def open(self, finding: Finding, draw: Draw, tables: Tables = no_tables) -> None:
-        """Show what the stored run found, before anything is measured; not in a full run, which is to replace it."""
+        """Show the finding of the stored run before anything is measured. A full run, which replaces it, does not show it."""
         if not (self.quick or self.finding):
             return
         if not (DATA / f"{self.name}.json").exists():
@@ -113,10 +113,10 @@ class Page:
         self.begin(run.origin, finding(run), lambda: draw(run), tables(run))
 
     def begin(self, origin: str, lines: Lines, draw: Callable[[], object], tables: Sequence[Table] = ()) -> None:
-        """Print and draw a finding; with `--finding`, write it for the site, whose page begins with it, and exit.
+        """Print and draw a finding. With `--finding`, write it for the site and exit.
 
         Raises:
-            SystemExit: it is written.
+            SystemExit: the finding was written.
         """
         if self.finding:
             draw()
@@ -128,27 +128,27 @@ class Page:
 
     @property
     def script(self) -> Path:
-        """Where it stands, in the repository."""
+        """The path of the script in the repository."""
         return DATA.parent / f"{self.name}.py"
 
     def badge(self) -> str:
-        """Return what the page shows where the stored run is older than the code that it measured; nothing where it is not."""
+        """Return the note about a stored run that is older than the code it measured, or "" if it is current."""
         path = DATA / f"{self.name}.json"
         return sources.badge(load(path).metadata, self.script) if path.exists() else ""
 
     def tell(self, line: str) -> None:
-        """Print the progress of a full run, for the terminal alone."""
+        """Print the progress of a full run to the terminal."""
         if not self.quick:
             print(line, file=sys.__stderr__, flush=True)
 
     def earlier(self, packages: Iterable[str] = PACKAGES, may_differ: Sequence[str] = ()) -> Run:
-        """Return the full run that `--only` adds to, which `--json` names; an empty one where there is none, or all is measured.
+        """Return the full run in the file of `--json`, to which `--only` adds models. It is empty without a file or without `--only`.
 
         Args:
-            may_differ: what of the environment, where no time of one machine is set beside one of another.
+            may_differ: keys of the environment that may differ, where times of different machines are not compared.
 
         Raises:
-            ValueError: it was made on another kind of machine, or with other versions: its times do not belong beside new ones.
+            ValueError: the run is from a different machine or from different versions, so its times can't be compared with new ones.
         """
         if not (self.only and self.json and self.json.exists()):
             return Run({})
@@ -167,12 +167,12 @@ class Page:
         packages: Iterable[str] = PACKAGES,
         machine: Mapping[str, str] | None = None,
     ) -> Run:
-        """Return the run as its file holds it, and write that where `--json` says.
+        """Return the run as it is stored, and write it to the file of `--json`.
 
         Args:
             facts: anything that JSON can hold.
-            unit: what was counted, for all titles or by title: `second`, `byte` or `integer`, as pyperf calls it; all above 0.
-            machine: what is said of it instead of what this one says, where times of several are kept.
+            unit: the unit, for all titles or by title: `second`, `byte` or `integer`, pyperf's names. All values are above 0.
+            machine: metadata that replaces the machine's own, for a file with times of several machines.
         """
         before = sources.read_states(load(self.json).metadata) if self.only and self.json and self.json.exists() else {}
         measured = json.dumps({**before, **sources.collect_states(self.script, self.only)})
@@ -181,7 +181,7 @@ class Page:
             return load(save(self.json or Path(folder) / "run.json", times, metadata, unit, facts))
 
     def close(self, run: Run, finding: Finding, draw: Draw, tables: Tables = no_tables) -> None:
-        """Draw this run, write the picture where `--plot` says, and print what was found and how far to trust it."""
+        """Draw this run, write the picture to the file of `--plot`, and print the finding and its uncertainty."""
         from matplotlib import pyplot
 
         lines = finding(run)
@@ -196,7 +196,7 @@ class Page:
 
 
 def format_finding(origin: str, lines: Lines) -> str:
-    """Say what was found, what else was, and where it was seen: apart, folded to fit a screen."""
+    """Return the finding, further findings and the origin as paragraphs, wrapped to `WIDTH`."""
     first, *others = lines
     points = [fill(f"- {line}", WIDTH, subsequent_indent="  ") for line in others]
     blocks = [fill(f"{first}.", WIDTH), "\n".join(points), fill(f"{origin}.", WIDTH)]
@@ -204,7 +204,7 @@ def format_finding(origin: str, lines: Lines) -> str:
 
 
 def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = (), badge: str = "") -> None:
-    """Write the current figure to a .svg file that is to stand in a page, and words, tables, shape and a badge as JSON."""
+    """Write the current figure to an .svg file for a page, and texts, tables, shape and badge to a .json file."""
     from matplotlib import pyplot
 
     figure = pyplot.gcf()
@@ -219,14 +219,14 @@ def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Tab
 
 
 def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:
-    """Return the benchmark of this name, with its command line: `--quick`, `--json`, `--plot`, `--finding`; a notebook is quick.
+    """Return a benchmark with its command line: `--quick`, `--json`, `--plot`, `--finding`. In a notebook, the run is quick.
 
-    From here on, torch computes on one thread, several of which would wait for each other on a busy machine. Python prints no warnings:
-    they are about models that the reader did not write, and name paths of the machine that built the page.
+    From here on, torch computes on one thread, because several threads wait for each other on a busy machine. Python warnings are hidden:
+    they are about models that the reader did not write, and they contain paths of the machine that builds the page.
 
     Args:
-        question: what the benchmark answers. quick: what its quick run leaves out.
-        models: what `--only` takes, where each can be measured by itself.
+        question: the question that the benchmark answers. quick: the difference between the quick and the full run.
+        models: the values of `--only`, if models can be measured separately.
     """
     notebook = "ipykernel" in sys.modules
     parser = argparse.ArgumentParser(description=question, allow_abbrev=False)
@@ -247,7 +247,7 @@ def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Pa
 
 
 def _new_file(name: str) -> Path:
-    """A path that can be written: better to know before the measurement than after it."""
+    """Return a path that can be written, which is checked before the measurement."""
     try:
         check_replaceable(name)
     except OSError as error:
@@ -262,7 +262,7 @@ def _new_plot(name: str) -> Path:
 
 
 def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> Make:
-    """Return what is to be timed: so many runs of a file in ONNX Runtime, on one thread, the arguments handed over beforehand."""
+    """Return a function to time: `repeats` runs of a model in ONNX Runtime on one thread, with inputs prepared in advance."""
     import onnx_ir as ir
 
     running = session(ir.to_proto(artifact.model).SerializeToString(), session_options(threads=1))
@@ -273,24 +273,24 @@ def in_onnxruntime(artifact: OnnxArtifact, sample: Inputs, repeats: int = 1) -> 
 
 
 def in_process(code: str, *arguments: str, **variables: str) -> dict[str, Any]:
-    """Run Python code in a process of its own, and return what its last line prints as JSON.
+    """Run Python code in a separate process, and return the last line of its output, which is JSON.
 
     Args:
-        variables: of the environment, besides those of this process.
+        variables: environment variables in addition to those of this process.
 
     Raises:
-        RuntimeError: the process failed: the end of what it said.
+        RuntimeError: the process failed. The message contains the end of its error output.
     """
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
     if done.returncode:
-        raise RuntimeError(f"a process of its own failed: {done.stderr[-2000:]}")
+        raise RuntimeError(f"the process failed: {done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """Return what the times depend on: processor, threads, Python, the versions of `packages`; nothing that names the machine."""
+    """Return what the times depend on: processor, threads, Python and the versions of `packages`, without the machine's name."""
     import pyperf
 
     found = pyperf.Run([1.0]).get_metadata()
@@ -315,14 +315,14 @@ def save(
     unit: str | Mapping[str, str] = "second",
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write one pyperf benchmark for each name in each of `times`; `python -m pyperf compare_to` reads two such files.
+    """Write one pyperf benchmark for each name in each of `times`. `python -m pyperf compare_to` compares two such files.
 
     Args:
-        unit: what was counted, for all titles or by title: `second`, `byte`, `integer`.
-        facts: what JSON can hold; kept among the metadata.
+        unit: the unit, for all titles or by title: `second`, `byte`, `integer`.
+        facts: any JSON value; it is stored in the metadata.
 
     Raises:
-        OSError: the file cannot be written. ValueError: pyperf does not take a value (0 is none) or a unit.
+        OSError: the file cannot be written. ValueError: pyperf does not support a value, such as 0, or a unit.
     """
     import pyperf
 
@@ -347,10 +347,10 @@ def _pyperf_run(timings: Timings, name: str, metadata: Mapping[str, Any]) -> Any
 
 
 def load(path: str | Path) -> Run:
-    """Return the run in a file that `save` wrote.
+    """Return the run in a file written by `save`.
 
     Raises:
-        OSError: the file cannot be read. ValueError: it is not such a file.
+        OSError: the file cannot be read. ValueError: `save` did not write this file.
     """
     import pyperf
 
@@ -375,6 +375,6 @@ def stored(name: str) -> Run:
     """Return the full run that is stored for the page of this name, from benchmarks/data/NAME.json.
 
     Raises:
-        OSError: there is none.
+        OSError: no run is stored.
     """
     return load(DATA / f"{name}.json")

@@ -65,7 +65,7 @@ def code_of(text: str) -> str:
     tree = ast.parse(text)
     tree.body = [statement for statement in tree.body if not shows_a_run(statement)]
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and is_prose("".join(part.value for part in node.values if isinstance(part, ast.Constant))):
+        if isinstance(node, ast.JoinedStr) and is_prose("".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))):
             node.values = []
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
             node.value = ""

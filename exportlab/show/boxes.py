@@ -1,4 +1,4 @@
-"""Boxes and the edges between them, laid out in layers. Not here: where they come from (graph), what draws them (svg)."""
+"""Lay out boxes and the edges between them in layers. `graph` creates them, and `svg` draws them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 0.1  # inches
 
 @dataclass(frozen=True)
 class Node:
-    """A box: its key, its text (lines), whether it is an `input`, `output`, `op` or `function`, and what is said of it when pointed at."""
+    """A box: its key, its lines of text, its kind (`input`, `output`, `op` or `function`), and the text of its tooltip."""
 
     key: str
     label: str
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow from one node's key to another's, with the text beside it."""
+    """An arrow from one node's key to another's, with a label."""
 
     source: str
     target: str
@@ -49,7 +49,7 @@ class Boxes:
 
     @property
     def description(self) -> str:
-        """What is seen, in words, for who cannot see it: the inputs, how many nodes of which operators, the outputs."""
+        """A description for screen readers: the inputs, the number of nodes by operator, and the outputs."""
         first = {kind: [n.label.split("\n")[0] for n in self.nodes if n.kind == kind] for kind in KINDS}
         counts = Counter(first["op"] + first["function"])
         nodes = ", ".join(f"{name} {n}" if n > 1 else name for name, n in counts.most_common())
@@ -60,7 +60,7 @@ class Boxes:
 
 
 def layout(drawing: Boxes) -> tuple[dict[str, Point], list[list[Point]]]:
-    """Layered (Sugiyama) layout by igraph, in inches, y downwards: a place for each node, a polyline for each edge."""
+    """Compute a layered (Sugiyama) layout with igraph, in inches, y downwards: a position for each node, a polyline for each edge."""
     from igraph import Graph
 
     index = {node.key: i for i, node in enumerate(drawing.nodes)}
@@ -82,7 +82,7 @@ def _route(drawing: Boxes, edge: Edge, places: dict[str, Point], bends: list[Poi
 
 
 def bounds(nodes: Sequence[Node], places: dict[str, Point], routes: list[list[Point]]) -> tuple[float, float, float, float]:
-    """Left, right, top and bottom of all that is drawn, with a margin, inches."""
+    """Return left, right, top and bottom of the drawing with a margin, in inches."""
     boxes = [(*places[n.key], *n.size) for n in nodes] + [(x, y, 0.0, 0.0) for route in routes for x, y in route]
     return (
         min(x - w / 2 for x, _, w, _ in boxes) - MARGIN,

@@ -1,4 +1,4 @@
-"""What a picture of a graph is made of. Not here: where the boxes come from (graph), their layout (boxes), the figure (figure)."""
+"""Define the parts of a picture of a graph. `graph` creates the boxes, `boxes` lays them out, and `figure` shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .figure import show_drawings
 
 
 class Drawing(Boxes):
-    """Nodes and the edges between them, which can be drawn."""
+    """Nodes and the edges between them, which can be shown."""
 
     def draw(self, title: str = "", save: str | Path | None = None) -> None:
         """Show it in a notebook or page; `save` writes it to a .svg file as well."""

@@ -1,4 +1,4 @@
-"""Drawings as SVG: shown by a notebook at once, and kept for a page, which shows them behind the cell that drew them."""
+"""Show drawings as SVG: immediately in a notebook, and on a page of the site below the cell that drew them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..files import written_whole
 from .boxes import Boxes
 from .svg import frame_drawing, render_tabs, svg
 
-UNSHOWN: deque[Picture] = deque(maxlen=20)  # drawn outside of notebooks; sphinx-gallery's scraper takes them from here
+UNSHOWN: deque[Picture] = deque(maxlen=20)  # drawn outside of notebooks; the scraper of sphinx-gallery reads them
 
 
 class Picture:
@@ -21,14 +21,14 @@ class Picture:
         self.drawings = dict(drawings)
 
     def html(self) -> str:
-        """Return it for a page: one drawing in a frame that scrolls, or a button for each."""
+        """Return HTML for a page: one drawing in a frame that scrolls, or several with a button for each."""
         if len(self.drawings) > 1:
             return render_tabs(self.drawings)
         ((title, drawing),) = self.drawings.items()
         return frame_drawing(drawing, title)
 
     def svg(self) -> str:
-        """Return its first drawing, which a thumbnail is made of."""
+        """Return the first drawing as SVG, which is also the thumbnail."""
         title, drawing = next(iter(self.drawings.items()))
         return svg(drawing, title)
 

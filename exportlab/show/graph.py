@@ -1,4 +1,4 @@
-"""A captured (FX) or exported (ONNX) graph as a picture. Not here: laying it out and drawing it (boxes, figure, svg)."""
+"""Turn a captured (FX) or exported (ONNX) graph into boxes and edges. `boxes` lays them out, and `svg` and `figure` draw them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .text import CALLS, Program, fx_annotation, fx_inputs, ir_model, is_fx, op_
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-MOST = 80  # a picture of more boxes than this cannot be read
+MOST = 80  # boxes; a larger picture cannot be read
 
 
 def graph(source: Any, *, title: str = "", save: str | Path | None = None, most: int = MOST) -> None:
-    """Draw the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of anything with one as `.model`.
+    """Draw the graph of an `ExportedProgram`, a `GraphModule`, an ONNX model (onnx or onnx-ir), or of an object that has one as `.model`.
 
     Weights and constants are left out; a subgraph is listed inside its node. Notebooks and pages show the picture, which is SVG.
     `save` also writes it to a .svg file.
 
     Raises:
-        TypeError: `source` is none of these, or another argument is of another kind.
+        TypeError: `source` is not one of these types, or another argument has the wrong type.
         ValueError: the graph has more than `most` boxes, or `save` does not name a .svg file.
     """
     must_be(str, title=title)
@@ -39,14 +39,14 @@ def graph(source: Any, *, title: str = "", save: str | Path | None = None, most:
 
 
 def graphs(sources: Mapping[str, Any], *, most: int = MOST) -> None:
-    """Draw several graphs as one picture, for example what two exporters make of one model.
+    """Draw several graphs as one picture, for example the exports of one model by two exporters.
 
     `graphs({"torch.onnx.export": a, "to_onnx": b})` names each.
     A page or notebook shows one graph at a time, with a button for each name.
-    Each source is what `graph` takes.
+    Each source is an argument that `graph` accepts.
 
     Raises:
-        TypeError: `sources` is no mapping from names, or a source is of another kind.
+        TypeError: `sources` is not a mapping from names, or a source has the wrong type.
         ValueError: `sources` is empty, or a graph has more than `most` boxes.
     """
     must_be(Mapping, sources=sources)
@@ -66,7 +66,7 @@ def _drawing(source: Any, most: int) -> Drawing:
 
 
 def from_fx(program: Program) -> Drawing:
-    """Return the boxes of an `ExportedProgram` or `GraphModule`: what flows from the user's inputs to the outputs."""
+    """Return the boxes of an `ExportedProgram` or `GraphModule`: the user's inputs, the nodes and the outputs."""
     inputs = fx_inputs(program)
     shown = [n for n in program.graph.nodes if n.op in CALLS or n.name in inputs]
     nodes = [Node(n.name, _fx_label(n), "input" if n.name in inputs else "op", describe_fx_node(n)) for n in shown]
@@ -118,7 +118,7 @@ def _subgraphs(node: ir.Node) -> Iterator[tuple[str, ir.Graph]]:
 
 
 def _read_by(node: ir.Node) -> Iterator[ir.Value]:
-    """The values a node reads, those that its subgraphs take from outside included."""
+    """Yield the inputs of a node and the outer values that its subgraphs read."""
     yield from (v for v in node.inputs if v is not None)
     for _, body in _subgraphs(node):
         for inner in body:
