@@ -6,11 +6,13 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import shorten
 
 from ..files import written_whole
 from .boxes import Boxes
 from .svg import frame_drawing, render_tabs, svg
 
+WIDTH = 150  # characters of the description where a picture cannot be shown
 UNSHOWN: deque[Picture] = deque(maxlen=20)  # drawn outside of notebooks; the scraper of sphinx-gallery reads them
 
 
@@ -39,7 +41,8 @@ class Picture:
         return self.svg() if len(self.drawings) == 1 else None
 
     def __repr__(self) -> str:
-        return "; ".join(f"{title}: {drawing.description}" if title else drawing.description for title, drawing in self.drawings.items())
+        texts = (f"{title}: {drawing.description}" if title else drawing.description for title, drawing in self.drawings.items())
+        return shorten("; ".join(texts), WIDTH, placeholder=" …")
 
 
 def show_drawings(drawings: Mapping[str, Boxes], save: str | Path | None = None) -> None:

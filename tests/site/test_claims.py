@@ -18,7 +18,6 @@ STRONG = re.compile(
 )
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#>:]|\d\.) ?)")
 SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[{\"(])")
-OURS = "`to_onnx` is this site's own exporter, so check what is said of it here on a model of your own."
 FENCED = re.compile(r"^(`{3,}).*?^\1", re.DOTALL | re.MULTILINE)
 
 
@@ -53,10 +52,3 @@ def test_strong_claims_and_their_proofs() -> None:
     assert sorted(found - listed.keys()) == [], "say less, or list the sentence in claims.csv with the cell or the test that proves it"
     assert sorted(listed.keys() - found) == [], "on its page no more: take it out of claims.csv"
     assert [row for row in listed.values() if row["kind"] == "proved" and not is_defined(row["proof"])] == []
-
-
-def test_a_comparison_names_whose_exporter_is_in_it() -> None:
-    pages = [path for pattern in ("tutorials/*.md", "gallery/**/*.py") for path in ROOT.glob(pattern)]
-    compared = [path for path in pages if re.search(r"^(?!#).*\bcompare\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
-    assert compared
-    assert [path.name for path in compared if " ".join(prose(path).replace("``", "`").split()).count(OURS) != 1] == []

@@ -73,7 +73,7 @@ def test_the_instrument_holds_only_what_was_seen(monkeypatch: pytest.MonkeyPatch
     assert [file["answers"]["3"] for file in data["files"]] == [2, 3]
     assert data["eager"] == {str(rows): 2 if rows > 4 else 3 for rows in range(1, 9)}
     waiting["to_onnx"] = replace(MEASURED[1], answers=(2.0,) * 8)
-    with pytest.raises(ValueError, match="says otherwise of to_onnx"):
+    with pytest.raises(ValueError, match="the landing page is wrong about to_onnx"):
         instrument.measure_all()
 
 

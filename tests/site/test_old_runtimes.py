@@ -108,7 +108,7 @@ def test_a_problem_is_what_is_old_enough_and_not_right() -> None:
     ]
     assert page.problems(tried)[1] == [["a", "to_onnx", "21", "1.16", "wrong: 2 where eager has 3"]]
     assert "Of their 6 runs, 6 returned a result, and 1 of these differ" in page.render_summary(tried)
-    assert "either, or not written: by to_onnx, <code>b</code> (opset 22), <code>e</code> (opset 20)." in page.render_summary(tried)
+    assert "or were not written: by to_onnx, <code>b</code> (opset 22), <code>e</code> (opset 20)." in page.render_summary(tried)
     assert "In 3 runs, the release supports the opset but rejects the file's IR version: 1.16. " in page.render_lowered(tried)
     assert "With a lower IR version, 2 of them" in page.render_lowered(tried)
     assert [row[-2:] for row in page.opsets(tried)[1]] == [["1 of 5", "1.16"], ["2 of 5", "1.20"], ["0 of 5", "none here"]]

@@ -56,7 +56,7 @@ def test_a_file_says_which_branch_it_took(gate: Any) -> None:
 
 def test_files_that_are_not_what_the_page_says_are_refused(gate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branches, "models", lambda: (Gate(), {"to_onnx": gate, "torchscript": gate}))
-    with pytest.raises(ValueError, match=r"says otherwise of torch.onnx.export\(dynamo=False\)"):
+    with pytest.raises(ValueError, match=r"is wrong about torch.onnx.export\(dynamo=False\)"):
         branches.build_demo()
 
 
@@ -72,7 +72,7 @@ def test_a_model_that_wavers_is_refused(writer: sentence.Writer) -> None:
     with torch.no_grad():
         writer.scores.weight.zero_()
         writer.scores.bias.zero_()
-    with pytest.raises(ValueError, match="wavers after 'ab'"):
+    with pytest.raises(ValueError, match="no clear next character after 'ab'"):
         sentence.complete_text(writer, "abcde", "ab")
 
 
